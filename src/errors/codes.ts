@@ -1,0 +1,52 @@
+/**
+ * Every error Moirai can throw, in one place: the code is stable and public, the hint says what to do about it.
+ * `docs/errors.md` lists the same codes; a test compares the two in both directions.
+ */
+export const ERROR_HINTS = {
+  // what was asked for
+  session_not_found: 'List sessions with `moirai sessions list`; an id may be shortened to any unique prefix.',
+  session_ambiguous: 'Give more characters of the session id.',
+  session_ended: 'An ended session never reopens. Resume it instead: that starts a new session linked to it.',
+  session_exists: 'Use a fresh session id; ids are never reused.',
+  key_busy: 'The conversation has an open session already; end it first, or write to it.',
+  turn_not_found: 'The turn is not in the store; check the id, or read the session with `moirai sessions show`.',
+  illegal_move: 'Read the session again: its state changed, or the command does not apply to that state.',
+  bad_reason: 'Use one of the end reasons listed in docs/lifecycle.md.',
+  bad_key: 'A session key is agent:<profile>:<platform>:<type>[:...], each part percent-escaped, without control characters.',
+  bad_policy: 'Reset modes are none, idle, daily and both; times are HH:MM; time zones are IANA names.',
+  bad_duration: 'Durations look like 500ms, 90s, 30m, 24h or 7d.',
+  bad_input: 'Correct the value named in the message and try again.',
+  message_too_large: 'Send the text in smaller pieces, or as a file.',
+  unknown_event: 'Subscribe to an event type of docs/events.md, to a `prefix:*`, or to `*`.',
+  subscriber_not_found: 'List subscribers with `moirai doctor --json`.',
+
+  // who may write
+  lease_lost: 'This process was paused or cut off for longer than its lease. It must start again under a new instance id.',
+  fenced: 'Another instance took the session over. Drop the work in hand; its result is no longer wanted.',
+
+  // the store
+  store_url: 'Use sqlite:<file> or postgres://user:password@host/database.',
+  store_not_database: 'The file is not a Moirai database. Move it away, or point store.url at another file.',
+  store_corrupt: 'Stop all processes, copy the database files, and restore a backup or run `moirai doctor`.',
+  store_newer: 'The database was written by a newer Moirai. Upgrade this installation; nothing was changed.',
+  store_read_only: 'Make the database file and its folder writable for this user.',
+  store_full: 'Free disk space. Nothing that was acknowledged is lost; the failed write was rolled back.',
+  store_locked: 'Another program holds the database. Stop it, or wait and try again.',
+  store_unsafe: 'The store cannot keep its promises in this setting; the message says which setting to change.',
+  store_unreachable: 'Check that the database server runs and that store.url is right.',
+  store_io: 'The disk reported an error. Check the disk, then start again; the store recovers from its log.',
+  store_closed: 'The store was closed; open it again before use.',
+  store_outcome_unknown: 'The connection broke during the commit. Repeat the same command id: it is applied at most once.',
+
+  // subscribers
+  subscriber_timeout: 'The subscriber did not answer before its deadline. It will be retried.',
+  subscriber_failed: 'The subscriber threw. It will be retried, then kept as a dead letter.',
+  subscriber_unavailable: 'The receiver is down. Its conversations wait and catch up when it returns.',
+
+  // the command line
+  usage: 'Run the command with -h to see how it is called.',
+  command_not_started: 'Check that the command exists and may be executed.',
+  internal: 'This is a defect in Moirai. Please report it with the message and the stack.',
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_HINTS;

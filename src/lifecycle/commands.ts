@@ -1,0 +1,75 @@
+import type { Origin } from './session.ts';
+import type {
+  Actor,
+  EndCause,
+  EndReason,
+  Lineage,
+  ResumeReason,
+  SessionKind,
+  Trigger,
+  TurnOutcome,
+} from './states.ts';
+
+export interface StartCommand {
+  readonly name: 'start';
+  readonly sessionId: string;
+  readonly key: string;
+  readonly kind: SessionKind;
+  readonly platform: string;
+  readonly userId: string | null;
+  readonly origin: Origin;
+  readonly parentId: string | null;
+  readonly lineage: Lineage | null;
+  readonly attached: boolean;
+  readonly title: string | null;
+  /** The session a user asked to replace: announces `session:reset` after the start. */
+  readonly resetOf: string | null;
+}
+
+export interface TokenUsage {
+  readonly input: number;
+  readonly output: number;
+}
+
+/** How a turn came out, as its `agent:end` tells it. */
+export interface TurnResult {
+  readonly outcome: TurnOutcome;
+  readonly response: string | null;
+  readonly model: string | null;
+  readonly usage: TokenUsage | null;
+}
+
+/**
+ * Everything that can happen to a session. There is no other way to change one.
+ * `epoch` is the fence: given, the command applies only while the caller still owns the session at that epoch.
+ */
+export type Command =
+  | StartCommand
+  | { readonly name: 'touch'; readonly by: Actor }
+  | { readonly name: 'enqueue'; readonly turnId: string; readonly text: string; readonly by: Actor }
+  | { readonly name: 'begin'; readonly turnId: string }
+  /** Transcript rows were added; they are written in the same transaction. */
+  | { readonly name: 'append'; readonly messages: number; readonly epoch: number | null }
+  | ({ readonly name: 'finish'; readonly turnId: string; readonly epoch: number | null } & TurnResult)
+  | { readonly name: 'interrupt'; readonly reason: ResumeReason; readonly epoch: number | null }
+  | { readonly name: 'suspend' }
+  | { readonly name: 'background'; readonly running: number; readonly epoch: number | null }
+  /** The owner is dead or gives the session up: nobody holds it, and its background processes are gone. */
+  | { readonly name: 'release' }
+  | {
+      readonly name: 'compress';
+      readonly beforeTokens: number;
+      readonly afterTokens: number;
+      readonly count: number;
+      readonly epoch: number | null;
+    }
+  | { readonly name: 'title'; readonly title: string | null }
+  | { readonly name: 'note'; readonly command: string; readonly args: string }
+  | {
+      readonly name: 'end';
+      readonly reason: EndReason;
+      readonly cause: EndCause | null;
+      readonly trigger: Trigger;
+      readonly successorId: string | null;
+      readonly epoch: number | null;
+    };

@@ -1,0 +1,28 @@
+import { nextDeadline, type ResetPolicy } from './reset-policy.ts';
+import type { Life, Session } from './session.ts';
+
+export interface Deadline {
+  readonly expiresAt: number | null;
+  readonly expiresCause: 'idle' | 'daily' | null;
+}
+
+const NEVER: Deadline = { expiresAt: null, expiresCause: null };
+
+/**
+ * When a session expires if nobody writes. A queued or running turn and a live background process hold the deadline
+ * off altogether; a cut turn holds it for the resume window, so that an acknowledged message is never discarded by
+ * an expiry. Attached sessions end with their owner, not by the clock.
+ */
+export function deadlineOf(life: Life, policy: ResetPolicy, resumeWindowMs: number): Deadline {
+  const { session, turns } = life;
+  if (session.attached || session.state === 'ended' || isHeld(session, life)) return NEVER;
+  const next = nextDeadline(policy, session.lastActivityAt);
+  if (next === null) return NEVER;
+  const waitsForResume = session.resumeAt !== null && turns.some((turn) => turn.state === 'cut');
+  const earliest = waitsForResume ? (session.resumeAt ?? 0) + resumeWindowMs : 0;
+  return { expiresAt: Math.max(next.at, earliest), expiresCause: next.cause };
+}
+
+function isHeld(session: Session, life: Life): boolean {
+  return session.background > 0 || life.turns.some((turn) => turn.state === 'queued' || turn.state === 'running');
+}

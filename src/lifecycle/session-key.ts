@@ -1,0 +1,264 @@
+import { MoiraiError } from '../errors/moirai-error.ts';
+
+/** What kind of place a conversation is. */
+export const CONVERSATION_TYPES = ['dm', 'group', 'channel', 'thread'] as const;
+
+export type ConversationType = (typeof CONVERSATION_TYPES)[number];
+
+/** Where people talk. A part that is missing is left out; a part that is present is never empty. */
+export interface Conversation {
+  readonly profile: string;
+  readonly platform: string;
+  readonly type: ConversationType;
+  /** A Slack workspace, a Discord guild: what chat ids are unique in. */
+  readonly scope?: string;
+  readonly chat?: string;
+  readonly thread?: string;
+  readonly participant?: string;
+}
+
+/** What a platform knows about where a message came from; `keyFor` decides which of it names the conversation. */
+export interface KeySource {
+  /** `main` unless given. */
+  readonly profile?: string | undefined;
+  readonly platform: string;
+  readonly type: ConversationType;
+  readonly scope?: string | undefined;
+  readonly chat?: string | undefined;
+  readonly thread?: string | undefined;
+  readonly participant?: string | undefined;
+}
+
+/** Who shares a session: `sessions.group_per_user` and `sessions.thread_per_user` of the configuration. */
+export interface KeyRules {
+  readonly groupPerUser: boolean;
+  readonly threadPerUser: boolean;
+}
+
+const TAIL = ['scope', 'chat', 'thread', 'participant'] as const;
+
+type TailPart = (typeof TAIL)[number];
+type Tail = { readonly [P in TailPart]?: string | undefined };
+type Layout = readonly TailPart[];
+
+const BY_THREAD: readonly Layout[] = [[], ['chat'], ['chat', 'thread'], ['scope', 'chat', 'thread'], TAIL];
+const BY_PARTICIPANT: readonly Layout[] = [
+  [],
+  ['chat'],
+  ['chat', 'participant'],
+  ['scope', 'chat', 'participant'],
+  TAIL,
+];
+
+/** Indexed by the number of tail parts, so that the number alone tells what each part is. */
+const LAYOUTS: Readonly<Record<ConversationType, readonly Layout[]>> = {
+  dm: BY_THREAD,
+  group: BY_PARTICIPANT,
+  channel: BY_PARTICIPANT,
+  thread: BY_THREAD,
+};
+
+const MAX_PART = 256;
+const MAX_KEY = 1024;
+const DEFAULT_PROFILE = 'main';
+const PLATFORM = /^[a-z][a-z0-9_-]*$/;
+// Cc is C0, DEL and C1; Cs under the u flag is a surrogate without its pair; the rest breaks or reorders printed lines.
+const UNSAFE = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+const FOREIGN_ESCAPE = /%(?!3A|25)/;
+// The colon stands for the drive of `C:..\x`.
+const TRAVERSAL = /(?:^|[/\\:])\.\.?(?:[/\\]|$)/;
+// A letter and a colon alone are no drive: Signal user names are `u:name.01`.
+const ROOTED = /^(?:[/\\]|[A-Za-z]:(?:[/\\]|$))/;
+
+/**
+ * The session key of a conversation: `agent:<profile>:<platform>:<type>` and then its tail, each part with `%` written
+ * as `%25` and `:` as `%3A`. `parseKey` gives the same conversation back, and no two conversations share a key.
+ *
+ * The number of tail parts says what they are. A conversation takes the first row of its type that has a place for all
+ * it has; a place it does not fill stays empty, which no written part can be.
+ *
+ * | parts | `dm`, `thread` | `group`, `channel` |
+ * |---|---|---|
+ * | 0 | | |
+ * | 1 | chat | chat |
+ * | 2 | chat:thread | chat:participant |
+ * | 3 | scope:chat:thread | scope:chat:participant |
+ * | 4 | scope:chat:thread:participant | scope:chat:thread:participant |
+ *
+ * | conversation | key |
+ * |---|---|
+ * | direct chat 42 | `agent:main:telegram:dm:42` |
+ * | topic 5 of direct chat 42 | `agent:main:telegram:dm:42:5` |
+ * | direct chat D1 of workspace T1 | `agent:main:slack:dm:T1:D1:` |
+ * | thread 1.2 of direct chat D1 of T1 | `agent:main:slack:dm:T1:D1:1.2` |
+ * | group 7, shared | `agent:main:telegram:group:7` |
+ * | group 7, participant 9 | `agent:main:telegram:group:7:9` |
+ * | channel C1 of guild G1, participant U1 | `agent:main:discord:channel:G1:C1:U1` |
+ * | channel C1 of guild G1, shared | `agent:main:discord:channel:G1:C1:` |
+ * | thread 5 of group 7, shared | `agent:main:telegram:thread:7:5` |
+ * | thread 5 of group 7, participant 9 | `agent:main:telegram:thread::7:5:9` |
+ * | thread 5 of channel C1 of guild G1 | `agent:main:discord:thread:G1:C1:5` |
+ * | the same, participant U1 | `agent:main:discord:thread:G1:C1:5:U1` |
+ *
+ * Throws `bad_key` for a part that is empty, over 256 characters, a path that leads out (`..`, a leading separator, a
+ * drive), or has control, bidirectional or unpaired characters; for a platform that is not lower-case
+ * `[a-z][a-z0-9_-]*`; and for a key over 1024 characters.
+ */
+export function buildKey(conversation: Conversation): string {
+  checkHead(conversation.profile, conversation.platform, conversation.type);
+  checkTail(conversation);
+  const key = writeKey(conversation);
+  checkLength(key);
+  return key;
+}
+
+/**
+ * The conversation a session key names; the inverse of `buildKey`. Only keys that `buildKey` writes are accepted, so
+ * `buildKey(parseKey(key)) === key`; all others throw `bad_key` with what is wrong and in which part.
+ */
+export function parseKey(key: string): Conversation {
+  if (typeof key !== 'string') throw badKey(`a session key is text, not ${typeof key}`);
+  checkLength(key);
+  const [agent, profile, platform, type, ...tail] = key.split(':');
+  if (agent !== 'agent') throw badKey(`a session key begins with agent:, not with ${quote(agent)}`);
+  if (profile === undefined || platform === undefined || type === undefined) {
+    throw badKey(
+      `${quote(key)} lacks its ${profile === undefined ? 'profile' : platform === undefined ? 'platform' : 'type'}`,
+    );
+  }
+  const head = checkHead(unescapePart('profile', profile), platform, type);
+  const conversation: Conversation = { ...head, ...readTail(head.type, tail) };
+  checkTail(conversation);
+  checkShortest(conversation, tail.length);
+  return conversation;
+}
+
+/** Throws `bad_key` unless the value is a session key that `parseKey` accepts. */
+export function assertKey(key: unknown): asserts key is string {
+  parseKey(key as string);
+}
+
+/**
+ * The key of the conversation a message belongs to. Groups and channels are per participant unless `groupPerUser` is
+ * false; threads, also threads inside a group or channel, are shared unless `threadPerUser`; a direct chat never
+ * carries a participant, but takes the participant as its chat when the platform gives no chat.
+ *
+ * Throws `bad_key` as `buildKey` does, and when nothing tells the place from others of the platform: such a key would
+ * put strangers into one session.
+ */
+export function keyFor(source: KeySource, rules: KeyRules): string {
+  const { platform, type, scope, thread } = source;
+  const chat = source.chat ?? (type === 'dm' ? source.participant : undefined);
+  if (chat === undefined && (type !== 'thread' || thread === undefined)) {
+    throw badKey(`a ${quote(type)} of ${quote(platform)} names no chat, so it cannot be told from others`);
+  }
+  const participant = isPerParticipant(source, rules) ? source.participant : undefined;
+  const profile = source.profile ?? DEFAULT_PROFILE;
+  return buildKey({ profile, platform, type, ...present({ scope, chat, thread, participant }) });
+}
+
+/** True for what a platform may be called in a key: lower-case letters, digits, `_` and `-`, a letter first. */
+export function isPlatformName(name: string): boolean {
+  return PLATFORM.test(name);
+}
+
+function isPerParticipant(source: KeySource, rules: KeyRules): boolean {
+  if (source.type === 'dm') return false;
+  const inThread = source.type === 'thread' || source.thread !== undefined;
+  return inThread ? rules.threadPerUser : rules.groupPerUser;
+}
+
+function present(tail: Tail): Partial<Record<TailPart, string>> {
+  const parts: Partial<Record<TailPart, string>> = {};
+  for (const part of TAIL) {
+    const value = tail[part];
+    if (value !== undefined) parts[part] = value;
+  }
+  return parts;
+}
+
+function writeKey(conversation: Conversation): string {
+  let key = `agent:${escapePart(conversation.profile)}:${conversation.platform}:${conversation.type}`;
+  for (const part of shortestLayout(conversation.type, conversation)) key += `:${escapePart(conversation[part] ?? '')}`;
+  return key;
+}
+
+function readTail(type: ConversationType, written: readonly string[]): Partial<Record<TailPart, string>> {
+  const layout = LAYOUTS[type][written.length];
+  if (layout === undefined) throw badKey(`${written.length} parts follow the type, at most 4 may`);
+  const tail: Partial<Record<TailPart, string>> = {};
+  layout.forEach((part, index) => {
+    const text = written[index];
+    if (text) tail[part] = unescapePart(part, text);
+  });
+  return tail;
+}
+
+function shortestLayout(type: ConversationType, tail: Tail): Layout {
+  const holdsAll = (layout: Layout) => TAIL.every((part) => tail[part] === undefined || layout.includes(part));
+  return LAYOUTS[type].find(holdsAll) ?? TAIL;
+}
+
+function checkShortest(conversation: Conversation, length: number): void {
+  if (shortestLayout(conversation.type, conversation).length === length) return;
+  throw badKey(`the empty parts are not needed; the key of this conversation is ${quote(writeKey(conversation))}`);
+}
+
+function checkHead(
+  profile: string,
+  platform: string,
+  type: string,
+): Pick<Conversation, 'profile' | 'platform' | 'type'> {
+  checkPart('profile', profile);
+  checkPart('platform', platform);
+  if (!isPlatformName(platform)) throw badKey(`platform ${quote(platform)} is not lower-case letters, digits, _ and -`);
+  const known = CONVERSATION_TYPES.find((candidate) => candidate === type);
+  if (known === undefined) throw badKey(`type ${quote(type)} is none of ${CONVERSATION_TYPES.join(', ')}`);
+  return { profile, platform, type: known };
+}
+
+function checkTail(tail: Tail): void {
+  for (const part of TAIL) {
+    const value = tail[part];
+    if (value !== undefined) checkPart(part, value);
+  }
+}
+
+function checkPart(part: string, value: string): void {
+  if (typeof value !== 'string') throw badKey(`${part} is not text`);
+  if (value === '') throw badKey(`${part} is empty`);
+  if (value.length > MAX_PART) throw badKey(`${part} has ${value.length} characters, at most ${MAX_PART} may be`);
+  const unsafe = UNSAFE.exec(value);
+  if (unsafe !== null)
+    throw badKey(`${part} has the unsafe character ${codePoint(unsafe[0])} at position ${unsafe.index}`);
+  if (TRAVERSAL.test(value)) throw badKey(`${part} ${quote(value)} has a path step . or ..`);
+  if (ROOTED.test(value)) throw badKey(`${part} ${quote(value)} begins like an absolute path`);
+}
+
+function checkLength(key: string): void {
+  if (key.length > MAX_KEY) throw badKey(`the key has ${key.length} characters, at most ${MAX_KEY} may be`);
+}
+
+function escapePart(text: string): string {
+  return text.replaceAll('%', '%25').replaceAll(':', '%3A');
+}
+
+function unescapePart(part: string, text: string): string {
+  const foreign = text.search(FOREIGN_ESCAPE);
+  if (foreign >= 0) throw badKey(`${part} has a % at position ${foreign} that begins neither %3A nor %25`);
+  return text.replaceAll('%3A', ':').replaceAll('%25', '%');
+}
+
+/** Safe to print: cut short, and unsafe characters shown as their code points. */
+function quote(text: unknown): string {
+  const shown = String(text).slice(0, 80).replace(new RegExp(UNSAFE, 'gu'), codePoint);
+  return JSON.stringify(shown);
+}
+
+function codePoint(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
+function badKey(fault: string): MoiraiError {
+  return new MoiraiError('bad_key', `bad session key: ${fault}`);
+}

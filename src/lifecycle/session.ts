@@ -1,0 +1,90 @@
+import type {
+  Actor,
+  EndCause,
+  EndReason,
+  Lineage,
+  ResumeReason,
+  SessionKind,
+  SessionState,
+  TurnOutcome,
+  TurnState,
+} from './states.ts';
+
+/** Where replies go and who is there; opaque to the lifecycle. */
+export type Origin = Readonly<Record<string, unknown>> | null;
+
+/** One episode of a conversation. Times are epoch milliseconds. */
+export interface Session {
+  readonly id: string;
+  readonly key: string;
+  readonly kind: SessionKind;
+  readonly platform: string;
+  readonly userId: string | null;
+  readonly origin: Origin;
+  readonly parentId: string | null;
+  readonly lineage: Lineage | null;
+  /** Dies with its owner: without a live one it is reaped. */
+  readonly attached: boolean;
+  readonly startedAt: number;
+
+  readonly title: string | null;
+  readonly state: SessionState;
+  /** The user's clock: the only one that moves a deadline. */
+  readonly lastActivityAt: number;
+  /** The machine's clock: turns, cron, wakes. Shown, never used for expiry. */
+  readonly lastSystemAt: number | null;
+  /** Null while something holds the deadline off, and for sessions that have none. */
+  readonly expiresAt: number | null;
+  readonly expiresCause: 'idle' | 'daily' | null;
+  readonly endedAt: number | null;
+  readonly endReason: EndReason | null;
+  readonly endCause: EndCause | null;
+
+  readonly messageCount: number;
+  readonly tokensIn: number;
+  readonly tokensOut: number;
+
+  /** The instance that runs its turn, or that it is attached to. */
+  readonly owner: string | null;
+  /** Rises with every change of hands; a write that carries an older one is refused. */
+  readonly epoch: number;
+  readonly lastHeartbeatAt: number | null;
+
+  readonly resumeReason: ResumeReason | null;
+  readonly resumeAt: number | null;
+  /** Interruptions in a row; a finished turn sets it back to 0. */
+  readonly cuts: number;
+  /** Live background processes: each holds the deadline off. */
+  readonly background: number;
+
+  /** The last `session_seq` given out. */
+  readonly seq: number;
+  /** Rises with every write: the compare-and-set of each transaction. */
+  readonly version: number;
+  /** The last command applied, so that a repeated one is recognised. */
+  readonly lastCommand: string | null;
+}
+
+/** One inbound message, the run it causes, and its outcome. */
+export interface Turn {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly by: Actor;
+  readonly state: TurnState;
+  readonly outcome: TurnOutcome | null;
+  readonly text: string;
+  readonly createdAt: number;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+  readonly cuts: number;
+}
+
+/** What a transition needs to know: the session and its turns that are not over, oldest first. */
+export interface Life {
+  readonly session: Session;
+  readonly turns: readonly Turn[];
+}
+
+export function runningTurn(life: Life): Turn | undefined {
+  return life.turns.find((turn) => turn.state === 'running');
+}

@@ -1,0 +1,402 @@
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Command, StartCommand } from './commands.ts';
+import { deadlineOf } from './deadline.ts';
+import { type EventDraft, type EventFields, isNumbered } from './events.ts';
+import type { ResetPolicy } from './reset-policy.ts';
+import { type Life, runningTurn, type Session, type Turn } from './session.ts';
+import { parseKey } from './session-key.ts';
+import { END_REASONS, MOVES, moveFrom, type SessionState } from './states.ts';
+
+/** Everything from outside that a transition depends on. */
+export interface TransitionContext {
+  readonly now: number;
+  /** The instance that gives the command. */
+  readonly instance: string;
+  readonly commandId: string;
+  readonly policy: ResetPolicy;
+  readonly resumeWindowMs: number;
+  readonly stuckAfter: number;
+}
+
+export interface NumberedDraft {
+  readonly draft: EventDraft;
+  readonly sessionSeq: number | null;
+}
+
+export interface Transition {
+  readonly session: Session;
+  /** The turns this transition changed or made, as they are now. */
+  readonly turns: readonly Turn[];
+  readonly events: readonly NumberedDraft[];
+}
+
+/** A step's answer before the bookkeeping that is the same for all: state, version, deadline, numbers. */
+interface Step {
+  readonly session?: Partial<Session>;
+  readonly turns?: readonly Turn[];
+  readonly events?: readonly EventDraft[];
+  /** Where the step leads when that is not what the table of moves says for the command alone. */
+  readonly state?: SessionState;
+}
+
+/**
+ * The only way a session changes: the life so far and a command give the life afterwards and what to write about it.
+ * Pure: no clock, no randomness, no I/O.
+ */
+export function transition(life: Life | null, command: Command, context: TransitionContext): Transition {
+  if (command.name === 'start') return start(life, command, context);
+  if (life === null) throw new MoiraiError('session_not_found', `no session to ${command.name}`);
+  const { session } = life;
+  if (session.state === 'ended') {
+    throw new MoiraiError('session_ended', `session ${session.id} ended at ${isoTime(session.endedAt ?? 0)}`);
+  }
+  const target = moveFrom(session.state, command.name);
+  if (target === undefined) {
+    throw new MoiraiError('illegal_move', `cannot ${command.name} session ${session.id}: it is ${session.state}`);
+  }
+  assertFence(session, command, context);
+  return settle(life, target, applyCommand(life, command, context), context);
+}
+
+function start(life: Life | null, command: StartCommand, context: TransitionContext): Transition {
+  if (life !== null) throw new MoiraiError('session_exists', `session ${command.sessionId} exists already`);
+  parseKey(command.key);
+  const { now } = context;
+  const session: Session = {
+    id: command.sessionId,
+    key: command.key,
+    kind: command.kind,
+    platform: command.platform,
+    userId: command.userId,
+    origin: command.origin,
+    parentId: command.parentId,
+    lineage: command.lineage,
+    attached: command.attached,
+    startedAt: now,
+    title: command.title,
+    state: 'open',
+    lastActivityAt: now,
+    lastSystemAt: null,
+    expiresAt: null,
+    expiresCause: null,
+    endedAt: null,
+    endReason: null,
+    endCause: null,
+    messageCount: 0,
+    tokensIn: 0,
+    tokensOut: 0,
+    owner: command.attached ? context.instance : null,
+    epoch: command.attached ? 1 : 0,
+    lastHeartbeatAt: command.attached ? now : null,
+    resumeReason: null,
+    resumeAt: null,
+    cuts: 0,
+    background: 0,
+    seq: 0,
+    version: 0,
+    lastCommand: null,
+  };
+  const fields = { parent_id: session.parentId, lineage: session.lineage, origin: session.origin };
+  const events: EventDraft[] = [{ type: 'session:start', fields }];
+  if (command.resetOf !== null) {
+    events.push({
+      type: 'session:reset',
+      fields: { old_session_id: command.resetOf, new_session_id: session.id },
+    });
+  }
+  return settle({ session, turns: [] }, 'open', { events }, context);
+}
+
+function applyCommand(life: Life, command: Exclude<Command, StartCommand>, context: TransitionContext): Step {
+  switch (command.name) {
+    case 'touch':
+      return { session: activity(life.session, command.by, context.now) };
+    case 'enqueue':
+      return enqueue(life, command, context);
+    case 'begin':
+      return begin(life, command.turnId, context);
+    case 'append':
+      return { session: { messageCount: life.session.messageCount + command.messages } };
+    case 'finish':
+      return finish(life, command, context);
+    case 'interrupt':
+      return interrupt(life, command.reason, context);
+    case 'suspend':
+      return suspend(life, context);
+    case 'release':
+      return release(life);
+    case 'background':
+      return background(life, command.running, context);
+    case 'compress':
+      return {
+        events: [
+          {
+            type: 'session:compress',
+            fields: { before_tokens: command.beforeTokens, after_tokens: command.afterTokens, count: command.count },
+          },
+        ],
+      };
+    case 'title':
+      return {
+        session: { title: command.title },
+        events: [{ type: 'session:title', fields: { title: command.title } }],
+      };
+    case 'note':
+      return {
+        events: [{ type: `command:${command.command}`, fields: { command: command.command, args: command.args } }],
+      };
+    case 'end':
+      return end(life, command, context);
+  }
+}
+
+function enqueue(life: Life, command: Extract<Command, { name: 'enqueue' }>, context: TransitionContext): Step {
+  const turn: Turn = {
+    id: command.turnId,
+    sessionId: life.session.id,
+    by: command.by,
+    state: 'queued',
+    outcome: null,
+    text: command.text,
+    createdAt: context.now,
+    startedAt: null,
+    endedAt: null,
+    cuts: 0,
+  };
+  return { session: activity(life.session, command.by, context.now), turns: [turn] };
+}
+
+function begin(life: Life, turnId: string, context: TransitionContext): Step {
+  const { session } = life;
+  const turn = findTurn(life, turnId);
+  const running = runningTurn(life);
+  if (running !== undefined) {
+    throw new MoiraiError('illegal_move', `cannot begin turn ${turnId}: turn ${running.id} is running`);
+  }
+  if (session.owner !== null && session.owner !== context.instance) {
+    throw new MoiraiError('fenced', `session ${session.id} is held by instance ${session.owner}`);
+  }
+  const resumes: EventDraft[] =
+    session.state === 'resume_pending' ? [{ type: 'session:resume', fields: { turn_id: turnId } }] : [];
+  // Newer text is answered first and takes the place of the turn that was cut.
+  const superseded = life.turns.filter((other) => other.state === 'cut' && other.id !== turnId);
+  return {
+    session: {
+      owner: context.instance,
+      epoch: session.epoch + 1,
+      lastHeartbeatAt: context.now,
+      lastSystemAt: context.now,
+      resumeReason: null,
+      resumeAt: null,
+    },
+    turns: [
+      { ...turn, state: 'running', startedAt: context.now },
+      ...superseded.map((other) => over(other, 'interrupted', context.now)),
+    ],
+    events: [...resumes, { type: 'agent:start', fields: turnFields(session, turn) }],
+  };
+}
+
+function finish(life: Life, command: Extract<Command, { name: 'finish' }>, context: TransitionContext): Step {
+  const { session } = life;
+  const turn = findTurn(life, command.turnId);
+  const finished = over(turn, command.outcome, context.now);
+  // A turn that waits has no agent:start to answer: it is dropped without an event of its own.
+  if (turn.state !== 'running') return { turns: [finished] };
+  return {
+    session: {
+      ...activity(session, turn.by, context.now),
+      owner: session.attached || session.background > 0 ? session.owner : null,
+      lastSystemAt: context.now,
+      tokensIn: session.tokensIn + (command.usage?.input ?? 0),
+      tokensOut: session.tokensOut + (command.usage?.output ?? 0),
+      cuts: 0,
+    },
+    turns: [finished],
+    events: [agentEnd(session, turn, command)],
+  };
+}
+
+function interrupt(life: Life, reason: 'restart' | 'shutdown' | 'crash', context: TransitionContext): Step {
+  const { session } = life;
+  const turn = runningTurn(life);
+  if (turn === undefined || session.attached) {
+    throw new MoiraiError('illegal_move', `session ${session.id} has no turn that could be resumed`);
+  }
+  const cuts = session.cuts + 1;
+  const stuck = cuts >= context.stuckAfter;
+  const events: EventDraft[] = [
+    agentEnd(session, turn, CUT_SHORT),
+    { type: 'session:resume_pending', fields: { reason, turn_id: turn.id } },
+  ];
+  if (stuck) events.push({ type: 'session:suspend', fields: { reason: 'stuck_loop' } });
+  return {
+    session: {
+      owner: null,
+      background: 0,
+      resumeReason: stuck ? null : reason,
+      resumeAt: stuck ? null : context.now,
+      lastSystemAt: context.now,
+      cuts,
+    },
+    turns: [
+      stuck
+        ? { ...over(turn, 'failed', context.now), cuts: turn.cuts + 1 }
+        : { ...turn, state: 'cut', cuts: turn.cuts + 1 },
+    ],
+    events,
+    // The cut that is one too many makes two legal moves at once: interrupted, then parked.
+    state: stuck ? MOVES.resume_pending.suspend : MOVES.open.interrupt,
+  };
+}
+
+function suspend(life: Life, context: TransitionContext): Step {
+  const { session } = life;
+  const started = life.turns.filter((turn) => turn.state !== 'queued');
+  return {
+    session: { owner: session.attached ? session.owner : null, background: 0, resumeReason: null, resumeAt: null },
+    turns: started.map((turn) => over(turn, 'interrupted', context.now)),
+    events: [...interruptedRuns(life), { type: 'session:suspend', fields: { reason: 'operator' } }],
+  };
+}
+
+function release(life: Life): Step {
+  const running = runningTurn(life);
+  if (life.session.attached || running !== undefined) {
+    throw new MoiraiError('illegal_move', `session ${life.session.id} cannot be released: it needs its owner`);
+  }
+  return { session: { owner: null, background: 0 } };
+}
+
+/** Background processes live in a process, so a session that has some keeps its owner: else nobody would miss them. */
+function background(life: Life, running: number, context: TransitionContext): Step {
+  const { session } = life;
+  const inUse = session.attached || running > 0 || runningTurn(life) !== undefined;
+  const takesOver = session.owner === null && running > 0;
+  return {
+    session: {
+      background: running,
+      owner: inUse ? (session.owner ?? context.instance) : null,
+      epoch: takesOver ? session.epoch + 1 : session.epoch,
+    },
+  };
+}
+
+function end(life: Life, command: Extract<Command, { name: 'end' }>, context: TransitionContext): Step {
+  const { session } = life;
+  if (!END_REASONS.includes(command.reason)) {
+    throw new MoiraiError('bad_reason', `"${command.reason}" is not an end reason`, { details: { known: END_REASONS } });
+  }
+  const fields: EventFields['session:end'] = {
+    reason: command.reason,
+    cause: command.cause,
+    trigger: command.trigger,
+    duration_ms: Math.max(0, context.now - session.startedAt),
+    message_count: session.messageCount,
+    successor_id: command.successorId,
+  };
+  return {
+    session: {
+      endedAt: context.now,
+      endReason: command.reason,
+      endCause: command.cause,
+      owner: null,
+      background: 0,
+      resumeReason: null,
+      resumeAt: null,
+    },
+    turns: life.turns.map((turn) => turnAfterEnd(turn, command.successorId, context.now)),
+    events: [...interruptedRuns(life), { type: 'session:end', fields }],
+  };
+}
+
+/** A message that waits moves on to the successor; without one, it is over, and its sender is told. */
+function turnAfterEnd(turn: Turn, successorId: string | null, now: number): Turn {
+  if (turn.state === 'queued' && successorId !== null) return { ...turn, sessionId: successorId };
+  return over(turn, 'interrupted', now);
+}
+
+const CUT_SHORT = { outcome: 'interrupted', response: null, model: null, usage: null } as const;
+
+function interruptedRuns(life: Life): EventDraft[] {
+  const running = runningTurn(life);
+  return running === undefined ? [] : [agentEnd(life.session, running, CUT_SHORT)];
+}
+
+/** The bookkeeping every move shares: next state, version, command id, deadline, and the numbers of its events. */
+function settle(life: Life, target: SessionState, step: Step, context: TransitionContext): Transition {
+  const changed = step.turns ?? [];
+  const untouched = life.turns.filter((turn) => !changed.some((other) => other.id === turn.id));
+  const here = changed.filter((turn) => turn.state !== 'over' && turn.sessionId === life.session.id);
+  let seq = life.session.seq;
+  const events = (step.events ?? []).map((draft) => ({
+    draft,
+    sessionSeq: isNumbered(draft.type) ? ++seq : null,
+  }));
+  const moved: Session = {
+    ...life.session,
+    ...step.session,
+    state: step.state ?? target,
+    seq,
+    version: life.session.version + 1,
+    lastCommand: context.commandId,
+  };
+  const deadline = deadlineOf({ session: moved, turns: [...untouched, ...here] }, context.policy, context.resumeWindowMs);
+  return { session: { ...moved, ...deadline }, turns: changed, events };
+}
+
+function assertFence(session: Session, command: Command, context: TransitionContext): void {
+  if (!('epoch' in command) || command.epoch === null) return;
+  if (session.owner === context.instance && session.epoch === command.epoch) return;
+  throw new MoiraiError(
+    'fenced',
+    `session ${session.id} is at epoch ${session.epoch} of ${session.owner ?? 'nobody'}, ` +
+      `not at epoch ${command.epoch} of ${context.instance}`,
+  );
+}
+
+/** Only people move the user's clock, and no clock ever moves back. */
+function activity(session: Session, by: 'user' | 'system', now: number): Partial<Session> {
+  if (by === 'user') return { lastActivityAt: Math.max(session.lastActivityAt, now) };
+  return { lastSystemAt: Math.max(session.lastSystemAt ?? 0, now) };
+}
+
+function findTurn(life: Life, turnId: string): Turn {
+  const turn = life.turns.find((candidate) => candidate.id === turnId);
+  if (turn !== undefined) return turn;
+  throw new MoiraiError('turn_not_found', `session ${life.session.id} has no unfinished turn ${turnId}`);
+}
+
+function over(turn: Turn, outcome: Turn['outcome'], now: number): Turn {
+  return { ...turn, state: 'over', outcome, endedAt: now };
+}
+
+function agentEnd(session: Session, turn: Turn, result: Omit<EventFields['agent:end'], keyof EventFields['agent:start']>): EventDraft {
+  const response = result.response === null ? null : excerpt(result.response);
+  const { outcome, model, usage } = result;
+  return { type: 'agent:end', fields: { ...turnFields(session, turn), outcome, response, model, usage } };
+}
+
+function turnFields(session: Session, turn: Turn): EventFields['agent:start'] {
+  const place = parseKey(session.key);
+  return {
+    turn_id: turn.id,
+    chat_id: place.chat ?? null,
+    thread_id: place.thread ?? null,
+    chat_type: place.type,
+    message: excerpt(turn.text),
+  };
+}
+
+const EXCERPT_CHARS = 500;
+
+/** Events carry the beginning of a text; half a surrogate pair at the cut would be no text. */
+function excerpt(text: string): string {
+  if (text.length <= EXCERPT_CHARS) return text;
+  const cut = text.slice(0, EXCERPT_CHARS);
+  return cut.isWellFormed() ? cut : cut.slice(0, -1);
+}
+
+function isoTime(at: number): string {
+  return new Date(at).toISOString();
+}

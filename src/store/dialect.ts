@@ -1,0 +1,29 @@
+import type { Query } from './transaction.ts';
+
+/** All that differs between the engines. Everything else is one text for both. */
+export interface Dialect {
+  readonly name: 'sqlite' | 'postgres';
+  /** Column types. Text compares by code point on both engines, so that listings and cursors agree. */
+  readonly integer: string;
+  readonly text: string;
+  /** The primary key of a table whose rows are numbered in the order they are written. */
+  readonly serialKey: string;
+  /** The column of `events` that readers of the whole log follow; see `sequence`. */
+  readonly seqColumn: string;
+  /** Locks the selected rows for the rest of the transaction. */
+  readonly forUpdate: string;
+  /** An expression that makes all writers of one conversation queue up; evaluates to anything. */
+  lockKey(expression: string): string;
+  /** The same without waiting; the expression is true (or 1) when the lock is held. */
+  tryLockKey(expression: string): string;
+  /** Statements that give every committed event its public number, in commit order. Empty where that is by nature. */
+  readonly sequence: readonly string[];
+  /** Database rules that need the engine's own language: an ended session never changes its end. */
+  readonly endedIsFinal: readonly string[];
+  /** Tables and indexes only this engine needs: the full-text index over the transcript among them. */
+  readonly ownTables: readonly string[];
+  /** Adds one transcript row, by its number, to the index; null when the engine does it by itself. */
+  readonly indexMessage: string | null;
+  /** Rows `message_no`, best match first. */
+  searchMessages(words: readonly string[], limit: number): Query;
+}

@@ -1,0 +1,8 @@
+/** The longest text of one message, in UTF-16 units. More is refused, so that one message cannot starve the writer. */
+export const MAX_TEXT_CHARS = 16 * 1024 * 1024;
+
+/** How much of a message is searchable; PostgreSQL cannot index an unbounded text. */
+export const SEARCHED_CHARS = 65_536;
+
+/** The longest page of a listing. */
+export const MAX_PAGE = 500;

@@ -1,0 +1,39 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Dialect } from '../dialect.ts';
+import { numberOf, query, queryOne, type Tx } from '../transaction.ts';
+import { statements as sessions } from './0001-sessions.ts';
+
+/** Forward only. A step is never edited once released: the next one corrects it. */
+const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions];
+
+export const SCHEMA_VERSION = STEPS.length;
+
+/**
+ * Brings a store to this program's schema, in the caller's transaction: all of it happens, or none. A newer schema
+ * is refused, since an older program could break promises it does not know.
+ */
+export function* migrate(dialect: Dialect): Tx<{ from: number; to: number }> {
+  yield* query(`CREATE TABLE IF NOT EXISTS meta (name ${dialect.text} PRIMARY KEY, value ${dialect.text} NOT NULL)`);
+  const row = yield* queryOne(`SELECT CAST(value AS ${dialect.integer}) AS version FROM meta WHERE name = 'schema'`);
+  const from = row === undefined ? 0 : numberOf(row, 'version');
+  assertNotNewer(from);
+  for (const step of STEPS.slice(from)) {
+    for (const sql of step(dialect)) yield* query(sql);
+  }
+  if (from < SCHEMA_VERSION) {
+    yield* query(
+      `INSERT INTO meta (name, value) VALUES ('schema', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+      String(SCHEMA_VERSION),
+    );
+  }
+  return { from, to: SCHEMA_VERSION };
+}
+
+export function assertNotNewer(version: number): void {
+  if (version <= SCHEMA_VERSION) return;
+  throw new MoiraiError(
+    'store_newer',
+    `the store has schema ${version}, this program knows schemas up to ${SCHEMA_VERSION}`,
+    { details: { found: version, known: SCHEMA_VERSION } },
+  );
+}

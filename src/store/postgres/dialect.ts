@@ -1,0 +1,45 @@
+import type { Dialect } from '../dialect.ts';
+import { SEARCHED_CHARS } from '../limits.ts';
+
+/** Any number of writers: conversations are locked by name, and the log is numbered after the commit. */
+export const postgresDialect: Dialect = {
+  name: 'postgres',
+  integer: 'BIGINT',
+  text: 'TEXT COLLATE "C"',
+  serialKey: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+  seqColumn: 'seq',
+  forUpdate: 'FOR UPDATE',
+  lockKey: (expression) => `pg_advisory_xact_lock(hashtextextended(${expression}, 0))`,
+  tryLockKey: (expression) => `pg_try_advisory_xact_lock(hashtextextended(${expression}, 0))`,
+  // Commit order is not insertion order here: a reader of `no > last` would miss events. Under one lock, whatever is
+  // committed and unnumbered gets the next numbers; `no` keeps the order within each conversation.
+  sequence: [
+    'SELECT pg_advisory_xact_lock(hashtextextended(\'moirai:sequence\', 1))',
+    `UPDATE events SET seq = fresh.seq FROM (
+       SELECT no, nextval('event_seq') AS seq FROM (SELECT no FROM events WHERE seq IS NULL ORDER BY no) unnumbered
+     ) fresh WHERE events.no = fresh.no`,
+  ],
+  endedIsFinal: [
+    `CREATE FUNCTION sessions_ended_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
+     BEGIN
+       RAISE EXCEPTION 'an ended session is final' USING ERRCODE = 'integrity_constraint_violation';
+     END $$`,
+    `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE ON sessions FOR EACH ROW
+     WHEN (OLD.state = 'ended' AND (NEW.state <> 'ended' OR NEW.ended_at IS DISTINCT FROM OLD.ended_at
+       OR NEW.end_reason IS DISTINCT FROM OLD.end_reason OR NEW.end_cause IS DISTINCT FROM OLD.end_cause))
+     EXECUTE FUNCTION sessions_ended_is_final()`,
+  ],
+  ownTables: [
+    'CREATE SEQUENCE event_seq',
+    'ALTER TABLE events ADD COLUMN seq BIGINT UNIQUE',
+    'CREATE INDEX events_unnumbered ON events (no) WHERE seq IS NULL',
+    `CREATE INDEX messages_search ON messages USING gin (to_tsvector('simple', left(text, ${SEARCHED_CHARS})))`,
+  ],
+  indexMessage: null,
+  searchMessages: (words, limit) => ({
+    sql: `SELECT no AS message_no FROM messages, plainto_tsquery('simple', ?) AS wanted
+          WHERE to_tsvector('simple', left(text, ${SEARCHED_CHARS})) @@ wanted
+          ORDER BY ts_rank(to_tsvector('simple', left(text, ${SEARCHED_CHARS})), wanted) DESC, no DESC LIMIT ?`,
+    params: [words.join(' '), limit],
+  }),
+};

@@ -1,0 +1,181 @@
+import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
+import type { Query, Row, Tx } from '../transaction.ts';
+import { sqliteDialect } from './dialect.ts';
+import { wrapSqlite } from './errors.ts';
+import { assertLocalFileSystem } from './file-system.ts';
+import { insist } from './turnstile.ts';
+
+/** Before this version a WAL could lose its tail when it was reset. */
+const MIN_SQLITE = [3, 51, 3] as const;
+/** "MOIR": tells our files from other programs' databases. */
+const APPLICATION_ID = 0x4d4f4952;
+const MAGIC = 'SQLite format 3\0';
+
+type Prepared = (params: Query['params']) => Row[];
+
+/** One connection with its prepared statements. Runs transactions to their end without ever waiting. */
+export class SqliteConnection {
+  readonly path: string;
+  readonly #db: DatabaseSync;
+  readonly #statements = new Map<string, Prepared>();
+
+  private constructor(db: DatabaseSync, path: string) {
+    this.#db = db;
+    this.path = path;
+  }
+
+  /** Opens the file for writing: checks what it is, that it is safe, and brings its schema up to date. */
+  static openWriter(path: string): SqliteConnection {
+    return guarded(path, () => {
+      assertUsable(path);
+      const db = new DatabaseSync(path, { timeout: 0 });
+      try {
+        const connection = new SqliteConnection(db, path);
+        insist(() => prepareFile(db, path));
+        insist(() => connection.#migrate());
+        return connection;
+      } catch (thrown) {
+        db.close();
+        throw thrown;
+      }
+    });
+  }
+
+  /** Opens the file for reading beside a writer. */
+  static openReader(path: string): SqliteConnection {
+    return guarded(path, () => {
+      const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+      db.exec('PRAGMA query_only = 1');
+      return new SqliteConnection(db, path);
+    });
+  }
+
+  /** Runs a transaction's statements, one after the other, inside whatever transaction is open. */
+  run<T>(tx: Tx<T>): T {
+    let step = tx.next();
+    while (!step.done) {
+      let rows: Row[];
+      try {
+        rows = this.#execute(step.value);
+      } catch (thrown) {
+        step = tx.throw(thrown);
+        continue;
+      }
+      step = tx.next(rows);
+    }
+    return step.value;
+  }
+
+  exec(sql: string): void {
+    this.#db.exec(sql);
+  }
+
+  /** False when an error has already undone the open transaction. */
+  get inTransaction(): boolean {
+    return this.#db.isTransaction;
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #execute({ sql, params }: Query): Row[] {
+    const known = this.#statements.get(sql) ?? this.#prepare(sql);
+    return known(params);
+  }
+
+  #prepare(sql: string): Prepared {
+    const statement = this.#db.prepare(sql);
+    const givesRows = /^\s*(SELECT|WITH|PRAGMA)\b/i.test(sql) || /\bRETURNING\b/.test(sql);
+    const prepared: Prepared = givesRows
+      ? (params) => statement.all(...params) as Row[]
+      : (params) => {
+          statement.run(...params);
+          return [];
+        };
+    this.#statements.set(sql, prepared);
+    return prepared;
+  }
+
+  #migrate(): void {
+    if (this.#schemaVersion() === SCHEMA_VERSION) return;
+    this.#db.exec('BEGIN IMMEDIATE');
+    try {
+      this.run(migrate(sqliteDialect));
+      this.#db.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+      this.#db.exec('COMMIT');
+    } catch (thrown) {
+      if (this.inTransaction) this.#db.exec('ROLLBACK');
+      throw thrown;
+    }
+  }
+
+  #schemaVersion(): number {
+    const table = this.#db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").get();
+    if (table === undefined) return 0;
+    const row = this.#db.prepare("SELECT value FROM meta WHERE name = 'schema'").get();
+    const version = row === undefined ? 0 : Number(row.value);
+    assertNotNewer(version);
+    return version;
+  }
+}
+
+function guarded<T>(path: string, open: () => T): T {
+  try {
+    return open();
+  } catch (thrown) {
+    throw wrapSqlite(thrown, path);
+  }
+}
+
+function assertUsable(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  assertLocalFileSystem(path);
+  if (!existsSync(path) || statSync(path).size === 0) return;
+  const head = Buffer.alloc(MAGIC.length);
+  const file = openSync(path, 'r');
+  try {
+    readSync(file, head, 0, head.length, 0);
+  } finally {
+    closeSync(file);
+  }
+  if (head.toString('latin1') !== MAGIC) throw new MoiraiError('store_not_database', `${path} is not an SQLite database`);
+}
+
+/** Sets what durability depends on and reads it back: a setting that did not take is worse than none. */
+function prepareFile(db: DatabaseSync, path: string): void {
+  assertVersion(db);
+  const objects = Number(pragma(db, 'schema_version'));
+  const application = Number(pragma(db, 'application_id'));
+  if (objects > 0 && application !== APPLICATION_ID) {
+    throw new MoiraiError('store_not_database', `${path} is a database of another program`);
+  }
+  const mode = pragma(db, 'journal_mode = WAL');
+  db.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1');
+  db.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 67108864');
+  const synchronous = Number(pragma(db, 'synchronous'));
+  if (mode === 'wal' && synchronous === 2) return;
+  throw new MoiraiError(
+    'store_unsafe',
+    `${path}: journal_mode is ${mode} and synchronous is ${synchronous}; wal and 2 (FULL) are needed`,
+  );
+}
+
+function assertVersion(db: DatabaseSync): void {
+  const version = String(db.prepare('SELECT sqlite_version() AS version').get()?.version);
+  const parts = version.split('.').map(Number);
+  for (const [i, least] of MIN_SQLITE.entries()) {
+    const part = parts[i] ?? 0;
+    if (part > least) return;
+    if (part < least) throw new MoiraiError('store_unsafe', `SQLite ${version} is older than ${MIN_SQLITE.join('.')}`);
+  }
+}
+
+function pragma(db: DatabaseSync, text: string): string {
+  const row = db.prepare(`PRAGMA ${text}`).get() ?? {};
+  return String(Object.values(row)[0]);
+}

@@ -1,0 +1,30 @@
+import type { Dialect } from '../dialect.ts';
+import { SEARCHED_CHARS } from '../limits.ts';
+
+/** One writer at a time is SQLite's nature: nothing needs a lock, and rows are numbered in commit order. */
+export const sqliteDialect: Dialect = {
+  name: 'sqlite',
+  integer: 'INTEGER',
+  text: 'TEXT',
+  serialKey: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+  seqColumn: 'no',
+  forUpdate: '',
+  lockKey: () => '0',
+  tryLockKey: () => '1',
+  sequence: [],
+  endedIsFinal: [
+    `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE ON sessions
+     WHEN OLD.state = 'ended' AND (NEW.state <> 'ended' OR NEW.ended_at IS NOT OLD.ended_at
+       OR NEW.end_reason IS NOT OLD.end_reason OR NEW.end_cause IS NOT OLD.end_cause)
+     BEGIN SELECT RAISE(ABORT, 'an ended session is final'); END`,
+  ],
+  ownTables: [
+    `CREATE VIRTUAL TABLE message_search USING fts5(text, content='', contentless_delete=1,
+       tokenize='unicode61 remove_diacritics 2')`,
+  ],
+  indexMessage: `INSERT INTO message_search(rowid, text) SELECT no, substr(text, 1, ${SEARCHED_CHARS}) FROM messages WHERE no = ?`,
+  searchMessages: (words, limit) => ({
+    sql: 'SELECT rowid AS message_no FROM message_search WHERE message_search MATCH ? ORDER BY rank LIMIT ?',
+    params: [words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' '), limit],
+  }),
+};

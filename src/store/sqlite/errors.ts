@@ -1,0 +1,42 @@
+import type { ErrorCode } from '../../errors/codes.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+
+/** SQLite's primary result codes that mean something to an operator. */
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  5: 'store_locked',
+  6: 'store_locked',
+  8: 'store_read_only',
+  10: 'store_io',
+  11: 'store_corrupt',
+  13: 'store_full',
+  14: 'store_io',
+  26: 'store_not_database',
+};
+
+/** After these the connection's transaction is gone or in doubt: everything in it failed. */
+const FATAL: ReadonlySet<ErrorCode> = new Set(['store_io', 'store_corrupt', 'store_full', 'store_not_database']);
+
+/** The primary result code of an SQLite error, or undefined for anything else. */
+export function sqliteCode(thrown: unknown): number | undefined {
+  if (!(thrown instanceof Error) || !('errcode' in thrown) || typeof thrown.errcode !== 'number') return undefined;
+  return thrown.errcode & 0xff;
+}
+
+export function isBusy(thrown: unknown): boolean {
+  const code = sqliteCode(thrown);
+  return code === 5 || code === 6;
+}
+
+/** An engine error as one of ours; errors that are ours already pass through. */
+export function wrapSqlite(thrown: unknown, path: string): MoiraiError {
+  if (thrown instanceof MoiraiError) return thrown;
+  const code = sqliteCode(thrown);
+  const known = code === undefined ? undefined : CODES[code];
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  if (known === undefined) return MoiraiError.wrap(thrown);
+  return new MoiraiError(known, `${path}: ${message}`, { cause: thrown, details: { path } });
+}
+
+export function endsTransaction(error: MoiraiError): boolean {
+  return FATAL.has(error.code);
+}

@@ -1,0 +1,36 @@
+import { readFileSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+
+const REMOTE = /^(nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|beegfs|davfs|fuse\.(sshfs|s3fs|rclone|gcsfuse|glusterfs)\w*)$/;
+
+/** File locks and memory maps of network file systems are not to be trusted with a WAL: refuse them. */
+export function assertLocalFileSystem(path: string): void {
+  const type = fileSystemOf(path);
+  if (type === null || !REMOTE.test(type)) return;
+  throw new MoiraiError(
+    'store_unsafe',
+    `${path} is on a network file system (${type}); keep the SQLite file on a local disk, or use PostgreSQL`,
+  );
+}
+
+/** The type of the mount a path lies on; null where the system has no list of mounts. */
+function fileSystemOf(path: string): string | null {
+  let mounts: string;
+  let place: string;
+  try {
+    mounts = readFileSync('/proc/self/mounts', 'utf8');
+    place = realpathSync(dirname(path));
+  } catch {
+    return null; // Not Linux, or no such folder yet: opening the file will say what is wrong.
+  }
+  let best: { point: string; type: string } | null = null;
+  for (const line of mounts.split('\n')) {
+    const [, rawPoint, type] = line.split(' ');
+    if (rawPoint === undefined || type === undefined) continue;
+    const point = rawPoint.replaceAll('\\040', ' ');
+    const covers = place === point || place.startsWith(point.endsWith('/') ? point : `${point}/`);
+    if (covers && (best === null || point.length >= best.point.length)) best = { point, type };
+  }
+  return best?.type ?? null;
+}

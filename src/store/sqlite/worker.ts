@@ -1,0 +1,92 @@
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { type ErrorData, MoiraiError } from '../../errors/moirai-error.ts';
+import type { ResetRules } from '../../lifecycle/reset-policy.ts';
+import { machineClock } from '../clock.ts';
+import type { Effects } from '../transaction.ts';
+import { type Outcome, SqliteReader, SqliteWriter } from './writer.ts';
+
+/** What a worker is told when it starts. */
+export interface WorkerTask {
+  readonly role: 'writer' | 'reader';
+  readonly path: string;
+  readonly rules: ResetRules;
+}
+
+export type ToWorker =
+  | { readonly type: 'request'; readonly id: number; readonly name: string; readonly args: unknown }
+  | { readonly type: 'rules'; readonly rules: ResetRules }
+  | { readonly type: 'close' };
+
+export type Answer =
+  | { readonly id: number; readonly ok: true; readonly value: unknown; readonly effects: Effects | null }
+  | { readonly id: number; readonly ok: false; readonly error: ErrorData };
+
+export type FromWorker =
+  | { readonly type: 'ready' }
+  | { readonly type: 'failed'; readonly error: ErrorData }
+  | { readonly type: 'answers'; readonly answers: readonly Answer[] }
+  | { readonly type: 'closed' };
+
+/** Bounds how long a batch holds the write lock, and so how long other processes wait. */
+const MAX_BATCH = 128;
+
+type Engine = SqliteWriter | SqliteReader;
+
+function serve(port: MessagePort, task: WorkerTask): void {
+  const engine = open(port, task);
+  if (engine === null) return;
+  port.on('message', (first: ToWorker) => {
+    const batch: Extract<ToWorker, { type: 'request' }>[] = [];
+    // Whatever has arrived by now joins the same commit.
+    for (let message: ToWorker | undefined = first; message !== undefined; message = nextMessage(port, batch.length)) {
+      if (message.type === 'request') batch.push(message);
+      else if (message.type === 'rules') engine.rules = message.rules;
+      else {
+        answer(port, engine, batch);
+        engine.close();
+        send(port, { type: 'closed' });
+        port.close();
+        return;
+      }
+    }
+    answer(port, engine, batch);
+  });
+}
+
+function open(port: MessagePort, task: WorkerTask): Engine | null {
+  try {
+    const Role = task.role === 'writer' ? SqliteWriter : SqliteReader;
+    const engine = new Role(task.path, machineClock, task.rules);
+    send(port, { type: 'ready' });
+    return engine;
+  } catch (thrown) {
+    send(port, { type: 'failed', error: MoiraiError.wrap(thrown).toJSON() });
+    port.close();
+    return null;
+  }
+}
+
+function nextMessage(port: MessagePort, taken: number): ToWorker | undefined {
+  if (taken >= MAX_BATCH) return undefined;
+  return receiveMessageOnPort(port)?.message as ToWorker | undefined;
+}
+
+function answer(port: MessagePort, engine: Engine, batch: readonly Extract<ToWorker, { type: 'request' }>[]): void {
+  if (batch.length === 0) return;
+  const outcomes = engine.runBatch(batch);
+  send(port, { type: 'answers', answers: batch.map(({ id }, i) => toAnswer(id, outcomes[i])) });
+}
+
+function toAnswer(id: number, outcome: Outcome | undefined): Answer {
+  if (outcome === undefined) throw new TypeError('a request was left without an outcome');
+  if (!outcome.ok) return { id, ok: false, error: outcome.error.toJSON() };
+  const { subscribers, nextDeadline, deliveries } = outcome.effects;
+  const matters = subscribers.size > 0 || nextDeadline !== null || deliveries;
+  return { id, ok: true, value: outcome.value, effects: matters ? outcome.effects : null };
+}
+
+function send(port: MessagePort, message: FromWorker): void {
+  port.postMessage(message);
+}
+
+if (parentPort !== null) serve(parentPort, workerData as WorkerTask);

@@ -1,0 +1,130 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { ResetRules } from '../../lifecycle/reset-policy.ts';
+import type { StoreClock } from '../clock.ts';
+import { type Effects, noEffects, type TxContext } from '../transaction.ts';
+import { transactionNamed } from '../transactions/index.ts';
+import { SqliteConnection } from './connection.ts';
+import { sqliteDialect } from './dialect.ts';
+import { endsTransaction, wrapSqlite } from './errors.ts';
+import { Turnstile } from './turnstile.ts';
+
+export interface Request {
+  readonly name: string;
+  readonly args: unknown;
+}
+
+export type Outcome =
+  | { readonly ok: true; readonly value: unknown; readonly effects: Effects }
+  | { readonly ok: false; readonly error: MoiraiError };
+
+/**
+ * The one writer of a process: takes requests in batches and makes each batch one commit. A request that fails is
+ * undone by its savepoint and leaves the others alone; nothing is answered before the commit is on the disk.
+ */
+export class SqliteWriter {
+  rules: ResetRules;
+  readonly #connection: SqliteConnection;
+  readonly #turnstile: Turnstile;
+  readonly #clock: StoreClock;
+  #broken: MoiraiError | null = null;
+
+  constructor(path: string, clock: StoreClock, rules: ResetRules) {
+    this.#connection = SqliteConnection.openWriter(path);
+    this.#turnstile = new Turnstile(path);
+    this.#clock = clock;
+    this.rules = rules;
+  }
+
+  /** Runs requests in one transaction and answers each; returns only after the commit. */
+  runBatch(requests: readonly Request[]): Outcome[] {
+    if (this.#broken !== null) return this.#refuseAll(requests, this.#broken);
+    try {
+      this.#turnstile.enter(() => this.#connection.exec('BEGIN IMMEDIATE'));
+    } catch (thrown) {
+      return this.#refuseAll(requests, thrown);
+    }
+    try {
+      const outcomes = requests.map((request) => this.#runOne(request));
+      this.#connection.exec('COMMIT');
+      return outcomes;
+    } catch (thrown) {
+      return this.#abandon(requests, thrown);
+    }
+  }
+
+  close(): void {
+    this.#turnstile.close();
+    this.#connection.close();
+  }
+
+  #runOne(request: Request): Outcome {
+    const context = contextOf(this.#clock, this.rules);
+    this.#connection.exec('SAVEPOINT request');
+    try {
+      const value = this.#connection.run(transactionNamed(request.name, context, request.args));
+      this.#connection.exec('RELEASE request');
+      return { ok: true, value, effects: context.effects };
+    } catch (thrown) {
+      const error = wrapSqlite(thrown, this.#connection.path);
+      if (endsTransaction(error) || !this.#connection.inTransaction) throw error;
+      this.#connection.exec('ROLLBACK TO request');
+      this.#connection.exec('RELEASE request');
+      return { ok: false, error };
+    }
+  }
+
+  #abandon(requests: readonly Request[], thrown: unknown): Outcome[] {
+    const error = wrapSqlite(thrown, this.#connection.path);
+    // After a failed sync the kernel may have dropped the pages: only a fresh start from the log knows the truth.
+    if (error.code === 'store_io' || error.code === 'store_corrupt') this.#broken = error;
+    try {
+      if (this.#connection.inTransaction) this.#connection.exec('ROLLBACK');
+    } catch (failed) {
+      this.#broken = wrapSqlite(failed, this.#connection.path);
+    }
+    return this.#refuseAll(requests, error);
+  }
+
+  #refuseAll(requests: readonly Request[], thrown: unknown): Outcome[] {
+    const error = wrapSqlite(thrown, this.#connection.path);
+    return requests.map(() => ({ ok: false, error }));
+  }
+}
+
+/** Reads beside the writer, each in a snapshot of its own. */
+export class SqliteReader {
+  readonly #connection: SqliteConnection;
+  readonly #clock: StoreClock;
+  rules: ResetRules;
+
+  constructor(path: string, clock: StoreClock, rules: ResetRules) {
+    this.#connection = SqliteConnection.openReader(path);
+    this.#clock = clock;
+    this.rules = rules;
+  }
+
+  runBatch(requests: readonly Request[]): Outcome[] {
+    return requests.map((request) => this.#runOne(request));
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  #runOne(request: Request): Outcome {
+    const context = contextOf(this.#clock, this.rules);
+    try {
+      this.#connection.exec('BEGIN');
+      const value = this.#connection.run(transactionNamed(request.name, context, request.args));
+      return { ok: true, value, effects: context.effects };
+    } catch (thrown) {
+      return { ok: false, error: wrapSqlite(thrown, this.#connection.path) };
+    } finally {
+      if (this.#connection.inTransaction) this.#connection.exec('COMMIT');
+    }
+  }
+}
+
+function contextOf(clock: StoreClock, rules: ResetRules): TxContext {
+  return { dialect: sqliteDialect, now: clock.now(), leaseNow: clock.lease(), rules, effects: noEffects() };
+}

@@ -1,0 +1,74 @@
+import type { ResetRules } from '../lifecycle/reset-policy.ts';
+import type { Dialect } from './dialect.ts';
+
+export type Param = string | number | null;
+export type Row = Record<string, string | number | null>;
+
+export interface Query {
+  readonly sql: string;
+  readonly params: readonly Param[];
+}
+
+/**
+ * A transaction, written once for both engines: it yields statements and receives their rows. SQLite runs it to the
+ * end synchronously, PostgreSQL awaits each statement. Neither knows what it does.
+ */
+export type Tx<T> = Generator<Query, T, Row[]>;
+
+/** What the rest of the process should look at once the transaction is durable. Hints only, never the truth. */
+export interface Effects {
+  /** Subscribers with something to deliver. */
+  readonly subscribers: Set<string>;
+  /** The earliest deadline written. */
+  nextDeadline: number | null;
+  /** A reply was put into the outbox. */
+  deliveries: boolean;
+}
+
+export interface TxContext {
+  readonly dialect: Dialect;
+  /** The store's wall clock, epoch milliseconds. */
+  readonly now: number;
+  /** The clock that leases are timed by: never a host's own idea of the time. */
+  readonly leaseNow: number;
+  readonly rules: ResetRules;
+  readonly effects: Effects;
+}
+
+export function noEffects(): Effects {
+  return { subscribers: new Set(), nextDeadline: null, deliveries: false };
+}
+
+/** Runs one statement. */
+export function* query(sql: string, ...params: Param[]): Tx<Row[]> {
+  return yield { sql, params };
+}
+
+/** Runs one statement that gives at most one row. */
+export function* queryOne(sql: string, ...params: Param[]): Tx<Row | undefined> {
+  const rows = yield { sql, params };
+  return rows[0];
+}
+
+/** `?, ?, ?` */
+export function placeholders(count: number): string {
+  return Array.from({ length: count }, () => '?').join(', ');
+}
+
+export function textOf(row: Row, column: string): string {
+  return String(row[column]);
+}
+
+export function numberOf(row: Row, column: string): number {
+  return Number(row[column]);
+}
+
+export function nullableText(row: Row, column: string): string | null {
+  const value = row[column];
+  return value === null || value === undefined ? null : String(value);
+}
+
+export function nullableNumber(row: Row, column: string): number | null {
+  const value = row[column];
+  return value === null || value === undefined ? null : Number(value);
+}

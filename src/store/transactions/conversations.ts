@@ -1,0 +1,314 @@
+import { arrive } from '../../lifecycle/arrival.ts';
+import type { Command, StartCommand } from '../../lifecycle/commands.ts';
+import type { Life, Origin, Session, Turn } from '../../lifecycle/session.ts';
+import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
+import { storableText } from '../text.ts';
+import { query, queryOne, textOf, type Tx, type TxContext } from '../transaction.ts';
+import { toTurn, SELECT_TURN } from './rows.ts';
+import { apply, type Desk, enter, type Giver, lockKey, lockLife, policyOf, readLife, readOpenLife } from './sessions.ts';
+
+/** Who talks where: what a session takes over from its conversation when it starts. */
+export interface Party {
+  readonly key: string;
+  readonly kind: SessionKind;
+  readonly platform: string;
+  readonly userId: string | null;
+  readonly origin: Origin;
+  readonly attached: boolean;
+}
+
+export interface EndFacts {
+  readonly reason: EndReason;
+  readonly cause: EndCause | null;
+  readonly trigger: Trigger;
+}
+
+export interface StartArgs {
+  readonly giver: Giver;
+  readonly sessionId: string;
+  readonly party: Party;
+  readonly parentId: string | null;
+  readonly lineage: Lineage | null;
+  readonly title: string | null;
+}
+
+/** Starts a session by itself (a batch, a terminal, a child). Repeated with the same id it returns the first one. */
+export function* startSession(ctx: TxContext, args: StartArgs): Tx<Session> {
+  const desk = yield* enter(ctx, args.giver);
+  yield* lockKey(ctx, args.party.key);
+  const known = yield* readLife(ctx, 'id = ?', args.sessionId);
+  if (known !== undefined && known.session.lastCommand === args.giver.commandId) return known.session;
+  const { sessionId, parentId, lineage, title } = args;
+  const start = startCommand(sessionId, args.party, { parentId, lineage, title });
+  const life = yield* apply(ctx, desk, known ?? null, [start]);
+  return life.session;
+}
+
+export interface ReceiveArgs {
+  readonly giver: Giver;
+  readonly party: Party;
+  readonly text: string;
+  /** Names the message on its platform: received twice, it is one turn. */
+  readonly originRef: string | null;
+  readonly by: Actor;
+  readonly turnId: string;
+  /** The id of the session that starts if none can be continued. */
+  readonly newSessionId: string;
+  /** Begin the turn in the same transaction when nothing else waits or runs. */
+  readonly begin: boolean;
+}
+
+export interface Received {
+  readonly session: Session;
+  readonly turn: Turn;
+  readonly begun: boolean;
+  readonly started: boolean;
+  /** The session this message found and could not continue. */
+  readonly ended: { readonly id: string; readonly cause: ResetCause } | null;
+  /** The message was here before; this is its turn, and nothing was changed. */
+  readonly duplicate: boolean;
+}
+
+/**
+ * A message arrives: it becomes a queued turn of the session it belongs to, in one transaction with whatever it does
+ * to that session. Only after this may the platform be told that the message was taken.
+ */
+export function* receive(ctx: TxContext, args: ReceiveArgs): Tx<Received> {
+  const desk = yield* enter(ctx, args.giver);
+  yield* lockKey(ctx, args.party.key);
+  const known = yield* knownTurn(ctx, args);
+  if (known !== undefined) return known;
+  const life = yield* readOpenLife(ctx, args.party.key);
+  const cause = life === undefined ? null : arrival(ctx, life.session);
+  if (life !== undefined && cause === null) {
+    const after = yield* enqueue(ctx, desk, args, life, []);
+    return answer(after, args, { started: false, ended: null });
+  }
+  if (life === undefined || cause === null) {
+    const after = yield* enqueue(ctx, desk, args, null, [startCommand(args.newSessionId, args.party)]);
+    return answer(after, args, { started: true, ended: null });
+  }
+  const end: EndFacts = { reason: 'auto_reset', cause, trigger: 'message' };
+  const start = startCommand(args.newSessionId, args.party, { parentId: life.session.id, lineage: 'reset' });
+  const successor = yield* replace(ctx, desk, life, end, start, []);
+  const after = yield* enqueue(ctx, desk, args, successor, []);
+  return answer(after, args, { started: true, ended: { id: life.session.id, cause } });
+}
+
+function arrival(ctx: TxContext, session: Session): ResetCause | null {
+  return arrive(session, ctx.now, policyOf(ctx, session.key), ctx.rules.resumeWindowMs);
+}
+
+function* knownTurn(ctx: TxContext, args: ReceiveArgs): Tx<Received | undefined> {
+  if (args.originRef === null) return undefined;
+  const row = yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE origin_ref = ?`, args.originRef);
+  if (row === undefined) return undefined;
+  const turn = toTurn(row);
+  const life = yield* readLife(ctx, 'id = ?', turn.sessionId);
+  if (life === undefined) return undefined;
+  return { session: life.session, turn, begun: false, started: false, ended: null, duplicate: true };
+}
+
+/** Journals the message as a turn behind `before` commands, and begins it when the session is free. */
+function* enqueue(
+  ctx: TxContext,
+  desk: Desk,
+  args: ReceiveArgs,
+  life: Life | null,
+  before: readonly Command[],
+): Tx<Life> {
+  const text = storableText(args.text, 'the message');
+  const free = args.begin && (life?.turns.length ?? 0) === 0;
+  const commands: Command[] = [...before, { name: 'enqueue', turnId: args.turnId, text, by: args.by }];
+  if (free) commands.push({ name: 'begin', turnId: args.turnId });
+  const after = yield* apply(ctx, desk, life, commands);
+  const turn = turnIn(after, args.turnId);
+  yield* query(
+    `INSERT INTO turns (id, session_id, origin_ref, by_actor, user_id, state, text, created_at, started_at, cuts)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+    turn.id,
+    turn.sessionId,
+    args.originRef,
+    turn.by,
+    args.party.userId,
+    turn.state,
+    text,
+    turn.createdAt,
+    turn.startedAt,
+  );
+  return after;
+}
+
+function turnIn(life: Life, turnId: string): Turn {
+  const turn = life.turns.find((candidate) => candidate.id === turnId);
+  if (turn === undefined) throw new TypeError(`turn ${turnId} was not enqueued`);
+  return turn;
+}
+
+function answer(life: Life, args: ReceiveArgs, facts: Pick<Received, 'started' | 'ended'>): Received {
+  const turn = turnIn(life, args.turnId);
+  return { session: life.session, turn, begun: turn.state === 'running', duplicate: false, ...facts };
+}
+
+/**
+ * Ends one session and starts its successor, in that order and in one transaction. Messages that waited in the old
+ * one move on to the new one.
+ */
+function* replace(
+  ctx: TxContext,
+  desk: Desk,
+  old: Life,
+  end: EndFacts,
+  start: StartCommand,
+  before: readonly Command[],
+): Tx<Life> {
+  const waiting = old.turns.filter((turn) => turn.state === 'queued');
+  const endCommand: Command = { name: 'end', ...end, successorId: start.sessionId, epoch: null };
+  yield* apply(ctx, desk, old, [...before, endCommand]);
+  const successor = yield* apply(ctx, desk, null, [start]);
+  if (waiting.length === 0) return successor;
+  const turns = waiting.map((turn) => ({ ...turn, sessionId: start.sessionId }));
+  // The successor's deadline was computed without the messages it inherits; they hold it.
+  return yield* apply(ctx, desk, { session: successor.session, turns }, [{ name: 'touch', by: 'system' }]);
+}
+
+export interface SlashCommand {
+  readonly command: string;
+  readonly args: string;
+}
+
+export interface ResetArgs {
+  readonly giver: Giver;
+  readonly party: Party;
+  readonly newSessionId: string;
+  readonly title: string | null;
+  /** Recorded as `command:<name>` of the old session. */
+  readonly slash: SlashCommand | null;
+}
+
+/** A user asks for a fresh session. Without an open one it only starts one. */
+export function* resetSession(ctx: TxContext, args: ResetArgs): Tx<{ session: Session; ended: string | null }> {
+  const desk = yield* enter(ctx, args.giver);
+  yield* lockKey(ctx, args.party.key);
+  const old = yield* readOpenLife(ctx, args.party.key);
+  if (old !== undefined && old.session.id === args.newSessionId) {
+    return { session: old.session, ended: old.session.parentId };
+  }
+  const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
+  if (old === undefined) {
+    const life = yield* apply(ctx, desk, null, [
+      startCommand(args.newSessionId, args.party, { title: args.title }),
+      ...note,
+    ]);
+    return { session: life.session, ended: null };
+  }
+  const start = startCommand(args.newSessionId, args.party, {
+    parentId: old.session.id,
+    lineage: 'reset',
+    title: args.title,
+    resetOf: old.session.id,
+  });
+  const end: EndFacts = { reason: 'user_reset', cause: null, trigger: 'command' };
+  const life = yield* replace(ctx, desk, old, end, start, note);
+  return { session: life.session, ended: old.session.id };
+}
+
+export interface ContinueArgs {
+  readonly giver: Giver;
+  /** The session whose transcript the new one sees. */
+  readonly fromId: string;
+  readonly lineage: 'resume' | 'branch';
+  readonly newSessionId: string;
+  readonly title: string | null;
+  readonly trigger: Trigger;
+  /** Where to continue; null for the conversation it belonged to. */
+  readonly party: Party | null;
+  readonly slash: SlashCommand | null;
+}
+
+/**
+ * Resumes or branches: a new session linked to an old one; nothing is reopened. The open session of the conversation
+ * ends as `switched` (or `branched`). Resuming a session that is open in that conversation returns it.
+ */
+export function* continueSession(
+  ctx: TxContext,
+  args: ContinueArgs,
+): Tx<{ session: Session; ended: string | null; created: boolean }> {
+  const desk = yield* enter(ctx, args.giver);
+  const from = yield* lockLife(ctx, args.fromId);
+  const party = args.party ?? partyOf(from.session);
+  if (party.key !== from.session.key) yield* lockKey(ctx, party.key);
+  const open = yield* readOpenLife(ctx, party.key);
+  if (open !== undefined && open.session.id === args.newSessionId) {
+    return { session: open.session, ended: null, created: true };
+  }
+  const stays = args.lineage === 'resume' && open?.session.id === from.session.id;
+  if (open !== undefined && stays) return { session: open.session, ended: null, created: false };
+  const start = startCommand(args.newSessionId, party, {
+    parentId: from.session.id,
+    lineage: args.lineage,
+    title: args.title ?? from.session.title,
+  });
+  const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
+  if (open === undefined) {
+    const life = yield* apply(ctx, desk, null, [start, ...note]);
+    return { session: life.session, ended: null, created: true };
+  }
+  const reason = args.lineage === 'resume' ? 'switched' : 'branched';
+  const life = yield* replace(ctx, desk, open, { reason, cause: null, trigger: args.trigger }, start, note);
+  return { session: life.session, ended: open.session.id, created: true };
+}
+
+export interface EndArgs extends EndFacts {
+  readonly giver: Giver;
+  readonly sessionId: string;
+  readonly epoch: number | null;
+}
+
+/** Ends a session. Ending it twice returns the first end. */
+export function* endSession(ctx: TxContext, args: EndArgs): Tx<{ session: Session; already: boolean }> {
+  const desk = yield* enter(ctx, args.giver);
+  const life = yield* lockLife(ctx, args.sessionId);
+  if (life.session.state === 'ended') return { session: life.session, already: true };
+  const { reason, cause, trigger, epoch } = args;
+  const after = yield* apply(ctx, desk, life, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
+  return { session: after.session, already: false };
+}
+
+/** The commands that change one session and need nothing else from the store. */
+export type PlainCommand = Extract<
+  Command,
+  { name: 'touch' | 'begin' | 'interrupt' | 'suspend' | 'background' | 'release' | 'compress' | 'title' | 'note' }
+>;
+
+/** Applies one plain command to a session; repeated with the same command id it changes nothing. */
+export function* command(
+  ctx: TxContext,
+  args: { giver: Giver; sessionId: string; command: PlainCommand },
+): Tx<Life> {
+  const desk = yield* enter(ctx, args.giver);
+  const life = yield* lockLife(ctx, args.sessionId);
+  if (life.session.lastCommand === args.giver.commandId) return life;
+  return yield* apply(ctx, desk, life, [args.command]);
+}
+
+/** The conversation a session belongs to, for its successor. */
+export function partyOf(session: Session): Party {
+  const { key, kind, platform, userId, origin, attached } = session;
+  return { key, kind, platform, userId, origin, attached };
+}
+
+function startCommand(
+  sessionId: string,
+  party: Party,
+  facts: Partial<Pick<StartCommand, 'parentId' | 'lineage' | 'title' | 'resetOf'>> = {},
+): StartCommand {
+  const fresh = { parentId: null, lineage: null, title: null, resetOf: null };
+  return { name: 'start', sessionId, ...party, ...fresh, ...facts };
+}
+
+/** The full text of a turn; transitions read only its beginning. */
+export function* turnText(_ctx: TxContext, args: { turnId: string }): Tx<string | null> {
+  const row = yield* queryOne('SELECT text FROM turns WHERE id = ?', args.turnId);
+  return row === undefined ? null : textOf(row, 'text');
+}

@@ -1,0 +1,132 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { storableText } from '../text.ts';
+import {
+  nullableText,
+  numberOf,
+  type Param,
+  query,
+  queryOne,
+  type Row,
+  textOf,
+  type Tx,
+  type TxContext,
+} from '../transaction.ts';
+import { placeOf, record } from './record.ts';
+import { enter, type Giver, lockLife } from './sessions.ts';
+
+/** A reply on its way out, written before it is sent. */
+export interface DeliveryToMake {
+  readonly id: string;
+  readonly target: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+export interface Delivery extends DeliveryToMake {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+  readonly attempts: number;
+  /** A process died while sending it: the receiver may have it already. */
+  readonly possibleDuplicate: boolean;
+}
+
+export function* enqueueDeliveries(
+  ctx: TxContext,
+  sessionId: string,
+  turnId: string | null,
+  deliveries: readonly DeliveryToMake[],
+): Tx<void> {
+  if (deliveries.length === 0) return;
+  const params: Param[] = [];
+  for (const { id, target, text } of deliveries) {
+    params.push(id, sessionId, turnId, JSON.stringify(target), storableText(text, 'the reply'), ctx.now, ctx.now);
+  }
+  yield* query(
+    `INSERT INTO deliveries (id, session_id, turn_id, target, text, state, attempts, possible_duplicate, due_at, created_at)
+     VALUES ${deliveries.map(() => "(?, ?, ?, ?, ?, 'queued', 0, 0, ?, ?)").join(', ')}`,
+    ...params,
+  );
+  ctx.effects.deliveries = true;
+}
+
+/** Takes due replies for sending; whoever dies meanwhile is found by the reaper, and the reply is due again. */
+export function* claimDeliveries(ctx: TxContext, args: { giver: Giver; limit: number }): Tx<Delivery[]> {
+  yield* enter(ctx, args.giver);
+  const rows = yield* query(
+    `UPDATE deliveries SET state = 'sending', due_at = NULL, claimed_by = ?, attempts = attempts + 1
+     WHERE id IN (
+       SELECT id FROM deliveries WHERE due_at <= ? ORDER BY due_at, id LIMIT ? ${skipLocked(ctx)}
+     ) RETURNING *`,
+    args.giver.instance,
+    ctx.now,
+    args.limit,
+  );
+  return rows.map(toDelivery);
+}
+
+export type DeliveryOutcome =
+  | { readonly state: 'sent' }
+  | { readonly state: 'retry'; readonly afterMs: number; readonly error: string }
+  | { readonly state: 'failed'; readonly error: string };
+
+/** Says how a claimed reply fared. `sent` and `failed` are final and written to the log. */
+export function* settleDelivery(
+  ctx: TxContext,
+  args: { giver: Giver; deliveryId: string; outcome: DeliveryOutcome },
+): Tx<void> {
+  const desk = yield* enter(ctx, args.giver);
+  const row = yield* queryOne('SELECT * FROM deliveries WHERE id = ?', args.deliveryId);
+  if (row === undefined) throw new MoiraiError('bad_input', `no delivery ${args.deliveryId}`);
+  const life = yield* lockLife(ctx, textOf(row, 'session_id'));
+  const { outcome } = args;
+  const retry = outcome.state === 'retry';
+  const updated = yield* query(
+    `UPDATE deliveries SET state = ?, due_at = ?, sent_at = ?, error = ?, claimed_by = NULL
+     WHERE id = ? AND state = 'sending' AND claimed_by = ? RETURNING attempts`,
+    retry ? 'queued' : outcome.state,
+    retry ? ctx.now + outcome.afterMs : null,
+    outcome.state === 'sent' ? ctx.now : null,
+    outcome.state === 'sent' ? null : storableText(outcome.error, 'the error'),
+    args.deliveryId,
+    args.giver.instance,
+  );
+  // Not ours any more: the reaper gave it to somebody else, who will say how it fared.
+  if (updated[0] === undefined || retry) return;
+  const fields = { delivery_id: args.deliveryId, attempts: numberOf(updated[0], 'attempts') };
+  yield* record(ctx, desk.subscribers, [
+    {
+      id: `${args.deliveryId}:${outcome.state}`,
+      sessionSeq: null,
+      place: placeOf(life.session, args.giver.instance),
+      draft:
+        outcome.state === 'sent'
+          ? { type: 'delivery:sent', fields: { ...fields, error: null } }
+          : { type: 'delivery:failed', fields: { ...fields, error: outcome.error } },
+    },
+  ]);
+}
+
+/** Replies a dead instance was sending are due again, marked as possible duplicates. */
+export function* releaseDeliveries(ctx: TxContext, instance: string): Tx<void> {
+  yield* query(
+    `UPDATE deliveries SET state = 'queued', due_at = ?, claimed_by = NULL, possible_duplicate = 1
+     WHERE claimed_by = ? AND state = 'sending'`,
+    ctx.now,
+    instance,
+  );
+}
+
+function skipLocked(ctx: TxContext): string {
+  return ctx.dialect.forUpdate === '' ? '' : `${ctx.dialect.forUpdate} SKIP LOCKED`;
+}
+
+function toDelivery(row: Row): Delivery {
+  return {
+    id: textOf(row, 'id'),
+    sessionId: textOf(row, 'session_id'),
+    turnId: nullableText(row, 'turn_id'),
+    target: JSON.parse(textOf(row, 'target')) as Record<string, unknown>,
+    text: textOf(row, 'text'),
+    attempts: numberOf(row, 'attempts'),
+    possibleDuplicate: row.possible_duplicate === 1,
+  };
+}

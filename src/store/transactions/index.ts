@@ -1,0 +1,76 @@
+import type { Tx, TxContext } from '../transaction.ts';
+import * as conversations from './conversations.ts';
+import * as deliveries from './deliveries.ts';
+import * as lanes from './lanes.ts';
+import * as liveness from './liveness.ts';
+import * as messages from './messages.ts';
+import * as reading from './reading.ts';
+import * as sessions from './sessions.ts';
+import * as turns from './turns.ts';
+
+/** Transactions that change the store, by name: the whole vocabulary of its port. */
+export const WRITES = {
+  startSession: conversations.startSession,
+  receive: conversations.receive,
+  resetSession: conversations.resetSession,
+  continueSession: conversations.continueSession,
+  endSession: conversations.endSession,
+  command: conversations.command,
+  finishTurn: turns.finishTurn,
+  appendMessages: messages.appendMessages,
+  bootInstance: liveness.bootInstance,
+  beat: liveness.beat,
+  stopInstance: liveness.stopInstance,
+  forgetInstances: liveness.forgetInstances,
+  announceInstance: liveness.announceInstance,
+  reap: liveness.reap,
+  reconcile: liveness.reconcile,
+  expire: liveness.expire,
+  subscribe: lanes.subscribe,
+  unsubscribe: lanes.unsubscribe,
+  claimLanes: lanes.claimLanes,
+  ackLane: lanes.ackLane,
+  failLane: lanes.failLane,
+  replay: lanes.replay,
+  claimDeliveries: deliveries.claimDeliveries,
+  settleDelivery: deliveries.settleDelivery,
+} as const;
+
+/** Transactions that only look. (On PostgreSQL, reading the log may number it first.) */
+export const READS = {
+  nextDeadline: sessions.nextDeadline,
+  getSession: reading.getSession,
+  findSession: reading.findSession,
+  listSessions: reading.listSessions,
+  stats: reading.stats,
+  listEvents: reading.listEvents,
+  lastSeq: reading.lastSeq,
+  getTurn: turns.getTurn,
+  turnText: conversations.turnText,
+  unfinishedTurns: turns.unfinishedTurns,
+  listMessages: messages.listMessages,
+  lineageOf: messages.lineageOf,
+  searchMessages: messages.searchMessages,
+  listInstances: liveness.listInstances,
+  listSubscribers: lanes.listSubscribers,
+  listDeadLetters: lanes.listDeadLetters,
+} as const;
+
+type Table = Record<string, (ctx: TxContext, args: never) => Tx<unknown>>;
+type ArgsOf<T extends Table, N extends keyof T> = T[N] extends (ctx: TxContext, args: infer A) => Tx<unknown> ? A : never;
+type ResultOf<T extends Table, N extends keyof T> = T[N] extends (ctx: TxContext, args: never) => Tx<infer R> ? R : never;
+
+export type WriteName = keyof typeof WRITES;
+export type ReadName = keyof typeof READS;
+export type WriteArgs<N extends WriteName> = ArgsOf<typeof WRITES, N>;
+export type WriteResult<N extends WriteName> = ResultOf<typeof WRITES, N>;
+export type ReadArgs<N extends ReadName> = ArgsOf<typeof READS, N>;
+export type ReadResult<N extends ReadName> = ResultOf<typeof READS, N>;
+
+/** A named transaction as a generator; names and arguments arrive from another thread, so they are checked by name. */
+export function transactionNamed(name: string, ctx: TxContext, args: unknown): Tx<unknown> {
+  const table: Record<string, (ctx: TxContext, args: never) => Tx<unknown>> = { ...WRITES, ...READS };
+  const make = table[name];
+  if (make === undefined) throw new TypeError(`no transaction is called ${name}`);
+  return make(ctx, args as never);
+}

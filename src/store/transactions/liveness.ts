@@ -1,0 +1,273 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Command } from '../../lifecycle/commands.ts';
+import { type Life, runningTurn } from '../../lifecycle/session.ts';
+import type { Trigger } from '../../lifecycle/states.ts';
+import {
+  nullableNumber,
+  nullableText,
+  numberOf,
+  placeholders,
+  query,
+  queryOne,
+  type Row,
+  textOf,
+  type Tx,
+  type TxContext,
+} from '../transaction.ts';
+import { releaseDeliveries } from './deliveries.ts';
+import { releaseLanes } from './lanes.ts';
+import { NO_KEY, NOWHERE, record } from './record.ts';
+import { apply, type Desk, enter, type Giver, lockKey, lockLife, tryLockSession } from './sessions.ts';
+
+/** What an instance says of itself, so that others on its host can prove its death. */
+export interface InstanceFacts {
+  readonly id: string;
+  readonly name: string | null;
+  readonly version: string;
+  readonly host: string;
+  /** Names this boot of the machine; null where the system has none. */
+  readonly bootId: string | null;
+  /** Process ids mean something only within one of these. */
+  readonly pidSpace: string | null;
+  readonly pid: number;
+  /** When the process started, in the system's own words; tells a reused pid from the same process. */
+  readonly pidStarted: string | null;
+}
+
+export interface Instance extends InstanceFacts {
+  readonly state: 'up' | 'dead';
+  readonly startedAt: number;
+  readonly heartbeatAt: number;
+  readonly lostAt: number | null;
+  /** Past its lease by the store's clock. */
+  readonly expired: boolean;
+}
+
+/** A process begins to take part: it gets a lease under an id that was never used before. */
+export function* bootInstance(ctx: TxContext, args: { facts: InstanceFacts; ttlMs: number }): Tx<void> {
+  const { facts } = args;
+  yield* query(
+    `INSERT INTO instances (id, name, version, host, boot_id, pid_space, pid, pid_started, state, started_at,
+       heartbeat_at, lease_until)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'up', ?, ?, ?)
+     ON CONFLICT (id) DO NOTHING`,
+    facts.id,
+    facts.name,
+    facts.version,
+    facts.host,
+    facts.bootId,
+    facts.pidSpace,
+    facts.pid,
+    facts.pidStarted,
+    ctx.now,
+    ctx.now,
+    ctx.leaseNow + args.ttlMs,
+  );
+}
+
+/** Renews a live lease and the heartbeat of everything the instance runs. A lease that ran out stays out. */
+export function* beat(ctx: TxContext, args: { instance: string; ttlMs: number }): Tx<void> {
+  const renewed = yield* query(
+    `UPDATE instances SET lease_until = ?, heartbeat_at = ?
+     WHERE id = ? AND state = 'up' AND lease_until > ? RETURNING id`,
+    ctx.leaseNow + args.ttlMs,
+    ctx.now,
+    args.instance,
+    ctx.leaseNow,
+  );
+  if (renewed.length === 0) throw new MoiraiError('lease_lost', `the lease of instance ${args.instance} ran out`);
+  yield* query('UPDATE sessions SET last_heartbeat_at = ? WHERE owner = ?', ctx.now, args.instance);
+}
+
+/** An instance leaves in order. What it still owns is left to the reaper, at once. */
+export function* stopInstance(ctx: TxContext, args: { instance: string }): Tx<void> {
+  yield* releaseLanes(ctx, args.instance);
+  yield* releaseDeliveries(ctx, args.instance);
+  const owned = yield* queryOne('SELECT count(*) AS n FROM sessions WHERE owner = ?', args.instance);
+  if (owned !== undefined && numberOf(owned, 'n') > 0) {
+    yield* query("UPDATE instances SET state = 'dead', lost_at = ? WHERE id = ?", ctx.now, args.instance);
+  } else {
+    yield* query('DELETE FROM instances WHERE id = ?', args.instance);
+  }
+}
+
+export interface ReapArgs {
+  readonly giver: Giver;
+  /** Instances whose death was proven on their own host, lease or not. */
+  readonly provenDead: readonly string[];
+  readonly limit: number;
+}
+
+export interface Reaped {
+  readonly lost: string[];
+  readonly reaped: string[];
+  readonly interrupted: string[];
+  readonly released: string[];
+  /** More is left than `limit` allowed. */
+  readonly more: boolean;
+}
+
+/**
+ * Finds dead owners and settles what they left: attached sessions end as `reaped`, durable ones in a turn become
+ * `resume_pending`, the rest is free again. A live owner's sessions are never touched.
+ */
+export function* reap(ctx: TxContext, args: ReapArgs): Tx<Reaped> {
+  const desk = yield* enter(ctx, args.giver);
+  const lost = yield* buryInstances(ctx, desk, args.provenDead);
+  const orphans = yield* query(
+    `SELECT s.id FROM sessions s LEFT JOIN instances i ON i.id = s.owner
+     WHERE s.owner IS NOT NULL AND (i.id IS NULL OR i.state = 'dead') ORDER BY s.id LIMIT ?`,
+    args.limit,
+  );
+  const settled = yield* settleOrphans(ctx, desk, orphans.map((row) => textOf(row, 'id')));
+  return { lost, ...settled, more: orphans.length === args.limit };
+}
+
+/** Marks expired and proven-dead instances, frees their claims, and writes `instance:lost` once for each. */
+function* buryInstances(ctx: TxContext, desk: Desk, provenDead: readonly string[]): Tx<string[]> {
+  const proven = provenDead.length === 0 ? '' : `OR id IN (${placeholders(provenDead.length)})`;
+  const candidates = yield* query(
+    `SELECT id FROM instances WHERE state = 'up' AND id <> ? AND (lease_until <= ? ${proven}) ORDER BY id`,
+    desk.giver.instance,
+    ctx.leaseNow,
+    ...provenDead,
+  );
+  const lost: string[] = [];
+  for (const row of candidates) {
+    const id = textOf(row, 'id');
+    // Between the two statements a late heartbeat may have renewed the lease: only who is still out is buried.
+    const buried = yield* query(
+      `UPDATE instances SET state = 'dead', lost_at = ? WHERE id = ? AND state = 'up' AND (lease_until <= ? ${proven})
+       RETURNING id`,
+      ctx.now,
+      id,
+      ctx.leaseNow,
+      ...provenDead,
+    );
+    if (buried.length === 0) continue;
+    lost.push(id);
+    yield* releaseLanes(ctx, id);
+    yield* releaseDeliveries(ctx, id);
+    const owned = yield* queryOne('SELECT count(*) AS n FROM sessions WHERE owner = ?', id);
+    yield* announce(ctx, desk, {
+      id: `${id}:lost`,
+      draft: { type: 'instance:lost', fields: { instance: id, sessions: owned === undefined ? 0 : numberOf(owned, 'n') } },
+    });
+  }
+  return lost;
+}
+
+type Announcement = Pick<Parameters<typeof record>[2][number], 'id' | 'draft'>;
+
+/** Writes an event that belongs to no session. */
+function* announce(ctx: TxContext, desk: Desk, event: Announcement): Tx<void> {
+  yield* lockKey(ctx, NO_KEY);
+  const place = { ...NOWHERE, instance: desk.giver.instance };
+  yield* record(ctx, desk.subscribers, [{ ...event, sessionSeq: null, place }]);
+}
+
+/** Writes an instance event such as `gateway:startup`; the id makes a repeated call harmless to subscribers. */
+export function* announceInstance(ctx: TxContext, args: { giver: Giver; event: Announcement }): Tx<void> {
+  const desk = yield* enter(ctx, args.giver);
+  yield* announce(ctx, desk, args.event);
+}
+
+function* settleOrphans(ctx: TxContext, desk: Desk, ids: readonly string[]): Tx<Omit<Reaped, 'lost' | 'more'>> {
+  const reaped: string[] = [];
+  const interrupted: string[] = [];
+  const released: string[] = [];
+  for (const id of ids) {
+    if (!(yield* tryLockSession(ctx, id))) continue;
+    const life = yield* lockLife(ctx, id);
+    if (life.session.owner === null || life.session.state === 'ended') continue;
+    const command = afterOwner(life);
+    yield* apply(ctx, desk, life, [command]);
+    const list = command.name === 'end' ? reaped : command.name === 'interrupt' ? interrupted : released;
+    list.push(id);
+  }
+  return { reaped, interrupted, released };
+}
+
+/** What becomes of a session whose owner is gone. */
+function afterOwner(life: Life): Command {
+  if (life.session.attached) {
+    return { name: 'end', reason: 'reaped', cause: null, trigger: 'reaper', successorId: null, epoch: null };
+  }
+  if (runningTurn(life) !== undefined) return { name: 'interrupt', reason: 'crash', epoch: null };
+  return { name: 'release' };
+}
+
+/**
+ * Settles sessions that name this instance but that it does not hold: their takeover was committed and the reply
+ * lost. Without this they would wait for an owner who does not know of them.
+ */
+export function* reconcile(
+  ctx: TxContext,
+  args: { giver: Giver; held: readonly string[] },
+): Tx<Omit<Reaped, 'lost' | 'more'>> {
+  const desk = yield* enter(ctx, args.giver);
+  const rows = yield* query('SELECT id FROM sessions WHERE owner = ? ORDER BY id', args.giver.instance);
+  const held = new Set(args.held);
+  const strays = rows.map((row) => textOf(row, 'id')).filter((id) => !held.has(id));
+  return yield* settleOrphans(ctx, desk, strays);
+}
+
+/** Ends what is overdue, a batch at a time. */
+export function* expire(
+  ctx: TxContext,
+  args: { giver: Giver; limit: number; trigger: Extract<Trigger, 'watcher' | 'startup'> },
+): Tx<{ ended: string[]; more: boolean }> {
+  const desk = yield* enter(ctx, args.giver);
+  const due = yield* query(
+    'SELECT id FROM sessions WHERE expires_at <= ? ORDER BY expires_at, id LIMIT ?',
+    ctx.now,
+    args.limit,
+  );
+  const ended: string[] = [];
+  for (const row of due) {
+    const id = textOf(row, 'id');
+    if (!(yield* tryLockSession(ctx, id))) continue;
+    const life = yield* lockLife(ctx, id);
+    const { expiresAt, expiresCause } = life.session;
+    // A message may have come between the listing and the lock.
+    if (expiresAt === null || expiresAt > ctx.now) continue;
+    const reason = expiresCause === 'daily' ? 'daily_reset' : 'idle_expiry';
+    const end = { name: 'end', reason, cause: null, successorId: null, epoch: null } as const;
+    yield* apply(ctx, desk, life, [{ ...end, trigger: args.trigger }]);
+    ended.push(id);
+  }
+  return { ended, more: due.length === args.limit };
+}
+
+/** All known instances, the living and the recently lost. */
+export function* listInstances(ctx: TxContext, _args: Record<never, never>): Tx<Instance[]> {
+  const rows = yield* query('SELECT * FROM instances ORDER BY started_at, id');
+  return rows.map((row) => toInstance(row, ctx.leaseNow));
+}
+
+/** Forgets instances that were lost long ago and own nothing. */
+export function* forgetInstances(ctx: TxContext, args: { lostBefore: number }): Tx<void> {
+  yield* query(
+    `DELETE FROM instances WHERE state = 'dead' AND lost_at < ?
+     AND NOT EXISTS (SELECT 1 FROM sessions WHERE owner = instances.id)`,
+    Math.min(args.lostBefore, ctx.now),
+  );
+}
+
+function toInstance(row: Row, leaseNow: number): Instance {
+  return {
+    id: textOf(row, 'id'),
+    name: nullableText(row, 'name'),
+    version: textOf(row, 'version'),
+    host: textOf(row, 'host'),
+    bootId: nullableText(row, 'boot_id'),
+    pidSpace: nullableText(row, 'pid_space'),
+    pid: numberOf(row, 'pid'),
+    pidStarted: nullableText(row, 'pid_started'),
+    state: textOf(row, 'state') as Instance['state'],
+    startedAt: numberOf(row, 'started_at'),
+    heartbeatAt: numberOf(row, 'heartbeat_at'),
+    lostAt: nullableNumber(row, 'lost_at'),
+    expired: numberOf(row, 'lease_until') <= leaseNow,
+  };
+}

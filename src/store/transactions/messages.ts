@@ -1,0 +1,130 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Command } from '../../lifecycle/commands.ts';
+import type { Life } from '../../lifecycle/session.ts';
+import { MAX_PAGE } from '../limits.ts';
+import { storableText } from '../text.ts';
+import {
+  nullableText,
+  numberOf,
+  type Param,
+  placeholders,
+  query,
+  queryOne,
+  type Row,
+  textOf,
+  type Tx,
+  type TxContext,
+} from '../transaction.ts';
+import { apply, enter, type Giver, lockLife } from './sessions.ts';
+
+export interface MessageToAppend {
+  readonly role: string;
+  readonly text: string;
+  readonly turnId: string | null;
+  readonly data?: Readonly<Record<string, unknown>> | null;
+}
+
+export interface Message {
+  readonly sessionId: string;
+  readonly position: number;
+  readonly role: string;
+  readonly text: string;
+  readonly at: number;
+  readonly turnId: string | null;
+  readonly data: Readonly<Record<string, unknown>> | null;
+}
+
+/** Writes transcript rows after the ones a life has; the caller's `append` command counts them in the same write. */
+export function* writeMessages(ctx: TxContext, life: Life, messages: readonly MessageToAppend[]): Tx<void> {
+  if (messages.length === 0) return;
+  const params: Param[] = [];
+  messages.forEach(({ role, text, turnId, data }, i) => {
+    const body = storableText(text, `a message of session ${life.session.id}`);
+    const position = life.session.messageCount + i + 1;
+    params.push(life.session.id, position, role, body, ctx.now, turnId, data ? JSON.stringify(data) : null);
+  });
+  const rows = yield* query(
+    `INSERT INTO messages (session_id, position, role, text, at, turn_id, data)
+     VALUES ${messages.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')} RETURNING no`,
+    ...params,
+  );
+  if (ctx.dialect.indexMessage === null) return;
+  for (const row of rows) yield* query(ctx.dialect.indexMessage, numberOf(row, 'no'));
+}
+
+export function appendCommand(messages: readonly MessageToAppend[], epoch: number | null): Command[] {
+  return messages.length === 0 ? [] : [{ name: 'append', messages: messages.length, epoch }];
+}
+
+/** Adds to the transcript in the middle of a turn, so that a crash loses no finished step. */
+export function* appendMessages(
+  ctx: TxContext,
+  args: { giver: Giver; sessionId: string; epoch: number | null; messages: readonly MessageToAppend[] },
+): Tx<number> {
+  const desk = yield* enter(ctx, args.giver);
+  const life = yield* lockLife(ctx, args.sessionId);
+  if (life.session.lastCommand === args.giver.commandId) return life.session.messageCount;
+  const after = yield* apply(ctx, desk, life, appendCommand(args.messages, args.epoch));
+  yield* writeMessages(ctx, life, args.messages);
+  return after.session.messageCount;
+}
+
+/** A page of one session's own transcript, oldest first. */
+export function* listMessages(
+  _ctx: TxContext,
+  args: { sessionId: string; after: number; limit: number },
+): Tx<Message[]> {
+  const rows = yield* query(
+    'SELECT * FROM messages WHERE session_id = ? AND position > ? ORDER BY position LIMIT ?',
+    args.sessionId,
+    args.after,
+    Math.min(args.limit, MAX_PAGE),
+  );
+  return rows.map(toMessage);
+}
+
+/**
+ * The chain of sessions whose transcripts a session continues, oldest first and itself last: resumed and branched
+ * sessions see what came before them.
+ */
+export function* lineageOf(_ctx: TxContext, args: { sessionId: string }): Tx<string[]> {
+  const chain = [args.sessionId];
+  for (let id = yield* continuedBy(args.sessionId); id !== null && chain.length < 1000; id = yield* continuedBy(id)) {
+    chain.unshift(id);
+  }
+  return chain;
+}
+
+function* continuedBy(sessionId: string): Tx<string | null> {
+  const row = yield* queryOne(
+    "SELECT parent_id FROM sessions WHERE id = ? AND lineage IN ('resume', 'branch')",
+    sessionId,
+  );
+  return row === undefined ? null : nullableText(row, 'parent_id');
+}
+
+/** Messages that contain all words, best match first. */
+export function* searchMessages(ctx: TxContext, args: { text: string; limit: number }): Tx<Message[]> {
+  const words = storableText(args.text, 'the search text').split(/\s+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  if (words.length === 0) throw new MoiraiError('bad_input', 'the search text has no word in it');
+  const found = yield ctx.dialect.searchMessages(words, Math.min(args.limit, MAX_PAGE));
+  if (found.length === 0) return [];
+  const numbers = found.map((row) => numberOf(row, 'message_no'));
+  const rows = yield* query(`SELECT * FROM messages WHERE no IN (${placeholders(numbers.length)})`, ...numbers);
+  const rank = new Map(numbers.map((no, i) => [no, i]));
+  const order = (row: Row): number => rank.get(numberOf(row, 'no')) ?? 0;
+  return rows.sort((a, b) => order(a) - order(b)).map(toMessage);
+}
+
+function toMessage(row: Row): Message {
+  const data = nullableText(row, 'data');
+  return {
+    sessionId: textOf(row, 'session_id'),
+    position: numberOf(row, 'position'),
+    role: textOf(row, 'role'),
+    text: textOf(row, 'text'),
+    at: numberOf(row, 'at'),
+    turnId: nullableText(row, 'turn_id'),
+    data: data === null ? null : (JSON.parse(data) as Record<string, unknown>),
+  };
+}

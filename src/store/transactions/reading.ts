@@ -1,0 +1,196 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { MoiraiEvent } from '../../lifecycle/events.ts';
+import type { Session } from '../../lifecycle/session.ts';
+import { MAX_PAGE } from '../limits.ts';
+import {
+  nullableText,
+  numberOf,
+  type Param,
+  placeholders,
+  query,
+  queryOne,
+  textOf,
+  type Tx,
+  type TxContext,
+} from '../transaction.ts';
+import { SELECT_SESSION, toSession } from './rows.ts';
+
+/** Gives every committed event its public number. Run before each read of the log, so that readers see their writes. */
+export function* sequenceEvents(ctx: TxContext): Tx<void> {
+  if (ctx.dialect.sequence.length === 0) return;
+  const unnumbered = yield* queryOne('SELECT no FROM events WHERE seq IS NULL LIMIT 1');
+  if (unnumbered === undefined) return;
+  for (const sql of ctx.dialect.sequence) yield* query(sql);
+}
+
+export interface SequencedEvent {
+  readonly seq: number;
+  readonly event: MoiraiEvent;
+}
+
+export interface EventFilter {
+  readonly after: number;
+  readonly limit: number;
+  /** Exact types or `prefix:*`; empty for all. */
+  readonly types: readonly string[];
+  readonly sessionId: string | null;
+}
+
+/** Events after a public number, in commit order: a reader that follows the numbers misses none. */
+export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: SequencedEvent[]; next: number }> {
+  yield* sequenceEvents(ctx);
+  const seq = ctx.dialect.seqColumn;
+  const where = [`${seq} > ?`];
+  const params: Param[] = [args.after];
+  if (args.sessionId !== null) {
+    where.push('session_id = ?');
+    params.push(args.sessionId);
+  }
+  const types = typeFilter(args.types);
+  if (types !== null) {
+    where.push(types.sql);
+    params.push(...types.params);
+  }
+  const limit = Math.max(1, Math.min(args.limit, MAX_PAGE));
+  const rows = yield* query(
+    `SELECT ${seq} AS seq, body FROM events WHERE ${where.join(' AND ')} ORDER BY ${seq} LIMIT ?`,
+    ...params,
+    limit,
+  );
+  const events = rows.map((row) => ({
+    seq: numberOf(row, 'seq'),
+    event: JSON.parse(textOf(row, 'body')) as MoiraiEvent,
+  }));
+  return { events, next: events.at(-1)?.seq ?? args.after };
+}
+
+function typeFilter(types: readonly string[]): { sql: string; params: Param[] } | null {
+  if (types.length === 0 || types.includes('*')) return null;
+  const parts = types.map((type) => (type.endsWith(':*') ? "type LIKE ? ESCAPE '!'" : 'type = ?'));
+  const params = types.map((type) => (type.endsWith(':*') ? `${escapeLike(type.slice(0, -1))}%` : type));
+  return { sql: `(${parts.join(' OR ')})`, params };
+}
+
+function escapeLike(text: string): string {
+  return text.replace(/[!%_]/g, '!$&');
+}
+
+/** The number of the newest event: a snapshot read in the same transaction is followed from here. */
+export function* lastSeq(ctx: TxContext, _args: Record<never, never>): Tx<number> {
+  yield* sequenceEvents(ctx);
+  const row = yield* queryOne(`SELECT max(${ctx.dialect.seqColumn}) AS seq FROM events`);
+  return row === undefined ? 0 : numberOf(row, 'seq');
+}
+
+/** One session by its id. */
+export function* getSession(_ctx: TxContext, args: { sessionId: string }): Tx<Session | null> {
+  const row = yield* queryOne(`SELECT ${SELECT_SESSION} FROM sessions WHERE id = ?`, args.sessionId);
+  return row === undefined ? null : toSession(row);
+}
+
+/** One session by its id or any unique beginning of it. */
+export function* findSession(_ctx: TxContext, args: { idOrPrefix: string }): Tx<Session> {
+  const prefix = args.idOrPrefix;
+  const rows = yield* query(
+    `SELECT ${SELECT_SESSION} FROM sessions WHERE id >= ? AND id < ? ORDER BY id LIMIT 2`,
+    prefix,
+    `${prefix}\uFFFF`,
+  );
+  const [first, second] = rows;
+  if (first === undefined || prefix === '') throw new MoiraiError('session_not_found', `no session "${prefix}"`);
+  if (second !== undefined && first.id !== prefix) {
+    throw new MoiraiError('session_ambiguous', `more than one session begins with "${prefix}"`);
+  }
+  return toSession(first);
+}
+
+export interface SessionFilter {
+  readonly states: readonly string[];
+  readonly kinds: readonly string[];
+  readonly platforms: readonly string[];
+  readonly reasons: readonly string[];
+  readonly key: string | null;
+  readonly user: string | null;
+  /** Part of the title or the id. */
+  readonly text: string | null;
+  /** Started at or after. */
+  readonly since: number | null;
+  readonly limit: number;
+  readonly cursor: string | null;
+}
+
+/** A page of sessions, newest start first. */
+export function* listSessions(
+  _ctx: TxContext,
+  args: SessionFilter,
+): Tx<{ sessions: Session[]; next: string | null }> {
+  const where: string[] = ['1 = 1'];
+  const params: Param[] = [];
+  const add = (sql: string, ...values: Param[]): void => {
+    where.push(sql);
+    params.push(...values);
+  };
+  const oneOf = (column: string, values: readonly string[]): void => {
+    if (values.length > 0) add(`${column} IN (${placeholders(values.length)})`, ...values);
+  };
+  oneOf('state', args.states);
+  oneOf('kind', args.kinds);
+  oneOf('platform', args.platforms);
+  oneOf('end_reason', args.reasons);
+  if (args.key !== null) add('key = ?', args.key);
+  if (args.user !== null) add('user_id = ?', args.user);
+  if (args.text !== null) {
+    const like = `%${escapeLike(args.text.toLowerCase())}%`;
+    add("(lower(coalesce(title, '')) LIKE ? ESCAPE '!' OR id LIKE ? ESCAPE '!')", like, like);
+  }
+  if (args.since !== null) add('started_at >= ?', args.since);
+  if (args.cursor !== null) {
+    const { at, id } = parseCursor(args.cursor);
+    add('(started_at < ? OR (started_at = ? AND id < ?))', at, at, id);
+  }
+  const limit = Math.max(1, Math.min(args.limit, MAX_PAGE));
+  const rows = yield* query(
+    `SELECT ${SELECT_SESSION} FROM sessions WHERE ${where.join(' AND ')} ORDER BY started_at DESC, id DESC LIMIT ?`,
+    ...params,
+    limit + 1,
+  );
+  const sessions = rows.slice(0, limit).map(toSession);
+  const last = sessions.at(-1);
+  return { sessions, next: rows.length > limit && last !== undefined ? `${last.startedAt}_${last.id}` : null };
+}
+
+function parseCursor(cursor: string): { at: number; id: string } {
+  const match = /^(\d+)_(.+)$/.exec(cursor);
+  if (match === null) throw new MoiraiError('bad_input', `"${cursor}" is not a cursor of this listing`);
+  return { at: Number(match[1]), id: match[2] ?? '' };
+}
+
+export interface Stats {
+  readonly total: number;
+  /** Everything not ended. */
+  readonly open: number;
+  readonly openOwned: number;
+  /** Attached sessions without a live owner, and turns whose owner is dead: the leak that must be 0. */
+  readonly openUnowned: number;
+  readonly ended: Readonly<Record<string, number>>;
+}
+
+export function* stats(ctx: TxContext, _args: Record<never, never>): Tx<Stats> {
+  const groups = yield* query('SELECT end_reason, count(*) AS n FROM sessions GROUP BY end_reason ORDER BY end_reason');
+  const unowned = yield* queryOne(
+    `SELECT count(*) AS n FROM sessions s LEFT JOIN instances i ON i.id = s.owner
+     WHERE s.state <> 'ended' AND (s.attached = 1 OR s.owner IS NOT NULL)
+       AND (i.id IS NULL OR i.state = 'dead' OR i.lease_until <= ?)`,
+    ctx.leaseNow,
+  );
+  const ended: Record<string, number> = {};
+  let open = 0;
+  for (const row of groups) {
+    const reason = nullableText(row, 'end_reason');
+    if (reason === null) open = numberOf(row, 'n');
+    else ended[reason] = numberOf(row, 'n');
+  }
+  const openUnowned = unowned === undefined ? 0 : numberOf(unowned, 'n');
+  const total = Object.values(ended).reduce((sum, n) => sum + n, open);
+  return { total, open, openOwned: open - openUnowned, openUnowned, ended };
+}

@@ -1,0 +1,112 @@
+import type { EventDraft, EventPlace, EventType, MoiraiEvent } from '../../lifecycle/events.ts';
+import { matches } from '../../lifecycle/events.ts';
+import type { Session } from '../../lifecycle/session.ts';
+import { numberOf, type Param, query, type Tx, type TxContext } from '../transaction.ts';
+
+export interface Subscriber {
+  readonly name: string;
+  readonly patterns: readonly string[];
+}
+
+export interface EventToWrite {
+  readonly draft: EventDraft;
+  readonly id: string;
+  readonly sessionSeq: number | null;
+  readonly place: EventPlace;
+  /** A subscriber is never told of its own failure. */
+  readonly except?: string;
+}
+
+/** The key of events that belong to no conversation. */
+export const NO_KEY = '';
+
+export function placeOf(session: Session, instance: string): EventPlace {
+  return {
+    session_id: session.id,
+    session_key: session.key,
+    platform: session.platform,
+    user_id: session.userId,
+    kind: session.kind,
+    instance,
+  };
+}
+
+export const NOWHERE: Omit<EventPlace, 'instance'> = {
+  session_id: null,
+  session_key: null,
+  platform: null,
+  user_id: null,
+  kind: null,
+};
+
+/**
+ * Appends events to the log and to the lanes of whoever subscribed, in the transaction of the change they describe.
+ * The caller holds the lock of the conversation, so numbers rise in commit order within it.
+ */
+export function* record(ctx: TxContext, subscribers: readonly Subscriber[], events: readonly EventToWrite[]): Tx<void> {
+  if (events.length === 0) return;
+  const numbers = yield* append(ctx, events);
+  const lanes = new Map<string, Lane>();
+  events.forEach((event, i) => {
+    const no = numbers[i] ?? 0;
+    for (const subscriber of subscribers) {
+      if (event.except !== subscriber.name && listens(subscriber, event.draft.type)) {
+        widen(lanes, subscriber.name, event.place.session_key ?? NO_KEY, no);
+      }
+    }
+  });
+  yield* openLanes(ctx, [...lanes.values()]);
+}
+
+function* append(ctx: TxContext, events: readonly EventToWrite[]): Tx<number[]> {
+  const at = new Date(ctx.now).toISOString();
+  const params: Param[] = [];
+  for (const { draft, id, sessionSeq, place } of events) {
+    const body: MoiraiEvent = { id, session_seq: sessionSeq, type: draft.type, at, ...place, ...draft.fields };
+    const key = place.session_key ?? NO_KEY;
+    params.push(place.session_id, sessionSeq, key, draft.type, ctx.now, JSON.stringify(body));
+  }
+  const values = events.map(() => '(?, ?, ?, ?, ?, ?)').join(', ');
+  const rows = yield* query(
+    `INSERT INTO events (session_id, session_seq, session_key, type, at, body) VALUES ${values} RETURNING no`,
+    ...params,
+  );
+  return rows.map((row) => numberOf(row, 'no')).sort((a, b) => a - b);
+}
+
+interface Lane {
+  readonly subscriber: string;
+  readonly key: string;
+  readonly first: number;
+  last: number;
+}
+
+function widen(lanes: Map<string, Lane>, subscriber: string, key: string, no: number): void {
+  const id = `${subscriber} ${key}`;
+  const lane = lanes.get(id);
+  if (lane === undefined) lanes.set(id, { subscriber, key, first: no, last: no });
+  else lane.last = no;
+}
+
+/**
+ * An idle lane has no row: everything before this event was delivered, so a new row begins with it. A lane that has
+ * one keeps its place, its claim and its backoff, and only grows.
+ */
+function* openLanes(ctx: TxContext, lanes: readonly Lane[]): Tx<void> {
+  if (lanes.length === 0) return;
+  const params: Param[] = [];
+  for (const lane of lanes) {
+    params.push(lane.subscriber, lane.key, lane.first, lane.last, ctx.now);
+    ctx.effects.subscribers.add(lane.subscriber);
+  }
+  yield* query(
+    `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
+     VALUES ${lanes.map(() => '(?, ?, ?, ?, ?, 0, 0)').join(', ')}
+     ON CONFLICT (subscriber, session_key) DO UPDATE SET last_no = excluded.last_no`,
+    ...params,
+  );
+}
+
+export function listens(subscriber: Subscriber, type: EventType | string): boolean {
+  return subscriber.patterns.some((pattern) => matches(pattern, type));
+}

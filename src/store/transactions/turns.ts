@@ -1,0 +1,61 @@
+import type { TurnResult } from '../../lifecycle/commands.ts';
+import type { Life, Turn } from '../../lifecycle/session.ts';
+import { storableText } from '../text.ts';
+import { query, queryOne, type Tx, type TxContext } from '../transaction.ts';
+import { type DeliveryToMake, enqueueDeliveries } from './deliveries.ts';
+import { appendCommand, type MessageToAppend, writeMessages } from './messages.ts';
+import { SELECT_TURN, toTurn } from './rows.ts';
+import { apply, enter, type Giver, lockLife } from './sessions.ts';
+
+export interface FinishArgs {
+  readonly giver: Giver;
+  readonly sessionId: string;
+  readonly turnId: string;
+  /** The epoch the turn began at; null for a turn that never began, or for an operator. */
+  readonly epoch: number | null;
+  readonly result: TurnResult;
+  readonly error: string | null;
+  /** What the turn added to the transcript and was not appended on the way. */
+  readonly messages: readonly MessageToAppend[];
+  /** Replies to be sent: rows of the outbox in the same transaction. */
+  readonly deliveries: readonly DeliveryToMake[];
+}
+
+/** A turn is over: its outcome, the rest of its transcript and its replies, in one transaction. */
+export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<Life> {
+  const desk = yield* enter(ctx, args.giver);
+  const life = yield* lockLife(ctx, args.sessionId);
+  if (life.session.lastCommand === args.giver.commandId) return life;
+  const { turnId, epoch, result } = args;
+  const after = yield* apply(ctx, desk, life, [
+    ...appendCommand(args.messages, epoch),
+    { name: 'finish', turnId, epoch, ...result },
+  ]);
+  yield* writeMessages(ctx, life, args.messages);
+  const response = result.response === null ? null : storableText(result.response, 'the response');
+  const error = args.error === null ? null : storableText(args.error, 'the error');
+  yield* query(
+    'UPDATE turns SET response = ?, model = ?, error = ? WHERE id = ?',
+    response,
+    result.model,
+    error,
+    turnId,
+  );
+  yield* enqueueDeliveries(ctx, args.sessionId, turnId, args.deliveries);
+  return after;
+}
+
+/** One turn, finished or not. */
+export function* getTurn(_ctx: TxContext, args: { turnId: string }): Tx<Turn | null> {
+  const row = yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE id = ?`, args.turnId);
+  return row === undefined ? null : toTurn(row);
+}
+
+/** The oldest unfinished turns of the store: what a gateway carries on with after a restart. */
+export function* unfinishedTurns(_ctx: TxContext, args: { limit: number }): Tx<Turn[]> {
+  const rows = yield* query(
+    `SELECT ${SELECT_TURN} FROM turns WHERE state <> 'over' ORDER BY created_at, id LIMIT ?`,
+    args.limit,
+  );
+  return rows.map(toTurn);
+}

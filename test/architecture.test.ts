@@ -1,0 +1,117 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { findCycles, findViolations, type Table } from './support/architecture.ts';
+
+/** Who may know whom. A room may grow, and a better room may come; a knot may not. */
+const table: Table = {
+  rooms: {
+    errors: { rooms: [], packages: [], builtins: false },
+    config: { rooms: ['errors'], environment: true },
+    lifecycle: { rooms: ['errors'], packages: ['temporal-polyfill'], builtins: false },
+    store: { rooms: ['errors', 'lifecycle'] },
+    events: { rooms: ['errors', 'lifecycle', 'store'] },
+    engine: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
+    hooks: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
+    memory: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
+    agent: { rooms: ['errors', 'lifecycle', 'store'] },
+    cron: { rooms: ['errors', 'lifecycle', 'store', 'events', 'engine'] },
+    api: { rooms: ['errors', 'lifecycle', 'store', 'events', 'engine'] },
+    platforms: { rooms: ['errors'], contract: 'platforms/platform.ts' },
+    space: { rooms: ['errors'] },
+    gateway: {
+      rooms: [
+        ...['errors', 'config', 'lifecycle', 'store', 'events', 'engine'],
+        ...['hooks', 'memory', 'agent', 'cron', 'api', 'platforms'],
+      ],
+    },
+    cli: {
+      rooms: [
+        ...['errors', 'config', 'lifecycle', 'store', 'events', 'engine', 'hooks', 'memory', 'agent', 'cron', 'api'],
+        ...['platforms', 'space', 'gateway'],
+      ],
+      environment: true,
+    },
+  },
+  owned: { 'node:sqlite': 'store', pg: 'store' },
+};
+
+const src = fileURLToPath(new URL('../src', import.meta.url));
+
+describe('the house', () => {
+  test('keeps to the table', () => {
+    const paths = readdirSync(src, { recursive: true, encoding: 'utf8' }).map((path) => path.replaceAll(sep, '/'));
+    const files = paths.filter((path) => /\.tsx?$/.test(path) && !/\.test\.tsx?$/.test(path));
+    expect(files.length).toBeGreaterThan(5);
+    const sources = new Map(files.map((path) => [path, readFileSync(`${src}/${path}`, 'utf8')]));
+    expect(findViolations(sources, table)).toEqual([]);
+  });
+
+  test('has every folder of src in the table', () => {
+    const folders = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(folders.map(({ name }) => name).filter((name) => !(name in table.rooms))).toEqual([]);
+  });
+
+  test('has no knot in the table itself, and nobody knows the command line', () => {
+    const graph = new Map(Object.entries(table.rooms).map(([name, { rooms }]) => [name, rooms]));
+    expect(findCycles(graph)).toEqual([]);
+    expect([...graph.values()].flat()).not.toContain('cli');
+    expect([...graph.values()].flat().filter((name) => !graph.has(name))).toEqual([]);
+  });
+});
+
+describe('the checker reports', () => {
+  test.each([
+    ['an import', 'lifecycle/a.ts', `import { open } from '../store/open.ts';`],
+    ['an import over several lines', 'lifecycle/a.ts', `import {\n  open,\n  close,\n} from '../store/open.ts';`],
+    ['a type import', 'lifecycle/a.ts', `import type { Store } from '../store/port.ts';`],
+    ['a type named type', 'lifecycle/a.ts', `import type from '../store/port.ts';`],
+    ['an import for its effect', 'lifecycle/a.ts', `import "../store/open.ts"`],
+    ['a re-export', 'lifecycle/a.ts', `export * as store from '../store/open.ts';`],
+    ['a dynamic import', 'lifecycle/a.ts', `const { open } = await import('../store/open.ts');`],
+    ['a type in place', 'lifecycle/a.ts', `let store: import('../store/port.ts').Store;`],
+    ['an import behind a comment', 'lifecycle/a.ts', `/* 'why */ import { open } from '../store/open.ts'; // "`],
+    ["another thread's code", 'lifecycle/a.ts', `new Worker(new URL('../store/worker.ts', import.meta.url));`],
+    ["a module of Node's", 'lifecycle/a.ts', `import { readFile } from 'node:fs/promises';`],
+    ["a module of Node's without its prefix", 'lifecycle/a.ts', `import fs from 'fs';`],
+    ['a package that is not on the list', 'lifecycle/a.ts', `import { z } from 'zod';`],
+    ['a driver outside the store', 'engine/a.ts', `import pg from 'pg';`],
+    ['an engine outside the store', 'engine/a.ts', `const { DatabaseSync } = require('node:sqlite');`],
+    ['a read of the environment', 'engine/a.ts', `const home = process.env.HOME;`],
+    ['a read of the environment by import', 'engine/a.ts', `import { env } from 'node:process';`],
+    ['a platform that knows a sibling', 'platforms/slack/a.ts', `import { send } from '../discord/send.ts';`],
+    ['a platform that knows the agent', 'platforms/slack/a.ts', `import { run } from '../../agent/run.ts';`],
+    ['a call of the command line', 'gateway/a.ts', `import { main } from '../cli/main.ts';`],
+    ['a file outside the house', 'store/a.ts', `import { startPostgres } from '../../test/support/postgres.ts';`],
+    ['a room that is not in the table', 'utils/a.ts', `export const a = 1;`],
+    ['a file in no room', 'main.ts', `export const a = 1;`],
+    ['a file that imports itself', 'store/a.ts', `import { a } from './a.ts';`],
+  ])('%s', (_, path, text) => {
+    expect(findViolations(new Map([[path, text]]), table)).toHaveLength(1);
+  });
+
+  test('a cycle of files, but none of types alone', () => {
+    const a = `import { b } from './b.ts';`;
+    const cycleOf = (text: string) =>
+      findViolations(new Map([...[['store/a.ts', a] as const], ['store/b.ts', text]]), table);
+    expect(cycleOf(`export { a } from './a.ts';`)).toEqual(['cycle: store/a.ts > store/b.ts > store/a.ts']);
+    expect(cycleOf(`import type { A } from './a.ts';`)).toEqual([]);
+    expect(cycleOf(`new URL('./a.ts', import.meta.url);`)).toEqual([]);
+  });
+
+  test.each([
+    ['store/a.ts', `import { DatabaseSync } from 'node:sqlite';\nimport pg from 'pg';`],
+    ['lifecycle/a.ts', `import { Temporal } from 'temporal-polyfill';\nimport { MoiraiError } from '../errors/a.ts';`],
+    [
+      'lifecycle/a.ts',
+      `// import { open } from '../store/open.ts';\nconst url = 'https://x'; /* import '../store/a.ts' */`,
+    ],
+    ['lifecycle/a.ts', `export const text = 'words from "../store/open.ts"';`],
+    ['platforms/slack/a.ts', `import { parse } from './parse.ts';\nimport type { Platform } from '../platform.ts';`],
+    ['cli/a.ts', `import { run } from '../gateway/run.ts';\nconst { HOME } = process.env;`],
+    ['engine/a.ts', `process.exitCode = 1; const file = new URL('../../package.json', import.meta.url);`],
+  ])('nothing about lawful code in %s', (path, text) => {
+    expect(findViolations(new Map([[path, text]]), table)).toEqual([]);
+  });
+});

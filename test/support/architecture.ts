@@ -1,0 +1,130 @@
+import { isBuiltin } from 'node:module';
+import { posix } from 'node:path';
+
+/** What the files of one folder of src/ may import besides each other. */
+export interface Room {
+  readonly rooms: readonly string[];
+  /** The npm packages it may import; all but the owned ones, if it does not say. */
+  readonly packages?: readonly string[];
+  /** False if none of Node's modules may be imported. */
+  readonly builtins?: false;
+  /** True if `process.env` may be read. */
+  readonly environment?: true;
+  /** The one file of the room that its folders may know: they know nothing of each other. */
+  readonly contract?: string;
+}
+
+export interface Table {
+  readonly rooms: Readonly<Record<string, Room>>;
+  /** Modules that belong to one room. */
+  readonly owned: Readonly<Record<string, string>>;
+}
+
+interface Import {
+  readonly specifier: string;
+  /** False for what is not evaluated with the importing file: `import type`, and the code of another thread. */
+  readonly evaluated: boolean;
+}
+
+/** Every breach of the table in the sources (path below src/ and text), one line each. */
+export function findViolations(sources: ReadonlyMap<string, string>, table: Table): string[] {
+  const violations: string[] = [];
+  const graph = new Map<string, string[]>();
+  for (const [path, text] of sources) {
+    const code = withoutComments(text);
+    const imports = findImports(code);
+    for (const { specifier } of imports) {
+      const breach = findBreach(path, specifier, table);
+      if (breach) violations.push(`${path} imports ${specifier}: ${breach}`);
+    }
+    const room = table.rooms[roomOf(path)];
+    if (!room) violations.push(`${path} is in no room of the table`);
+    if (!room?.environment && /\bprocess\s*(\??\.\s*env\b|\[)/.test(code)) violations.push(`${path} reads process.env`);
+    const evaluated = imports.filter((found) => found.evaluated && found.specifier.startsWith('.'));
+    graph.set(
+      path,
+      evaluated.map(({ specifier }) => resolveFrom(path, specifier)),
+    );
+  }
+  return [...violations, ...findCycles(graph).map((cycle) => `cycle: ${cycle.join(' > ')}`)];
+}
+
+/** The cycles of a directed graph, each as a walk that ends where it began. */
+export function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const cycles: string[][] = [];
+  const finished = new Set<string>();
+  function walk(node: string, trail: readonly string[]): void {
+    const seenAt = trail.indexOf(node);
+    if (seenAt >= 0) cycles.push([...trail.slice(seenAt), node]);
+    if (seenAt >= 0 || finished.has(node)) return;
+    for (const next of graph.get(node) ?? []) walk(next, [...trail, node]);
+    finished.add(node);
+  }
+  for (const node of graph.keys()) walk(node, []);
+  return cycles;
+}
+
+function findBreach(path: string, specifier: string, { rooms, owned }: Table): string | undefined {
+  const name = roomOf(path);
+  const room = rooms[name];
+  if (!room) return undefined; // reported once, for the file
+  if (!specifier.startsWith('.')) {
+    const builtin = isBuiltin(specifier);
+    const module = builtin ? `node:${specifier.replace(/^node:/, '')}` : packageOf(specifier);
+    const owner = owned[module];
+    if (owner !== undefined) return owner === name ? undefined : `only ${owner} may`;
+    if (module === 'node:process' && !room.environment) return 'it holds the environment';
+    if (builtin) return room.builtins === false ? `${name} does without Node` : undefined;
+    return room.packages?.includes(module) === false ? `${name} does without this package` : undefined;
+  }
+  const target = resolveFrom(path, specifier);
+  if (target.startsWith('..')) return 'it is outside src/';
+  const other = roomOf(target);
+  if (other !== name) return room.rooms.includes(other) ? undefined : `${name} may not know ${other}`;
+  const folder = path.split('/').slice(0, 2).join('/');
+  const isFree = !room.contract || folder === path || target === room.contract || target.startsWith(`${folder}/`);
+  return isFree ? undefined : `${folder} may know only itself and ${room.contract}`;
+}
+
+/** Static and dynamic imports, re-exports, `require`, and files named by `new URL(..., import.meta.url)`. */
+function findImports(code: string): Import[] {
+  const found: Import[] = [];
+  const quoted = /['"`]([^'"`\n]+)['"`]/.source;
+  const declaration = new RegExp(
+    `^\\s*(?:import|export)\\b(\\s+type\\b(?!\\s*(?:,|from\\b)))?(?:[^;'"\`=()]*?\\bfrom)?\\s*${quoted}`,
+    'gm',
+  );
+  for (const [, type, specifier = ''] of code.matchAll(declaration)) found.push({ specifier, evaluated: !type });
+  const call = new RegExp(
+    `(typeof\\s+)?\\b(?:import|require|getBuiltinModule|import\\.meta\\.resolve)\\(\\s*${quoted}\\s*\\)(\\.[A-Z])?`,
+    'g',
+  );
+  for (const [, typeOf, specifier = '', typeMember] of code.matchAll(call)) {
+    found.push({ specifier, evaluated: !typeOf && !typeMember });
+  }
+  for (const [, expression = ''] of code.matchAll(/\bnew URL\(([^;]*?),\s*import\.meta\.url/g)) {
+    for (const [, specifier = ''] of expression.matchAll(new RegExp(quoted, 'g'))) {
+      if (/^\.{1,2}\/.*\.[jt]s$/.test(specifier)) found.push({ specifier, evaluated: false });
+    }
+  }
+  return found;
+}
+
+/** Keeps strings whole, so that the `//` of a URL is not taken for a comment. */
+function withoutComments(text: string): string {
+  const token = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\[\s\S]|[^`\\])*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g;
+  return text.replace(token, (match) => (match.startsWith('/') ? '' : match));
+}
+
+function roomOf(path: string): string {
+  return path.includes('/') ? path.slice(0, path.indexOf('/')) : '';
+}
+
+function resolveFrom(path: string, specifier: string): string {
+  return posix.join(posix.dirname(path), specifier);
+}
+
+function packageOf(specifier: string): string {
+  const parts = specifier.split('/');
+  return parts.slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+}

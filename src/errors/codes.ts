@@ -12,7 +12,8 @@ export const ERROR_HINTS = {
   turn_not_found: 'The turn is not in the store; check the id, or read the session with `moirai sessions show`.',
   illegal_move: 'Read the session again: its state changed, or the command does not apply to that state.',
   bad_reason: 'Use one of the end reasons listed in docs/lifecycle.md.',
-  bad_key: 'A session key is agent:<profile>:<platform>:<type>[:...], each part percent-escaped, without control characters.',
+  bad_key:
+    'A session key is agent:<profile>:<platform>:<type>[:...], each part percent-escaped, without control characters.',
   bad_policy: 'Reset modes are none, idle, daily and both; times are HH:MM; time zones are IANA names.',
   bad_duration: 'Durations look like 500ms, 90s, 30m, 24h or 7d.',
   bad_input: 'Correct the value named in the message and try again.',
@@ -21,7 +22,8 @@ export const ERROR_HINTS = {
   subscriber_not_found: 'List subscribers with `moirai doctor --json`.',
 
   // who may write
-  lease_lost: 'This process was paused or cut off for longer than its lease. It must start again under a new instance id.',
+  lease_lost:
+    'This process was paused or cut off for longer than its lease. It must start again under a new instance id.',
   fenced: 'Another instance took the session over. Drop the work in hand; its result is no longer wanted.',
 
   // the store
@@ -36,7 +38,8 @@ export const ERROR_HINTS = {
   store_unreachable: 'Check that the database server runs and that store.url is right.',
   store_io: 'The disk reported an error. Check the disk, then start again; the store recovers from its log.',
   store_closed: 'The store was closed; open it again before use.',
-  store_outcome_unknown: 'The connection broke during the commit. Repeat the same command id: it is applied at most once.',
+  store_outcome_unknown:
+    'The connection broke during the commit. Repeat the same command id: it is applied at most once.',
 
   // subscribers
   subscriber_timeout: 'The subscriber did not answer before its deadline. It will be retried.',

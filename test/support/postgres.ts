@@ -83,8 +83,9 @@ export async function startPostgres(attempts = 5): Promise<PostgresServer> {
     const deadline = Date.now() + START_DEADLINE_MS;
     while (pid === previousPid || !(await answers(url))) {
       const log = (await readFile(join(home, 'server.log'), 'utf8').catch(() => '')).slice(-2_000);
-      const hopeless = hasExited(guardian) || Date.now() > deadline || log.includes('could not bind');
-      if (hopeless) throw new Error(`PostgreSQL did not start:\n${log}`);
+      const portTaken = previousPid === 0 && log.includes('could not bind');
+      if (portTaken || hasExited(guardian) || Date.now() > deadline)
+        throw new Error(`PostgreSQL did not start:\n${log}`);
       await sleep(20);
     }
   }

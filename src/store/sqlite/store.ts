@@ -81,8 +81,11 @@ class StoreThread {
     const thread = new StoreThread(task);
     return new Promise((started, failed) => {
       thread.#worker.on('message', (message: FromWorker) => {
-        if (message.type === 'ready') started(thread);
-        else if (message.type === 'failed') failed(MoiraiError.from(message.error));
+        if (message.type === 'ready') {
+          // A waiting request keeps the process alive; an idle store does not.
+          thread.#worker.unref();
+          started(thread);
+        } else if (message.type === 'failed') failed(MoiraiError.from(message.error));
         else if (message.type === 'answers') thread.#settle(message.answers);
       });
       thread.#worker.on('error', (thrown) => {
@@ -91,8 +94,6 @@ class StoreThread {
         thread.#fail(error);
       });
       thread.#worker.on('exit', () => thread.#fail(closedError()));
-      // A waiting request keeps the process alive; an idle store does not.
-      thread.#worker.unref();
     });
   }
 

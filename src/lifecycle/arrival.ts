@@ -6,12 +6,7 @@ import type { ResetCause } from './states.ts';
  * What a message does with the session it finds: null to continue it, or the cause for which it ends before a new
  * one starts. Precedence: suspended, policy deadline passed, stale resume marker, continue.
  */
-export function arrive(
-  session: Session,
-  now: number,
-  policy: ResetPolicy,
-  resumeWindowMs: number,
-): ResetCause | null {
+export function arrive(session: Session, now: number, policy: ResetPolicy, resumeWindowMs: number): ResetCause | null {
   if (session.state === 'suspended') return 'suspended';
   if (session.expiresAt !== null && session.expiresAt <= now) return session.expiresCause ?? 'idle';
   const staleSince = session.resumeAt === null ? null : session.resumeAt + resumeWindowMs;

@@ -1,14 +1,5 @@
 import type { Origin } from './session.ts';
-import type {
-  Actor,
-  EndCause,
-  EndReason,
-  Lineage,
-  ResumeReason,
-  SessionKind,
-  Trigger,
-  TurnOutcome,
-} from './states.ts';
+import type { Actor, EndCause, EndReason, Lineage, ResumeReason, SessionKind, Trigger, TurnOutcome } from './states.ts';
 
 export interface StartCommand {
   readonly name: 'start';

@@ -87,9 +87,11 @@ const EVENT_TYPE_TABLE: Record<FixedEventType, true> = {
 export const EVENT_TYPES = Object.keys(EVENT_TYPE_TABLE) as FixedEventType[];
 
 /** An event as a transition makes it: the store adds id, place and time and writes it with the row. */
-export type EventDraft = {
-  [T in FixedEventType]: { readonly type: T; readonly fields: EventFields[T] };
-}[FixedEventType] | { readonly type: `command:${string}`; readonly fields: CommandFields };
+export type EventDraft =
+  | {
+      [T in FixedEventType]: { readonly type: T; readonly fields: EventFields[T] };
+    }[FixedEventType]
+  | { readonly type: `command:${string}`; readonly fields: CommandFields };
 
 /** An event as everybody reads it. `seq` is added where events are listed, never in what a hook receives. */
 export interface MoiraiEvent extends EventPlace {

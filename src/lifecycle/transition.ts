@@ -285,7 +285,9 @@ function background(life: Life, running: number, context: TransitionContext): St
 function end(life: Life, command: Extract<Command, { name: 'end' }>, context: TransitionContext): Step {
   const { session } = life;
   if (!END_REASONS.includes(command.reason)) {
-    throw new MoiraiError('bad_reason', `"${command.reason}" is not an end reason`, { details: { known: END_REASONS } });
+    throw new MoiraiError('bad_reason', `"${command.reason}" is not an end reason`, {
+      details: { known: END_REASONS },
+    });
   }
   const fields: EventFields['session:end'] = {
     reason: command.reason,
@@ -341,7 +343,11 @@ function settle(life: Life, target: SessionState, step: Step, context: Transitio
     version: life.session.version + 1,
     lastCommand: context.commandId,
   };
-  const deadline = deadlineOf({ session: moved, turns: [...untouched, ...here] }, context.policy, context.resumeWindowMs);
+  const deadline = deadlineOf(
+    { session: moved, turns: [...untouched, ...here] },
+    context.policy,
+    context.resumeWindowMs,
+  );
   return { session: { ...moved, ...deadline }, turns: changed, events };
 }
 
@@ -371,7 +377,11 @@ function over(turn: Turn, outcome: Turn['outcome'], now: number): Turn {
   return { ...turn, state: 'over', outcome, endedAt: now };
 }
 
-function agentEnd(session: Session, turn: Turn, result: Omit<EventFields['agent:end'], keyof EventFields['agent:start']>): EventDraft {
+function agentEnd(
+  session: Session,
+  turn: Turn,
+  result: Omit<EventFields['agent:end'], keyof EventFields['agent:start']>,
+): EventDraft {
   const response = result.response === null ? null : excerpt(result.response);
   const { outcome, model, usage } = result;
   return { type: 'agent:end', fields: { ...turnFields(session, turn), outcome, response, model, usage } };

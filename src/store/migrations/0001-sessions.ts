@@ -12,7 +12,7 @@ import type { Dialect } from '../dialect.ts';
 const list = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ');
 
 /** The first schema. Rules that must hold whatever the code does are written here as constraints. */
-export function statements({ integer, text, serialKey, endedIsFinal, ownTables }: Dialect): string[] {
+export function statements({ integer, text, serialKey, clustered, endedIsFinal, ownTables }: Dialect): string[] {
   return [
     `CREATE TABLE instances (
       id ${text} PRIMARY KEY,
@@ -89,10 +89,9 @@ export function statements({ integer, text, serialKey, endedIsFinal, ownTables }
       model ${text},
       error ${text},
       CHECK ((state = 'over') = (outcome IS NOT NULL))
-    )`,
+    ) ${clustered}`,
     'CREATE UNIQUE INDEX turns_once_per_message ON turns (origin_ref) WHERE origin_ref IS NOT NULL',
     "CREATE INDEX turns_unfinished ON turns (session_id, created_at, id) WHERE state <> 'over'",
-    "CREATE UNIQUE INDEX turns_one_running ON turns (session_id) WHERE state = 'running'",
     `CREATE TABLE messages (
       no ${serialKey},
       session_id ${text} NOT NULL,
@@ -113,7 +112,6 @@ export function statements({ integer, text, serialKey, endedIsFinal, ownTables }
       at ${integer} NOT NULL,
       body ${text} NOT NULL
     )`,
-    'CREATE UNIQUE INDEX events_numbered ON events (session_id, session_seq)',
     'CREATE INDEX events_by_key ON events (session_key, no)',
     "CREATE UNIQUE INDEX events_one_start ON events (session_id) WHERE type = 'session:start'",
     "CREATE UNIQUE INDEX events_one_end ON events (session_id) WHERE type = 'session:end'",
@@ -136,7 +134,7 @@ export function statements({ integer, text, serialKey, endedIsFinal, ownTables }
       claimed_until ${integer},
       last_error ${text},
       PRIMARY KEY (subscriber, session_key)
-    )`,
+    ) ${clustered}`,
     'CREATE INDEX lanes_due ON lanes (subscriber, due_at)',
     `CREATE TABLE dead_letters (
       subscriber ${text} NOT NULL,
@@ -148,7 +146,7 @@ export function statements({ integer, text, serialKey, endedIsFinal, ownTables }
       at ${integer} NOT NULL,
       replay ${integer} NOT NULL,
       PRIMARY KEY (subscriber, event_no)
-    )`,
+    ) ${clustered}`,
     'CREATE INDEX dead_letters_by_lane ON dead_letters (subscriber, session_key, event_no)',
     `CREATE TABLE deliveries (
       id ${text} PRIMARY KEY,

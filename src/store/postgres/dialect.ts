@@ -7,6 +7,7 @@ export const postgresDialect: Dialect = {
   integer: 'BIGINT',
   text: 'TEXT COLLATE "C"',
   serialKey: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+  clustered: '',
   seqColumn: 'seq',
   forUpdate: 'FOR UPDATE',
   lockKey: (expression) => `pg_advisory_xact_lock(hashtextextended(${expression}, 0))`,
@@ -14,7 +15,7 @@ export const postgresDialect: Dialect = {
   // Commit order is not insertion order here: a reader of `no > last` would miss events. Under one lock, whatever is
   // committed and unnumbered gets the next numbers; `no` keeps the order within each conversation.
   sequence: [
-    'SELECT pg_advisory_xact_lock(hashtextextended(\'moirai:sequence\', 1))',
+    "SELECT pg_advisory_xact_lock(hashtextextended('moirai:sequence', 1))",
     `UPDATE events SET seq = fresh.seq FROM (
        SELECT no, nextval('event_seq') AS seq FROM (SELECT no FROM events WHERE seq IS NULL ORDER BY no) unnumbered
      ) fresh WHERE events.no = fresh.no`,
@@ -35,7 +36,7 @@ export const postgresDialect: Dialect = {
     'CREATE INDEX events_unnumbered ON events (no) WHERE seq IS NULL',
     `CREATE INDEX messages_search ON messages USING gin (to_tsvector('simple', left(text, ${SEARCHED_CHARS})))`,
   ],
-  indexMessage: null,
+  indexMessages: null,
   searchMessages: (words, limit) => ({
     sql: `SELECT no AS message_no FROM messages, plainto_tsquery('simple', ?) AS wanted
           WHERE to_tsvector('simple', left(text, ${SEARCHED_CHARS})) @@ wanted

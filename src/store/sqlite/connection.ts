@@ -143,7 +143,8 @@ function assertUsable(path: string): void {
   } finally {
     closeSync(file);
   }
-  if (head.toString('latin1') !== MAGIC) throw new MoiraiError('store_not_database', `${path} is not an SQLite database`);
+  if (head.toString('latin1') !== MAGIC)
+    throw new MoiraiError('store_not_database', `${path} is not an SQLite database`);
 }
 
 /** Sets what durability depends on and reads it back: a setting that did not take is worse than none. */
@@ -156,7 +157,9 @@ function prepareFile(db: DatabaseSync, path: string): void {
   }
   const mode = pragma(db, 'journal_mode = WAL');
   db.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1');
-  db.exec('PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 67108864');
+  db.exec(
+    'PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 4000',
+  );
   const synchronous = Number(pragma(db, 'synchronous'));
   if (mode === 'wal' && synchronous === 2) return;
   throw new MoiraiError(

@@ -2,7 +2,8 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 
-const REMOTE = /^(nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|beegfs|davfs|fuse\.(sshfs|s3fs|rclone|gcsfuse|glusterfs)\w*)$/;
+const REMOTE =
+  /^(nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|beegfs|davfs|fuse\.(sshfs|s3fs|rclone|gcsfuse|glusterfs)\w*)$/;
 
 /** File locks and memory maps of network file systems are not to be trusted with a WAL: refuse them. */
 export function assertLocalFileSystem(path: string): void {

@@ -157,14 +157,14 @@ export class InlineSqliteStore implements Store {
 
   async write<N extends WriteName>(name: N, args: WriteArgs<N>): Promise<WriteResult<N>> {
     const [outcome] = this.#writer.runBatch([{ name, args }]);
-    const value = valueOf(outcome);
+    const value = unwrap(outcome);
     if (outcome?.ok) this.#listeners.tell(outcome.effects);
     return value as WriteResult<N>;
   }
 
   async read<N extends ReadName>(name: N, args: ReadArgs<N>): Promise<ReadResult<N>> {
     const [outcome] = this.#reader.runBatch([{ name, args }]);
-    return valueOf(outcome) as ReadResult<N>;
+    return unwrap(outcome) as ReadResult<N>;
   }
 
   onCommit(listener: (effects: Effects) => void): () => void {
@@ -182,7 +182,7 @@ export class InlineSqliteStore implements Store {
   }
 }
 
-function valueOf(outcome: Outcome | undefined): unknown {
+function unwrap(outcome: Outcome | undefined): unknown {
   if (outcome === undefined) throw new MoiraiError('internal', 'a request was left without an outcome');
   if (!outcome.ok) throw outcome.error;
   return outcome.value;

@@ -1,4 +1,4 @@
-import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { StoreClock } from '../clock.ts';
 import { type Effects, noEffects, type TxContext } from '../transaction.ts';

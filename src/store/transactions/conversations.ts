@@ -3,9 +3,19 @@ import type { Command, StartCommand } from '../../lifecycle/commands.ts';
 import type { Life, Origin, Session, Turn } from '../../lifecycle/session.ts';
 import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
-import { query, queryOne, textOf, type Tx, type TxContext } from '../transaction.ts';
-import { toTurn, SELECT_TURN } from './rows.ts';
-import { apply, type Desk, enter, type Giver, lockKey, lockLife, policyOf, readLife, readOpenLife } from './sessions.ts';
+import { query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { SELECT_TURN, toTurn } from './rows.ts';
+import {
+  apply,
+  type Desk,
+  enter,
+  type Giver,
+  lockKey,
+  lockLife,
+  policyOf,
+  readLife,
+  readOpenLife,
+} from './sessions.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
 export interface Party {
@@ -100,13 +110,17 @@ function arrival(ctx: TxContext, session: Session): ResetCause | null {
 }
 
 function* knownTurn(ctx: TxContext, args: ReceiveArgs): Tx<Received | undefined> {
-  if (args.originRef === null) return undefined;
-  const row = yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE origin_ref = ?`, args.originRef);
+  const row =
+    args.originRef === null
+      ? yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE id = ?`, args.turnId)
+      : yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE origin_ref = ?`, args.originRef);
   if (row === undefined) return undefined;
   const turn = toTurn(row);
   const life = yield* readLife(ctx, 'id = ?', turn.sessionId);
   if (life === undefined) return undefined;
-  return { session: life.session, turn, begun: false, started: false, ended: null, duplicate: true };
+  // The same turn id again is the same call again, whose answer was lost: it begins what it began.
+  const begun = turn.id === args.turnId && turn.state === 'running' && life.session.owner === args.giver.instance;
+  return { session: life.session, turn, begun, started: false, ended: null, duplicate: turn.id !== args.turnId };
 }
 
 /** Journals the message as a turn behind `before` commands, and begins it when the session is free. */
@@ -282,10 +296,7 @@ export type PlainCommand = Extract<
 >;
 
 /** Applies one plain command to a session; repeated with the same command id it changes nothing. */
-export function* command(
-  ctx: TxContext,
-  args: { giver: Giver; sessionId: string; command: PlainCommand },
-): Tx<Life> {
+export function* command(ctx: TxContext, args: { giver: Giver; sessionId: string; command: PlainCommand }): Tx<Life> {
   const desk = yield* enter(ctx, args.giver);
   const life = yield* lockLife(ctx, args.sessionId);
   if (life.session.lastCommand === args.giver.commandId) return life;

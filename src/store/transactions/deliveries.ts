@@ -4,12 +4,13 @@ import {
   nullableText,
   numberOf,
   type Param,
+  placeholders,
   query,
   queryOne,
   type Row,
-  textOf,
   type Tx,
   type TxContext,
+  textOf,
 } from '../transaction.ts';
 import { placeOf, record } from './record.ts';
 import { enter, type Giver, lockLife } from './sessions.ts';
@@ -105,13 +106,15 @@ export function* settleDelivery(
   ]);
 }
 
-/** Replies a dead instance was sending are due again, marked as possible duplicates. */
-export function* releaseDeliveries(ctx: TxContext, instance: string): Tx<void> {
+/** Replies an instance claimed and is not sending (any more) are due again, marked as possible duplicates. */
+export function* releaseDeliveries(ctx: TxContext, instance: string, held: readonly string[] = []): Tx<void> {
+  const except = held.length === 0 ? '' : `AND id NOT IN (${placeholders(held.length)})`;
   yield* query(
     `UPDATE deliveries SET state = 'queued', due_at = ?, claimed_by = NULL, possible_duplicate = 1
-     WHERE claimed_by = ? AND state = 'sending'`,
+     WHERE claimed_by = ? AND state = 'sending' ${except}`,
     ctx.now,
     instance,
+    ...held,
   );
 }
 

@@ -18,6 +18,7 @@ export const WRITES = {
   command: conversations.command,
   finishTurn: turns.finishTurn,
   appendMessages: messages.appendMessages,
+  indexMessages: messages.indexMessages,
   bootInstance: liveness.bootInstance,
   beat: liveness.beat,
   stopInstance: liveness.stopInstance,
@@ -57,8 +58,12 @@ export const READS = {
 } as const;
 
 type Table = Record<string, (ctx: TxContext, args: never) => Tx<unknown>>;
-type ArgsOf<T extends Table, N extends keyof T> = T[N] extends (ctx: TxContext, args: infer A) => Tx<unknown> ? A : never;
-type ResultOf<T extends Table, N extends keyof T> = T[N] extends (ctx: TxContext, args: never) => Tx<infer R> ? R : never;
+type ArgsOf<T extends Table, N extends keyof T> = T[N] extends (ctx: TxContext, args: infer A) => Tx<unknown>
+  ? A
+  : never;
+type ResultOf<T extends Table, N extends keyof T> = T[N] extends (ctx: TxContext, args: never) => Tx<infer R>
+  ? R
+  : never;
 
 export type WriteName = keyof typeof WRITES;
 export type ReadName = keyof typeof READS;
@@ -67,10 +72,11 @@ export type WriteResult<N extends WriteName> = ResultOf<typeof WRITES, N>;
 export type ReadArgs<N extends ReadName> = ArgsOf<typeof READS, N>;
 export type ReadResult<N extends ReadName> = ResultOf<typeof READS, N>;
 
+const ALL: Table = { ...WRITES, ...READS };
+
 /** A named transaction as a generator; names and arguments arrive from another thread, so they are checked by name. */
 export function transactionNamed(name: string, ctx: TxContext, args: unknown): Tx<unknown> {
-  const table: Record<string, (ctx: TxContext, args: never) => Tx<unknown>> = { ...WRITES, ...READS };
-  const make = table[name];
+  const make = ALL[name];
   if (make === undefined) throw new TypeError(`no transaction is called ${name}`);
   return make(ctx, args as never);
 }

@@ -8,12 +8,12 @@ import {
   query,
   queryOne,
   type Row,
-  textOf,
   type Tx,
   type TxContext,
+  textOf,
 } from '../transaction.ts';
-import { listens, NO_KEY, record, type Subscriber } from './record.ts';
 import { sequenceEvents } from './reading.ts';
+import { listens, NO_KEY, record, type Subscriber } from './record.ts';
 import { enter, type Giver, lockKey, patternsOf } from './sessions.ts';
 
 /** Where a new subscriber begins: with what happens next, with the open sessions' own events, or with everything. */
@@ -193,10 +193,7 @@ export interface Delivered {
 }
 
 /** Moves a lane past what was delivered and gives it back. False when the claim was no longer ours. */
-export function* ackLane(
-  ctx: TxContext,
-  args: { giver: Giver; lane: LaneTicket; delivered: Delivered },
-): Tx<boolean> {
+export function* ackLane(ctx: TxContext, args: { giver: Giver; lane: LaneTicket; delivered: Delivered }): Tx<boolean> {
   yield* enter(ctx, args.giver);
   return yield* advance(ctx, args.lane, args.delivered, { dueAt: ctx.now, attempts: 0, waits: 0, error: null });
 }
@@ -246,7 +243,12 @@ export interface FailArgs {
   readonly lane: LaneTicket;
   /** What went through before the failure. */
   readonly delivered: Delivered;
-  readonly failed: { readonly no: number; readonly eventId: string; readonly eventType: string; readonly replay: boolean };
+  readonly failed: {
+    readonly no: number;
+    readonly eventId: string;
+    readonly eventType: string;
+    readonly replay: boolean;
+  };
   readonly error: string;
   /** Attempts and waits this event has had, this one included. */
   readonly attempts: number;
@@ -315,17 +317,11 @@ function* tellFailure(ctx: TxContext, subscribers: readonly Subscriber[], args: 
 
 /** Frees the lanes a dead instance held, so that nobody waits for its claims to run out. */
 export function* releaseLanes(_ctx: TxContext, instance: string): Tx<void> {
-  yield* query(
-    'UPDATE lanes SET token = NULL, claimed_by = NULL, claimed_until = NULL WHERE claimed_by = ?',
-    instance,
-  );
+  yield* query('UPDATE lanes SET token = NULL, claimed_by = NULL, claimed_until = NULL WHERE claimed_by = ?', instance);
 }
 
 /** Delivers dead letters again, in order; or everything from a public number on. */
-export function* replay(
-  ctx: TxContext,
-  args: { subscriber: string; fromSeq: number | null },
-): Tx<{ events: number }> {
+export function* replay(ctx: TxContext, args: { subscriber: string; fromSeq: number | null }): Tx<{ events: number }> {
   const known = yield* queryOne('SELECT name FROM subscribers WHERE name = ?', args.subscriber);
   if (known === undefined) throw new MoiraiError('subscriber_not_found', `no subscriber "${args.subscriber}"`);
   ctx.effects.subscribers.add(args.subscriber);
@@ -428,7 +424,10 @@ export interface DeadLetter {
   readonly at: number;
 }
 
-export function* listDeadLetters(_ctx: TxContext, args: { subscriber: string | null; limit: number }): Tx<DeadLetter[]> {
+export function* listDeadLetters(
+  _ctx: TxContext,
+  args: { subscriber: string | null; limit: number },
+): Tx<DeadLetter[]> {
   const rows =
     args.subscriber === null
       ? yield* query('SELECT * FROM dead_letters ORDER BY subscriber, event_no LIMIT ?', args.limit)

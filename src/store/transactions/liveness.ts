@@ -10,9 +10,9 @@ import {
   query,
   queryOne,
   type Row,
-  textOf,
   type Tx,
   type TxContext,
+  textOf,
 } from '../transaction.ts';
 import { releaseDeliveries } from './deliveries.ts';
 import { releaseLanes } from './lanes.ts';
@@ -119,7 +119,11 @@ export function* reap(ctx: TxContext, args: ReapArgs): Tx<Reaped> {
      WHERE s.owner IS NOT NULL AND (i.id IS NULL OR i.state = 'dead') ORDER BY s.id LIMIT ?`,
     args.limit,
   );
-  const settled = yield* settleOrphans(ctx, desk, orphans.map((row) => textOf(row, 'id')));
+  const settled = yield* settleOrphans(
+    ctx,
+    desk,
+    orphans.map((row) => textOf(row, 'id')),
+  );
   return { lost, ...settled, more: orphans.length === args.limit };
 }
 
@@ -151,7 +155,10 @@ function* buryInstances(ctx: TxContext, desk: Desk, provenDead: readonly string[
     const owned = yield* queryOne('SELECT count(*) AS n FROM sessions WHERE owner = ?', id);
     yield* announce(ctx, desk, {
       id: `${id}:lost`,
-      draft: { type: 'instance:lost', fields: { instance: id, sessions: owned === undefined ? 0 : numberOf(owned, 'n') } },
+      draft: {
+        type: 'instance:lost',
+        fields: { instance: id, sessions: owned === undefined ? 0 : numberOf(owned, 'n') },
+      },
     });
   }
   return lost;
@@ -203,9 +210,10 @@ function afterOwner(life: Life): Command {
  */
 export function* reconcile(
   ctx: TxContext,
-  args: { giver: Giver; held: readonly string[] },
+  args: { giver: Giver; held: readonly string[]; heldDeliveries: readonly string[] },
 ): Tx<Omit<Reaped, 'lost' | 'more'>> {
   const desk = yield* enter(ctx, args.giver);
+  yield* releaseDeliveries(ctx, args.giver.instance, args.heldDeliveries);
   const rows = yield* query('SELECT id FROM sessions WHERE owner = ? ORDER BY id', args.giver.instance);
   const held = new Set(args.held);
   const strays = rows.map((row) => textOf(row, 'id')).filter((id) => !held.has(id));

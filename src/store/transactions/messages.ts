@@ -11,9 +11,9 @@ import {
   query,
   queryOne,
   type Row,
-  textOf,
   type Tx,
   type TxContext,
+  textOf,
 } from '../transaction.ts';
 import { apply, enter, type Giver, lockLife } from './sessions.ts';
 
@@ -43,13 +43,18 @@ export function* writeMessages(ctx: TxContext, life: Life, messages: readonly Me
     const position = life.session.messageCount + i + 1;
     params.push(life.session.id, position, role, body, ctx.now, turnId, data ? JSON.stringify(data) : null);
   });
-  const rows = yield* query(
+  yield* query(
     `INSERT INTO messages (session_id, position, role, text, at, turn_id, data)
-     VALUES ${messages.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')} RETURNING no`,
+     VALUES ${messages.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
     ...params,
   );
-  if (ctx.dialect.indexMessage === null) return;
-  for (const row of rows) yield* query(ctx.dialect.indexMessage, numberOf(row, 'no'));
+}
+
+/** Brings the full-text index nearer to the transcript; false when nothing was left to do. */
+export function* indexMessages(ctx: TxContext, args: { limit: number }): Tx<boolean> {
+  if (ctx.dialect.indexMessages === null) return false;
+  const added = yield* query(ctx.dialect.indexMessages, args.limit);
+  return added.length === args.limit;
 }
 
 export function appendCommand(messages: readonly MessageToAppend[], epoch: number | null): Command[] {
@@ -103,9 +108,11 @@ function* continuedBy(sessionId: string): Tx<string | null> {
   return row === undefined ? null : nullableText(row, 'parent_id');
 }
 
-/** Messages that contain all words, best match first. */
+/** Messages that contain all words, best match first. What is not indexed yet is not found: see `indexMessages`. */
 export function* searchMessages(ctx: TxContext, args: { text: string; limit: number }): Tx<Message[]> {
-  const words = storableText(args.text, 'the search text').split(/\s+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  const words = storableText(args.text, 'the search text')
+    .split(/\s+/u)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) throw new MoiraiError('bad_input', 'the search text has no word in it');
   const found = yield ctx.dialect.searchMessages(words, Math.min(args.limit, MAX_PAGE));
   if (found.length === 0) return [];

@@ -9,9 +9,9 @@ import {
   placeholders,
   query,
   queryOne,
-  textOf,
   type Tx,
   type TxContext,
+  textOf,
 } from '../transaction.ts';
 import { SELECT_SESSION, toSession } from './rows.ts';
 
@@ -120,10 +120,7 @@ export interface SessionFilter {
 }
 
 /** A page of sessions, newest start first. */
-export function* listSessions(
-  _ctx: TxContext,
-  args: SessionFilter,
-): Tx<{ sessions: Session[]; next: string | null }> {
+export function* listSessions(_ctx: TxContext, args: SessionFilter): Tx<{ sessions: Session[]; next: string | null }> {
   const where: string[] = ['1 = 1'];
   const params: Param[] = [];
   const add = (sql: string, ...values: Param[]): void => {

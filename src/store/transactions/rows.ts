@@ -38,7 +38,8 @@ const SESSION_COLUMNS: Readonly<Record<keyof Session, string>> = {
 };
 const SESSION_FIELDS = Object.keys(SESSION_COLUMNS) as (keyof Session)[];
 
-const columns = (alias: string): string => SESSION_FIELDS.map((field) => `${alias}${SESSION_COLUMNS[field]}`).join(', ');
+const columns = (alias: string): string =>
+  SESSION_FIELDS.map((field) => `${alias}${SESSION_COLUMNS[field]}`).join(', ');
 export const SELECT_SESSION = columns('');
 export const INSERT_SESSION = `INSERT INTO sessions (${SELECT_SESSION}) VALUES (${SESSION_FIELDS.map(() => '?').join(', ')})`;
 

@@ -3,9 +3,17 @@ import type { Command } from '../../lifecycle/commands.ts';
 import { policyFor, type ResetPolicy } from '../../lifecycle/reset-policy.ts';
 import type { Life, Session, Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
-import { numberOf, nullableNumber, query, queryOne, textOf, type Tx, type TxContext } from '../transaction.ts';
+import { nullableNumber, numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
 import { placeOf, record, type Subscriber } from './record.ts';
-import { INSERT_SESSION, SELECT_SESSION, SELECT_TURN, sessionChanges, sessionParams, toSession, toTurn } from './rows.ts';
+import {
+  INSERT_SESSION,
+  SELECT_SESSION,
+  SELECT_TURN,
+  sessionChanges,
+  sessionParams,
+  toSession,
+  toTurn,
+} from './rows.ts';
 
 /** Who gives a command, under which id: repeating it with the same id changes nothing. */
 export interface Giver {
@@ -99,7 +107,13 @@ export function policyOf(ctx: TxContext, key: string): ResetPolicy {
  * Applies commands to a life, one after the other, and writes the outcome once: the row by compare-and-set, the
  * turns, the events and their lanes. With `life` null the first command is a start.
  */
-export function* apply(ctx: TxContext, desk: Desk, life: Life | null, commands: readonly Command[]): Tx<Life> {
+export function* apply(
+  ctx: TxContext,
+  desk: Desk,
+  life: Life | null,
+  commands: readonly Command[],
+  outcome: TurnRecord | null = null,
+): Tx<Life> {
   let current = life;
   const drafts: NumberedDraft[] = [];
   const turns = new Map<string, Turn>();
@@ -119,7 +133,7 @@ export function* apply(ctx: TxContext, desk: Desk, life: Life | null, commands: 
   }
   if (current === null) throw new MoiraiError('internal', 'no command to apply');
   yield* saveSession(life?.session ?? null, current.session);
-  yield* saveTurns(life?.turns ?? [], [...turns.values()]);
+  yield* saveTurns(life?.turns ?? [], turns.values(), outcome);
   const place = placeOf(current.session, desk.giver.instance);
   const id = current.session.id;
   yield* record(
@@ -153,18 +167,34 @@ function* saveSession(before: Session | null, after: Session): Tx<void> {
   if (saved.length !== 1) throw new MoiraiError('illegal_move', `session ${after.id} changed under this transaction`);
 }
 
-function* saveTurns(before: readonly Turn[], changed: readonly Turn[]): Tx<void> {
+/** What is kept of a finished turn beside its state. */
+export interface TurnRecord {
+  readonly turnId: string;
+  readonly response: string | null;
+  readonly model: string | null;
+  readonly error: string | null;
+}
+
+function* saveTurns(before: readonly Turn[], changed: Iterable<Turn>, outcome: TurnRecord | null): Tx<void> {
   for (const turn of changed) {
+    const known = before.find((other) => other.id === turn.id);
     // A new turn's row is written by who knows its full text: `enqueue` in conversations.ts.
-    if (!before.some((known) => known.id === turn.id)) continue;
+    if (known === undefined) continue;
+    if (turn.sessionId !== known.sessionId) {
+      yield* query('UPDATE turns SET session_id = ? WHERE id = ?', turn.sessionId, turn.id);
+    }
+    const kept = turn.id === outcome?.turnId ? outcome : null;
     yield* query(
-      'UPDATE turns SET session_id = ?, state = ?, outcome = ?, started_at = ?, ended_at = ?, cuts = ? WHERE id = ?',
-      turn.sessionId,
+      `UPDATE turns SET state = ?, outcome = ?, started_at = ?, ended_at = ?, cuts = ?, response = ?, model = ?, error = ?
+       WHERE id = ?`,
       turn.state,
       turn.outcome,
       turn.startedAt,
       turn.endedAt,
       turn.cuts,
+      kept?.response ?? null,
+      kept?.model ?? null,
+      kept?.error ?? null,
       turn.id,
     );
   }

@@ -27,20 +27,16 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<Life> {
   const life = yield* lockLife(ctx, args.sessionId);
   if (life.session.lastCommand === args.giver.commandId) return life;
   const { turnId, epoch, result } = args;
-  const after = yield* apply(ctx, desk, life, [
-    ...appendCommand(args.messages, epoch),
-    { name: 'finish', turnId, epoch, ...result },
-  ]);
-  yield* writeMessages(ctx, life, args.messages);
   const response = result.response === null ? null : storableText(result.response, 'the response');
   const error = args.error === null ? null : storableText(args.error, 'the error');
-  yield* query(
-    'UPDATE turns SET response = ?, model = ?, error = ? WHERE id = ?',
-    response,
-    result.model,
-    error,
-    turnId,
+  const after = yield* apply(
+    ctx,
+    desk,
+    life,
+    [...appendCommand(args.messages, epoch), { name: 'finish', turnId, epoch, ...result, response }],
+    { turnId, response, model: result.model, error },
   );
+  yield* writeMessages(ctx, life, args.messages);
   yield* enqueueDeliveries(ctx, args.sessionId, turnId, args.deliveries);
   return after;
 }

@@ -1,0 +1,58 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+
+/** Serialization failure and deadlock: the server undid the transaction and asks to try again. */
+const RETRY = new Set(['40001', '40P01', '55P03']);
+/** The server went away, is starting, or ended our connection. */
+const AWAY = new Set([
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  '25P03',
+  '25P04',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ENOENT',
+]);
+
+function codeOf(thrown: unknown): string {
+  if (thrown instanceof AggregateError) return codeOf(thrown.errors[0]);
+  if (!(thrown instanceof Error) || !('code' in thrown)) return '';
+  return String(thrown.code);
+}
+
+export function wantsRetry(thrown: unknown): boolean {
+  return RETRY.has(codeOf(thrown));
+}
+
+/** True when the connection is gone: what was asked of it last may or may not have happened. */
+export function isAway(thrown: unknown): boolean {
+  const code = codeOf(thrown);
+  if (AWAY.has(code) || code.startsWith('08')) return true;
+  // The driver has no code for a socket that ended in the middle of a query.
+  return (
+    thrown instanceof Error &&
+    /Connection terminated|connection timeout|not queryable|Client has encountered/i.test(thrown.message)
+  );
+}
+
+/** A server error as one of ours; errors that are ours already pass through. */
+export function wrapPostgres(thrown: unknown, location: string): MoiraiError {
+  if (thrown instanceof MoiraiError) return thrown;
+  const code = codeOf(thrown);
+  const message = thrown instanceof Error ? thrown.message || code : String(thrown);
+  const details = { location, sqlstate: code };
+  const as = (ours: ConstructorParameters<typeof MoiraiError>[0]): MoiraiError =>
+    new MoiraiError(ours, `${location}: ${message}`, { cause: thrown, details });
+  if (isAway(thrown)) return as('store_unreachable');
+  if (code === '53100') return as('store_full');
+  if (code === '25006') return as('store_read_only');
+  if (code.startsWith('28') || code === '3D000') return as('store_unreachable');
+  if (code === '58030' || code.startsWith('XX')) return as('store_io');
+  if (RETRY.has(code)) return as('store_locked');
+  return MoiraiError.wrap(thrown);
+}

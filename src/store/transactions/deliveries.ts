@@ -4,7 +4,6 @@ import {
   nullableText,
   numberOf,
   type Param,
-  placeholders,
   query,
   queryOne,
   type Row,
@@ -106,17 +105,17 @@ export function* settleDelivery(
   ]);
 }
 
-/** Replies an instance claimed and is not sending (any more) are due again, marked as possible duplicates. */
-export function* releaseDeliveries(ctx: TxContext, instance: string, held: readonly string[] = []): Tx<void> {
-  const except = held.length === 0 ? '' : `AND id NOT IN (${placeholders(held.length)})`;
-  yield* query(
-    `UPDATE deliveries SET state = 'queued', due_at = ?, claimed_by = NULL, possible_duplicate = 1
-     WHERE claimed_by = ? AND state = 'sending' ${except}`,
-    ctx.now,
-    instance,
-    ...held,
-  );
+/** Replies a dead instance was sending are due again, marked as possible duplicates. */
+export function* releaseDeliveries(ctx: TxContext, instance: string): Tx<void> {
+  yield* query(`${RELEASE} WHERE claimed_by = ? AND state = 'sending'`, ctx.now, instance);
 }
+
+/** The same for one reply that an instance claimed without learning of it. */
+export function* releaseDelivery(ctx: TxContext, instance: string, deliveryId: string): Tx<void> {
+  yield* query(`${RELEASE} WHERE id = ? AND claimed_by = ? AND state = 'sending'`, ctx.now, deliveryId, instance);
+}
+
+const RELEASE = "UPDATE deliveries SET state = 'queued', due_at = ?, claimed_by = NULL, possible_duplicate = 1";
 
 function skipLocked(ctx: TxContext): string {
   return ctx.dialect.forUpdate === '' ? '' : `${ctx.dialect.forUpdate} SKIP LOCKED`;

@@ -53,6 +53,7 @@ export const READS = {
   lineageOf: messages.lineageOf,
   searchMessages: messages.searchMessages,
   listInstances: liveness.listInstances,
+  heldBy: liveness.heldBy,
   listSubscribers: lanes.listSubscribers,
   listDeadLetters: lanes.listDeadLetters,
 } as const;

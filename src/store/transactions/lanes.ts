@@ -100,10 +100,10 @@ export interface ClaimArgs {
 }
 
 /** Takes due lanes of a subscriber. One claim per lane at a time, so its events go out in order. */
-export function* claimLanes(ctx: TxContext, args: ClaimArgs): Tx<{ lanes: ClaimedLane[]; nextDue: number | null }> {
+export function* claimLanes(ctx: TxContext, args: ClaimArgs): Tx<{ lanes: ClaimedLane[]; nextDueInMs: number | null }> {
   const desk = yield* enter(ctx, args.giver);
   const subscriber = desk.subscribers.find((candidate) => candidate.name === args.subscriber);
-  if (subscriber === undefined) return { lanes: [], nextDue: null };
+  if (subscriber === undefined) return { lanes: [], nextDueInMs: null };
   const fresh = yield* take(ctx, args, 'attempts + waits = 0', args.lanes);
   const again = yield* take(ctx, args, 'attempts + waits > 0', Math.min(args.retries, args.lanes - fresh.length));
   const lanes: ClaimedLane[] = [];
@@ -112,7 +112,8 @@ export function* claimLanes(ctx: TxContext, args: ClaimArgs): Tx<{ lanes: Claime
     'SELECT min(CASE WHEN claimed_until IS NULL THEN due_at END) AS at FROM lanes WHERE subscriber = ?',
     args.subscriber,
   );
-  return { lanes, nextDue: next === undefined ? null : nullableNumber(next, 'at') };
+  const at = next === undefined ? null : nullableNumber(next, 'at');
+  return { lanes, nextDueInMs: at === null ? null : at - ctx.now };
 }
 
 function* take(ctx: TxContext, args: ClaimArgs, condition: string, limit: number): Tx<Row[]> {

@@ -14,7 +14,7 @@ import {
   type TxContext,
   textOf,
 } from '../transaction.ts';
-import { releaseDeliveries } from './deliveries.ts';
+import { releaseDeliveries, releaseDelivery } from './deliveries.ts';
 import { releaseLanes } from './lanes.ts';
 import { NO_KEY, NOWHERE, record } from './record.ts';
 import { apply, type Desk, enter, type Giver, lockKey, lockLife, tryLockSession } from './sessions.ts';
@@ -41,6 +41,8 @@ export interface Instance extends InstanceFacts {
   readonly lostAt: number | null;
   /** Past its lease by the store's clock. */
   readonly expired: boolean;
+  /** How many sessions name it as their owner. */
+  readonly owns: number;
 }
 
 /** A process begins to take part: it gets a lease under an id that was never used before. */
@@ -119,11 +121,8 @@ export function* reap(ctx: TxContext, args: ReapArgs): Tx<Reaped> {
      WHERE s.owner IS NOT NULL AND (i.id IS NULL OR i.state = 'dead') ORDER BY s.id LIMIT ?`,
     args.limit,
   );
-  const settled = yield* settleOrphans(
-    ctx,
-    desk,
-    orphans.map((row) => textOf(row, 'id')),
-  );
+  const orphanIds = orphans.map((row) => textOf(row, 'id'));
+  const settled = yield* settleOrphans(ctx, desk, orphanIds, null);
   return { lost, ...settled, more: orphans.length === args.limit };
 }
 
@@ -179,14 +178,19 @@ export function* announceInstance(ctx: TxContext, args: { giver: Giver; event: A
   yield* announce(ctx, desk, args.event);
 }
 
-function* settleOrphans(ctx: TxContext, desk: Desk, ids: readonly string[]): Tx<Omit<Reaped, 'lost' | 'more'>> {
+function* settleOrphans(
+  ctx: TxContext,
+  desk: Desk,
+  ids: readonly string[],
+  owner: string | null,
+): Tx<Omit<Reaped, 'lost' | 'more'>> {
   const reaped: string[] = [];
   const interrupted: string[] = [];
   const released: string[] = [];
   for (const id of ids) {
     if (!(yield* tryLockSession(ctx, id))) continue;
     const life = yield* lockLife(ctx, id);
-    if (life.session.owner === null || life.session.state === 'ended') continue;
+    if (life.session.owner === null || (owner !== null && life.session.owner !== owner)) continue;
     const command = afterOwner(life);
     yield* apply(ctx, desk, life, [command]);
     const list = command.name === 'end' ? reaped : command.name === 'interrupt' ? interrupted : released;
@@ -204,20 +208,33 @@ function afterOwner(life: Life): Command {
   return { name: 'release' };
 }
 
+/** What the rows say an instance holds. */
+export function* heldBy(
+  _ctx: TxContext,
+  args: { instance: string },
+): Tx<{ sessions: string[]; deliveries: string[] }> {
+  const sessions = yield* query('SELECT id FROM sessions WHERE owner = ? ORDER BY id', args.instance);
+  const deliveries = yield* query(
+    "SELECT id FROM deliveries WHERE claimed_by = ? AND state = 'sending' ORDER BY id",
+    args.instance,
+  );
+  return {
+    sessions: sessions.map((row) => textOf(row, 'id')),
+    deliveries: deliveries.map((row) => textOf(row, 'id')),
+  };
+}
+
 /**
- * Settles sessions that name this instance but that it does not hold: their takeover was committed and the reply
- * lost. Without this they would wait for an owner who does not know of them.
+ * Settles what names this instance but what it does not hold: the takeover was committed and the reply lost. Without
+ * this such sessions would wait for an owner who does not know of them.
  */
 export function* reconcile(
   ctx: TxContext,
-  args: { giver: Giver; held: readonly string[]; heldDeliveries: readonly string[] },
+  args: { giver: Giver; sessions: readonly string[]; deliveries: readonly string[] },
 ): Tx<Omit<Reaped, 'lost' | 'more'>> {
   const desk = yield* enter(ctx, args.giver);
-  yield* releaseDeliveries(ctx, args.giver.instance, args.heldDeliveries);
-  const rows = yield* query('SELECT id FROM sessions WHERE owner = ? ORDER BY id', args.giver.instance);
-  const held = new Set(args.held);
-  const strays = rows.map((row) => textOf(row, 'id')).filter((id) => !held.has(id));
-  return yield* settleOrphans(ctx, desk, strays);
+  for (const id of args.deliveries) yield* releaseDelivery(ctx, args.giver.instance, id);
+  return yield* settleOrphans(ctx, desk, args.sessions, args.giver.instance);
 }
 
 /** Ends what is overdue, a batch at a time. */
@@ -249,7 +266,10 @@ export function* expire(
 
 /** All known instances, the living and the recently lost. */
 export function* listInstances(ctx: TxContext, _args: Record<never, never>): Tx<Instance[]> {
-  const rows = yield* query('SELECT * FROM instances ORDER BY started_at, id');
+  const rows = yield* query(
+    `SELECT instances.*, (SELECT count(*) FROM sessions WHERE owner = instances.id) AS owns
+     FROM instances ORDER BY started_at, id`,
+  );
   return rows.map((row) => toInstance(row, ctx.leaseNow));
 }
 
@@ -277,5 +297,6 @@ function toInstance(row: Row, leaseNow: number): Instance {
     heartbeatAt: numberOf(row, 'heartbeat_at'),
     lostAt: nullableNumber(row, 'lost_at'),
     expired: numberOf(row, 'lease_until') <= leaseNow,
+    owns: numberOf(row, 'owns'),
   };
 }

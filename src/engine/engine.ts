@@ -1,0 +1,354 @@
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import type { TurnResult } from '../lifecycle/commands.ts';
+import type { EventDraft } from '../lifecycle/events.ts';
+import type { Life, Session } from '../lifecycle/session.ts';
+import {
+  END_REASONS,
+  type EndCause,
+  type EndReason,
+  type Lineage,
+  type ResumeReason,
+  type Trigger,
+} from '../lifecycle/states.ts';
+import type { Store } from '../store/port.ts';
+import type {
+  ContinueArgs,
+  Party,
+  PlainCommand,
+  ReceiveArgs,
+  Received,
+  SlashCommand,
+} from '../store/transactions/conversations.ts';
+import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
+import type { InstanceFacts, Reaped } from '../store/transactions/liveness.ts';
+import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
+import type { Giver } from '../store/transactions/sessions.ts';
+import { type HostFacts, isProvenDead } from './host.ts';
+import type { Ids } from './ids.ts';
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly ids: Ids;
+  readonly instance: InstanceFacts;
+  readonly leaseTtlMs: number;
+  /** Replaced in simulations, where processes are not real. */
+  readonly provenDead?: typeof isProvenDead;
+}
+
+/** A message for a conversation, as the outside hands it in. */
+export type Inbound = Pick<ReceiveArgs, 'party' | 'text' | 'originRef' | 'by'> & {
+  /** Begin its turn at once when the session is free (default). */
+  readonly begin?: boolean;
+};
+
+/** What a turn produced. */
+export type Finished = TurnResult & {
+  readonly error?: string | null;
+  readonly messages?: readonly MessageToAppend[];
+  readonly deliveries?: readonly DeliveryToMake[];
+};
+
+/** A session this process holds, at the epoch it got it: what every fenced write has to show. */
+export interface Hold {
+  readonly sessionId: string;
+  readonly epoch: number;
+}
+
+const REAP_BATCH = 100;
+const EXPIRE_BATCH = 100;
+
+/**
+ * One process's part in the life of sessions: every verb is one transaction of the store under this instance's lease.
+ * It keeps one thing in memory, the sessions it holds, and the store is right where the two differ.
+ */
+export class Engine {
+  readonly store: Store;
+  readonly instance: string;
+  readonly #ids: Ids;
+  readonly #host: HostFacts;
+  readonly #leaseTtlMs: number;
+  readonly #provenDead: typeof isProvenDead;
+  readonly #held = new Map<string, number>();
+  readonly #takings = new Set<Promise<unknown>>();
+
+  private constructor(options: EngineOptions) {
+    this.store = options.store;
+    this.instance = options.instance.id;
+    this.#ids = options.ids;
+    this.#host = options.instance;
+    this.#leaseTtlMs = options.leaseTtlMs;
+    this.#provenDead = options.provenDead ?? isProvenDead;
+  }
+
+  /** Takes part under a fresh instance id. */
+  static async boot(options: EngineOptions): Promise<Engine> {
+    await options.store.write('bootInstance', { facts: options.instance, ttlMs: options.leaseTtlMs });
+    return new Engine(options);
+  }
+
+  /** A fresh command id under this instance's lease. */
+  giver(): Giver {
+    return { instance: this.instance, commandId: this.#ids.command() };
+  }
+
+  /** Starts a session of its own, outside any arriving message. */
+  start(party: Party, facts: { parentId?: string; lineage?: Lineage; title?: string } = {}): Promise<Session> {
+    const { parentId = null, lineage = null, title = null } = facts;
+    const sessionId = this.#ids.session();
+    const giver = this.giver();
+    return this.#taking(
+      this.store.write('startSession', { giver, sessionId, party, parentId, lineage, title }),
+      (session) => session,
+    );
+  }
+
+  /** Journals a message before anybody acknowledges it, and begins its turn when the session is free. */
+  receive(inbound: Inbound): Promise<Received> {
+    const { begin = true, ...message } = inbound;
+    const turnId = this.#ids.turn();
+    const newSessionId = this.#ids.session();
+    return this.#taking(
+      this.store.write('receive', { giver: this.giver(), ...message, begin, turnId, newSessionId }),
+      (received) => received.session,
+    );
+  }
+
+  /** Begins a turn that waits or was cut. */
+  begin(sessionId: string, turnId: string): Promise<Life> {
+    return this.#command(sessionId, { name: 'begin', turnId });
+  }
+
+  /** Ends a turn with what it produced. */
+  async finish(hold: Hold, turnId: string, finished: Finished): Promise<Life> {
+    const { error = null, messages = [], deliveries = [], ...result } = finished;
+    const { sessionId, epoch } = hold;
+    const giver = this.giver();
+    const life = await this.store.write('finishTurn', {
+      ...{ giver, sessionId, turnId, epoch, result, error, messages, deliveries },
+    });
+    this.#note(life.session);
+    return life;
+  }
+
+  /** Drops a turn that has not begun, or was cut. */
+  dropTurn(sessionId: string, turnId: string, outcome: 'failed' | 'interrupted', error: string): Promise<Life> {
+    const result = { outcome, response: null, model: null, usage: null };
+    const giver = this.giver();
+    return this.store.write('finishTurn', {
+      ...{ giver, sessionId, turnId, epoch: null, result, error, messages: [], deliveries: [] },
+    });
+  }
+
+  /** Adds to the transcript in the middle of a turn. */
+  append(hold: Hold, messages: readonly MessageToAppend[]): Promise<number> {
+    return this.store.write('appendMessages', { giver: this.giver(), ...hold, messages });
+  }
+
+  /** Cuts a running turn so that it can be resumed. */
+  interrupt(hold: Hold, reason: ResumeReason): Promise<Life> {
+    return this.#command(hold.sessionId, { name: 'interrupt', reason, epoch: hold.epoch });
+  }
+
+  /** Parks a session: the next message starts a fresh one. */
+  suspend(sessionId: string): Promise<Life> {
+    return this.#command(sessionId, { name: 'suspend' });
+  }
+
+  setTitle(sessionId: string, title: string | null): Promise<Life> {
+    return this.#command(sessionId, { name: 'title', title });
+  }
+
+  /** Records that a slash command ran. */
+  note(sessionId: string, slash: SlashCommand): Promise<Life> {
+    if (!/^[a-z][a-z0-9_-]*$/.test(slash.command)) {
+      throw new MoiraiError('bad_input', `"${slash.command}" is not the name of a command`);
+    }
+    return this.#command(sessionId, { name: 'note', ...slash });
+  }
+
+  compress(hold: Hold, facts: { beforeTokens: number; afterTokens: number; count: number }): Promise<Life> {
+    return this.#command(hold.sessionId, { name: 'compress', ...facts, epoch: hold.epoch });
+  }
+
+  /** Activity without a turn. Only a user's moves the deadline. */
+  touch(sessionId: string, by: 'user' | 'system'): Promise<Life> {
+    return this.#command(sessionId, { name: 'touch', by });
+  }
+
+  /** Says how many background processes a session has here; while there are some, it does not expire. */
+  background(sessionId: string, running: number): Promise<Life> {
+    return this.#command(sessionId, { name: 'background', running, epoch: null });
+  }
+
+  /** A user asks for a fresh session. */
+  async reset(
+    party: Party,
+    facts: { title?: string; slash?: SlashCommand } = {},
+  ): Promise<{ session: Session; ended: string | null }> {
+    const { title = null, slash = null } = facts;
+    const newSessionId = this.#ids.session();
+    const result = await this.store.write('resetSession', { giver: this.giver(), party, newSessionId, title, slash });
+    if (result.ended !== null) this.#held.delete(result.ended);
+    this.#note(result.session);
+    return result;
+  }
+
+  /** Continues an earlier session in a new one that sees its transcript: `resume` or `branch`. */
+  async continueFrom(
+    fromId: string,
+    lineage: ContinueArgs['lineage'],
+    facts: { trigger: Trigger; title?: string; party?: Party; slash?: SlashCommand },
+  ): Promise<{ session: Session; ended: string | null; created: boolean }> {
+    const { trigger, title = null, party = null, slash = null } = facts;
+    const newSessionId = this.#ids.session();
+    const result = await this.store.write('continueSession', {
+      ...{ giver: this.giver(), fromId, lineage, newSessionId, title, trigger, party, slash },
+    });
+    if (result.ended !== null) this.#held.delete(result.ended);
+    return result;
+  }
+
+  /** Ends a session; ending it twice returns the first end. */
+  async end(
+    sessionId: string,
+    facts: { reason: EndReason; trigger: Trigger; cause?: EndCause; epoch?: number },
+  ): Promise<{ session: Session; already: boolean }> {
+    const { reason, trigger, cause = null, epoch = null } = facts;
+    assertReason(reason);
+    const result = await this.store.write('endSession', {
+      giver: this.giver(),
+      sessionId,
+      reason,
+      cause,
+      trigger,
+      epoch,
+    });
+    this.#held.delete(sessionId);
+    return result;
+  }
+
+  /** Writes an event about this instance. */
+  async announce(draft: Extract<EventDraft, { type: `gateway:${string}` }>): Promise<void> {
+    const giver = this.giver();
+    const event = { id: `${this.instance}:${draft.type}:${giver.commandId}`, draft };
+    await this.store.write('announceInstance', { giver, event });
+  }
+
+  /** The transcript a session sees: its own, behind those of the sessions it continues. */
+  async *transcript(sessionId: string): AsyncGenerator<Message> {
+    for (const id of await this.store.read('lineageOf', { sessionId })) {
+      for (let after = 0; ; ) {
+        const page = await this.store.read('listMessages', { sessionId: id, after, limit: 500 });
+        yield* page;
+        const last = page.at(-1);
+        if (last === undefined || page.length < 500) break;
+        after = last.position;
+      }
+    }
+  }
+
+  /** Messages with all these words. What was written before the call is found. */
+  async search(text: string, limit: number): Promise<Message[]> {
+    while (await this.store.write('indexMessages', { limit: 2000 })) {
+      // The index is brought up to date in pieces, so that nobody waits long behind it.
+    }
+    return this.store.read('searchMessages', { text, limit });
+  }
+
+  /** Renews the lease. Throws `lease_lost` when it ran out: then this instance is over. */
+  async beat(): Promise<void> {
+    await this.store.write('beat', { instance: this.instance, ttlMs: this.#leaseTtlMs });
+  }
+
+  /** Finds dead instances and settles what they left. */
+  async reap(): Promise<Reaped> {
+    const total: Reaped = { lost: [], reaped: [], interrupted: [], released: [], more: false };
+    const provenDead = await this.#findDead();
+    if (provenDead === null) return total;
+    for (let more = true; more; ) {
+      const batch = await this.store.write('reap', { giver: this.giver(), provenDead, limit: REAP_BATCH });
+      total.lost.push(...batch.lost);
+      total.reaped.push(...batch.reaped);
+      total.interrupted.push(...batch.interrupted);
+      total.released.push(...batch.released);
+      // A batch that got nothing done met sessions somebody else is settling right now.
+      more = batch.more && batch.reaped.length + batch.interrupted.length + batch.released.length > 0;
+    }
+    return total;
+  }
+
+  /** Ends one batch of what is overdue. */
+  expire(trigger: 'watcher' | 'startup'): Promise<{ ended: string[]; more: boolean }> {
+    return this.store.write('expire', { giver: this.giver(), limit: EXPIRE_BATCH, trigger });
+  }
+
+  /** Settles sessions whose rows name this instance, but whose takeover it never learned of. */
+  async reconcile(): Promise<number> {
+    const rows = await this.store.read('heldBy', { instance: this.instance });
+    // A reply that is on its way is not lost: wait for those that were under way when the rows were read.
+    await Promise.allSettled(this.#takings);
+    const sessions = rows.sessions.filter((id) => !this.#held.has(id));
+    if (sessions.length === 0) return 0;
+    await this.store.write('reconcile', { giver: this.giver(), sessions, deliveries: [] });
+    return sessions.length;
+  }
+
+  /** Leaves in order. Sessions still held are settled by whoever is next. */
+  async stop(): Promise<void> {
+    await this.store.write('stopInstance', { instance: this.instance });
+    this.#held.clear();
+  }
+
+  /** The sessions this process holds. */
+  get holds(): readonly Hold[] {
+    return [...this.#held].map(([sessionId, epoch]) => ({ sessionId, epoch }));
+  }
+
+  /** The proven dead, or null when there is nothing to reap at all. */
+  async #findDead(): Promise<string[] | null> {
+    const instances = await this.store.read('listInstances', {});
+    const others = instances.filter((instance) => instance.id !== this.instance);
+    // An SQLite file is used from one machine only, whatever its containers are called.
+    const oneMachine = this.store.engine === 'sqlite';
+    const proven = others.filter((other) => other.state === 'up' && this.#provenDead(other, this.#host, oneMachine));
+    const leftovers = others.some(
+      (other) => (other.state === 'dead' && other.owns > 0) || (other.state === 'up' && other.expired),
+    );
+    return proven.length > 0 || leftovers ? proven.map((instance) => instance.id) : null;
+  }
+
+  #command(sessionId: string, command: PlainCommand): Promise<Life> {
+    const write = this.store.write('command', { giver: this.giver(), sessionId, command });
+    return this.#taking(write, (life) => life.session);
+  }
+
+  /** Keeps the list of held sessions true to what a transaction returned. */
+  #note(session: Session): void {
+    if (session.owner === this.instance) this.#held.set(session.id, session.epoch);
+    else this.#held.delete(session.id);
+  }
+
+  /** Watches a write that may make this instance an owner, so that `reconcile` does not take it for a lost one. */
+  async #taking<T>(write: Promise<T>, sessionOf: (value: T) => Session): Promise<T> {
+    const noted = write.then((value) => {
+      this.#note(sessionOf(value));
+      return value;
+    });
+    this.#takings.add(noted);
+    try {
+      return await noted;
+    } finally {
+      this.#takings.delete(noted);
+    }
+  }
+}
+
+function assertReason(reason: string): void {
+  if ((END_REASONS as readonly string[]).includes(reason)) return;
+  throw new MoiraiError('bad_reason', `"${reason}" is not an end reason`, { details: { known: END_REASONS } });
+}
+
+/** True when this instance is over and the process must boot a new one. */
+export function isLeaseLost(error: unknown): boolean {
+  return hasCode(error, 'lease_lost');
+}

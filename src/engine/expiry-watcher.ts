@@ -1,0 +1,70 @@
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Timers } from '../events/timers.ts';
+import type { Engine } from './engine.ts';
+
+/** At the latest after this long the store is asked again: another process may have written an earlier deadline. */
+const LONGEST_SLEEP_MS = 30_000;
+/** Clocks differ a little: a deadline that is due here and not yet in the store is tried again after this. */
+const SHORTEST_SLEEP_MS = 20;
+
+/**
+ * Ends sessions when their deadline comes: one timer to the next one, not a walk over all. What fires together ends in
+ * batches, with other work in between.
+ */
+export class ExpiryWatcher {
+  readonly #engine: Engine;
+  readonly #timers: Timers;
+  readonly #wallClock: () => number;
+  readonly #failed: (error: MoiraiError) => void;
+  readonly #unlisten: () => void;
+  #cancelTimer: () => void = () => undefined;
+  #armedFor = Number.POSITIVE_INFINITY;
+  #sweeping: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(engine: Engine, timers: Timers, wallClock: () => number, failed: (error: MoiraiError) => void) {
+    this.#engine = engine;
+    this.#timers = timers;
+    this.#wallClock = wallClock;
+    this.#failed = failed;
+    this.#unlisten = engine.store.onCommit(({ nextDeadline }) => {
+      if (nextDeadline !== null && nextDeadline < this.#armedFor) this.#arm(nextDeadline);
+    });
+  }
+
+  /** Ends what is overdue since before this process began, then watches. */
+  async start(): Promise<void> {
+    await this.#sweep('startup');
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#unlisten();
+    this.#cancelTimer();
+    await this.#sweeping;
+  }
+
+  #arm(deadline: number | null): void {
+    this.#cancelTimer();
+    if (this.#stopped) return;
+    this.#armedFor = deadline ?? Number.POSITIVE_INFINITY;
+    const wait = Math.min(this.#armedFor - this.#wallClock(), LONGEST_SLEEP_MS);
+    this.#cancelTimer = this.#timers.after(Math.max(wait, SHORTEST_SLEEP_MS), () => {
+      // One sweep at a time: the next begins where the last one ended.
+      this.#sweeping = this.#sweeping.then(() => this.#sweep('watcher'));
+    });
+  }
+
+  async #sweep(trigger: 'startup' | 'watcher'): Promise<void> {
+    try {
+      for (let more = true; more && !this.#stopped; ) {
+        const batch = await this.#engine.expire(trigger);
+        more = batch.more && batch.ended.length > 0;
+      }
+      this.#arm(await this.#engine.store.read('nextDeadline', {}));
+    } catch (thrown) {
+      this.#failed(MoiraiError.wrap(thrown));
+      this.#arm(null);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { Instance, InstanceFacts } from '../store/transactions/liveness.ts';
+
+/** What tells this process from every other one, now and after a reboot. */
+export type HostFacts = Pick<InstanceFacts, 'host' | 'bootId' | 'pidSpace' | 'pid' | 'pidStarted'>;
+
+export function describeThisProcess(): HostFacts {
+  return {
+    host: hostname(),
+    bootId: bootId(),
+    pidSpace: pidSpace(),
+    pid: process.pid,
+    pidStarted: processStart(process.pid),
+  };
+}
+
+/**
+ * Whether an instance is certainly dead, as seen from this process. Only proof counts: another boot of this machine,
+ * or a process id of this very process table that is gone, a zombie, or belongs to a later process. Where nothing can be
+ * proven (another machine, another container), the lease decides.
+ */
+export function isProvenDead(other: Instance, self: HostFacts, oneMachine: boolean): boolean {
+  if (other.bootId === null || self.bootId === null) return false;
+  if (other.bootId !== self.bootId) return oneMachine || other.host === self.host;
+  if (other.pidSpace === null || other.pidSpace !== self.pidSpace || other.pidStarted === null) return false;
+  return processStart(other.pid) !== other.pidStarted;
+}
+
+/** When a process started, in the system's own words; null when there is no such process (any more). */
+function processStart(pid: number): string | null {
+  return process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid);
+}
+
+function startFromProc(pid: number): string | null {
+  const stat = readOrNull(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  // The name, in parentheses, may contain anything; the fields are counted from behind it.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const state = fields[0];
+  if (state === 'Z' || state === 'X') return null;
+  return fields[19] ?? null;
+}
+
+function startFromPs(pid: number): string | null {
+  try {
+    const text = execFileSync('ps', ['-o', 'lstart=,stat=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    return text === '' || /\sZ\S*$/.test(text) ? null : text.replace(/\s+\S+$/, '');
+  } catch {
+    return null; // ps exits with 1 when there is no such process.
+  }
+}
+
+function bootId(): string | null {
+  if (process.platform === 'darwin') {
+    try {
+      return execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' }).trim();
+    } catch {
+      return null; // Without it only the lease tells the dead from the living.
+    }
+  }
+  return readOrNull('/proc/sys/kernel/random/boot_id')?.trim() ?? null;
+}
+
+/** Process ids mean something only within their namespace; containers have their own. */
+function pidSpace(): string | null {
+  if (process.platform !== 'linux') return process.platform;
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return null; // No such link: processes of other containers cannot be told apart, so nothing is proven.
+  }
+}
+
+function readOrNull(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null; // No such file is an answer here.
+  }
+}

@@ -1,0 +1,90 @@
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Timers } from '../events/timers.ts';
+import { type Engine, isLeaseLost } from './engine.ts';
+import { ExpiryWatcher } from './expiry-watcher.ts';
+
+export interface UpkeepOptions {
+  readonly heartbeatMs: number;
+  readonly timers: Timers;
+  readonly wallClock: () => number;
+  /** Something went wrong that will be tried again. */
+  readonly failed: (error: MoiraiError) => void;
+  /** The lease ran out: this instance is over. */
+  readonly lost: () => void;
+  /** Also end what expires. A process beside the gateway (`moirai run`) leaves that to it. */
+  readonly expire: boolean;
+}
+
+const REAP_MS = 500;
+const RECONCILE_MS = 10_000;
+const INDEX_MS = 3000;
+const FORGET_MS = 3_600_000;
+const KEEP_LOST_MS = 7 * 24 * 3_600_000;
+
+/** What a long-lived process does beside its work: it keeps its lease, and looks after those who lost theirs. */
+export class Upkeep {
+  readonly #engine: Engine;
+  readonly #options: UpkeepOptions;
+  readonly #watcher: ExpiryWatcher | null;
+  readonly #cancels = new Map<string, () => void>();
+  readonly #running = new Set<Promise<void>>();
+  #stopped = false;
+
+  constructor(engine: Engine, options: UpkeepOptions) {
+    this.#engine = engine;
+    this.#options = options;
+    const { timers, wallClock, failed } = options;
+    this.#watcher = options.expire ? new ExpiryWatcher(engine, timers, wallClock, failed) : null;
+  }
+
+  /** Settles what others left, ends what is overdue, then keeps doing both. */
+  async start(): Promise<void> {
+    this.#every('beat', this.#options.heartbeatMs, () => this.#beat());
+    await this.#engine.reap();
+    await this.#watcher?.start();
+    this.#every('reap', REAP_MS, async () => {
+      await this.#engine.reap();
+    });
+    this.#every('reconcile', RECONCILE_MS, async () => {
+      await this.#engine.reconcile();
+    });
+    this.#every('index', INDEX_MS, async () => {
+      await this.#engine.store.write('indexMessages', { limit: 500 });
+    });
+    this.#every('forget', FORGET_MS, () =>
+      this.#engine.store.write('forgetInstances', { lostBefore: this.#options.wallClock() - KEEP_LOST_MS }),
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const cancel of this.#cancels.values()) cancel();
+    await this.#watcher?.stop();
+    await Promise.allSettled(this.#running);
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      await this.#engine.beat();
+    } catch (thrown) {
+      if (!isLeaseLost(thrown)) throw thrown;
+      this.#stopped = true;
+      this.#options.lost();
+    }
+  }
+
+  /** Does something again and again, with a pause in between, whatever it does. */
+  #every(name: string, ms: number, action: () => Promise<void>): void {
+    if (this.#stopped) return;
+    const again = (): void => {
+      const run = action()
+        .catch((thrown: unknown) => this.#options.failed(MoiraiError.wrap(thrown)))
+        .finally(() => {
+          this.#running.delete(run);
+          this.#every(name, ms, action);
+        });
+      this.#running.add(run);
+    };
+    this.#cancels.set(name, this.#options.timers.after(ms, again));
+  }
+}

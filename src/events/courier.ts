@@ -1,0 +1,210 @@
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import type { MoiraiEvent } from '../lifecycle/events.ts';
+import type { Store } from '../store/port.ts';
+import type { ClaimedLane, Delivered, LaneEvent, LaneTicket } from '../store/transactions/lanes.ts';
+import type { Giver } from '../store/transactions/sessions.ts';
+import type { Timers } from './timers.ts';
+
+/** Somebody who wants to hear of events. */
+export interface SubscriberSpec {
+  readonly name: string;
+  /** Exact types, `prefix:*` or `*`. */
+  readonly events: readonly string[];
+  /** Throwing `subscriber_unavailable` means the receiver is down: the lane waits, and no attempt is counted. */
+  readonly handle: (event: MoiraiEvent, signal: AbortSignal) => unknown;
+  readonly timeoutMs: number;
+  readonly maxAttempts: number;
+  /** Conversations served at the same time. */
+  readonly concurrency: number;
+}
+
+/** What a courier works with; shared by all couriers of a process. */
+export interface CourierDesk {
+  readonly store: Store;
+  readonly timers: Timers;
+  readonly random: () => number;
+  /** A fresh command id under this process's lease. */
+  readonly giver: () => Giver;
+  readonly failed: (error: MoiraiError) => void;
+}
+
+const EVENTS_PER_CLAIM = 16;
+const POLL_MS = 1000;
+const RETRY_BASE_MS = 1000;
+const RETRY_CAP_MS = 300_000;
+const WAIT_CAP_MS = 30_000;
+
+/**
+ * Serves one subscriber: claims its due lanes, hands each lane's events over in order, and says how it went. A lane
+ * that fails waits by itself; the others go on. A handler that hangs occupies one slot until its deadline.
+ */
+export class Courier {
+  readonly spec: SubscriberSpec;
+  readonly #desk: CourierDesk;
+  #inFlight = 0;
+  #claiming = false;
+  #woken = false;
+  #stopped = false;
+  #cancelTimer: () => void = () => undefined;
+  readonly #idle = new Set<() => void>();
+
+  constructor(spec: SubscriberSpec, desk: CourierDesk) {
+    this.spec = spec;
+    this.#desk = desk;
+  }
+
+  /** There may be something to do. Cheap, and safe to call at any time. */
+  wake(): void {
+    this.#woken = true;
+    if (!this.#claiming && !this.#stopped) void this.#claim();
+  }
+
+  /** Takes no new lanes; resolves when those in hand are settled. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer();
+    while (this.#inFlight > 0 || this.#claiming) await new Promise<void>((done) => this.#idle.add(done));
+  }
+
+  async #claim(): Promise<void> {
+    this.#claiming = true;
+    let wait = POLL_MS;
+    try {
+      while (this.#woken && !this.#stopped && this.#inFlight < this.spec.concurrency) {
+        this.#woken = false;
+        wait = await this.#claimOnce();
+      }
+    } catch (thrown) {
+      this.#desk.failed(MoiraiError.wrap(thrown));
+    } finally {
+      this.#claiming = false;
+      this.#settled();
+    }
+    // A slot came free, or work arrived, while the last claim was under way.
+    if (this.#woken && this.#inFlight < this.spec.concurrency) this.#sleep(0);
+    else this.#sleep(wait);
+  }
+
+  /** Returns how long to sleep when nobody calls. */
+  async #claimOnce(): Promise<number> {
+    const free = this.spec.concurrency - this.#inFlight;
+    const { timeoutMs, name } = this.spec;
+    const giver = this.#desk.giver();
+    const { lanes, nextDueInMs } = await this.#desk.store.write('claimLanes', {
+      giver,
+      subscriber: name,
+      token: giver.commandId,
+      lanes: free,
+      // Half of the slots stay free of lanes that failed before: what always fails cannot crowd out what works.
+      retries: Math.max(1, Math.floor(this.spec.concurrency / 2) - this.#inFlight),
+      eventsPerLane: EVENTS_PER_CLAIM,
+      claimMs: timeoutMs * EVENTS_PER_CLAIM + 60_000,
+    });
+    for (const lane of lanes) {
+      this.#inFlight++;
+      void this.#serve(lane);
+    }
+    if (lanes.length > 0) this.#woken = true;
+    return nextDueInMs === null ? POLL_MS : Math.min(POLL_MS, Math.max(1, nextDueInMs));
+  }
+
+  #sleep(ms: number): void {
+    this.#cancelTimer();
+    if (!this.#stopped) this.#cancelTimer = this.#desk.timers.after(ms, () => this.wake());
+  }
+
+  async #serve(lane: ClaimedLane): Promise<void> {
+    try {
+      await this.#deliver(lane);
+    } catch (thrown) {
+      // The store did not take the acknowledgement: the claim runs out, and the events come again.
+      this.#desk.failed(MoiraiError.wrap(thrown));
+    } finally {
+      this.#inFlight--;
+      this.#settled();
+      this.wake();
+    }
+  }
+
+  async #deliver(lane: ClaimedLane): Promise<void> {
+    const replayed: number[] = [];
+    for (const [i, item] of lane.events.entries()) {
+      const error = await this.#hand(item.event);
+      if (error !== null) {
+        const delivered = { upTo: deliveredBefore(lane, i), replayed };
+        await this.#fail(lane, item, i === 0, delivered, error);
+        return;
+      }
+      if (item.replay) replayed.push(item.no);
+    }
+    const delivered = { upTo: lane.upTo, replayed };
+    await this.#desk.store.write('ackLane', { giver: this.#desk.giver(), lane: ticketOf(lane), delivered });
+  }
+
+  /** Calls the handler behind its deadline; null when it took the event. */
+  async #hand(event: MoiraiEvent): Promise<MoiraiError | null> {
+    const abort = new AbortController();
+    const { name, timeoutMs } = this.spec;
+    let cancel: () => void = () => undefined;
+    const deadline = new Promise<never>((_, reject) => {
+      cancel = this.#desk.timers.after(timeoutMs, () => {
+        const error = new MoiraiError('subscriber_timeout', `${name} did not answer ${event.id} in ${timeoutMs} ms`);
+        abort.abort(error);
+        reject(error);
+      });
+    });
+    try {
+      await Promise.race([Promise.resolve().then(() => this.spec.handle(event, abort.signal)), deadline]);
+      return null;
+    } catch (thrown) {
+      return MoiraiError.wrap(thrown, 'subscriber_failed');
+    } finally {
+      cancel();
+    }
+  }
+
+  async #fail(
+    lane: ClaimedLane,
+    item: LaneEvent,
+    first: boolean,
+    delivered: Delivered,
+    error: MoiraiError,
+  ): Promise<void> {
+    const down = hasCode(error, 'subscriber_unavailable');
+    // What the lane counted belongs to its first event; a later one fails for the first time.
+    const attempts = (first ? lane.attempts : 0) + (down ? 0 : 1);
+    const waits = (first ? lane.waits : 0) + (down ? 1 : 0);
+    await this.#desk.store.write('failLane', {
+      giver: this.#desk.giver(),
+      lane: ticketOf(lane),
+      delivered,
+      failed: { no: item.no, eventId: item.event.id, eventType: item.event.type, replay: item.replay },
+      error: error.message,
+      attempts,
+      waits,
+      retryInMs: down ? this.#backoff(waits, WAIT_CAP_MS) : this.#backoff(attempts, RETRY_CAP_MS),
+      dead: !down && attempts >= this.spec.maxAttempts,
+    });
+  }
+
+  #backoff(failures: number, cap: number): number {
+    const base = Math.min(cap, RETRY_BASE_MS * 2 ** Math.min(failures - 1, 20));
+    return Math.round(base * (0.8 + 0.4 * this.#desk.random()));
+  }
+
+  #settled(): void {
+    if (this.#inFlight > 0 || this.#claiming) return;
+    for (const done of this.#idle) done();
+    this.#idle.clear();
+  }
+}
+
+/** The number before the first event that was not delivered: that one is next again. */
+function deliveredBefore(lane: ClaimedLane, index: number): number {
+  const fresh = lane.events.slice(index).find((item) => !item.replay);
+  return fresh === undefined ? lane.upTo : fresh.no - 1;
+}
+
+function ticketOf({ subscriber, key, token }: ClaimedLane): LaneTicket {
+  return { subscriber, key, token };
+}

@@ -1,0 +1,53 @@
+import type { Effects } from '../store/transaction.ts';
+import type { SubscribeFrom } from '../store/transactions/lanes.ts';
+import { Courier, type CourierDesk, type SubscriberSpec } from './courier.ts';
+
+const DEFAULTS = { timeoutMs: 30_000, maxAttempts: 8, concurrency: 64 };
+
+export type NewSubscriber = Pick<SubscriberSpec, 'name' | 'events' | 'handle'> &
+  Partial<Pick<SubscriberSpec, 'timeoutMs' | 'maxAttempts' | 'concurrency'>> & {
+    /** Where it begins when the store has not seen it before; after that it goes on where it was. */
+    readonly from?: SubscribeFrom;
+  };
+
+/**
+ * Hands the log to its subscribers: at least once, in order per conversation, each subscriber on its own. It keeps no
+ * position of its own: what is undelivered is in the store, also what was written just before a crash.
+ */
+export class Dispatcher {
+  readonly #desk: CourierDesk;
+  readonly #couriers = new Map<string, Courier>();
+  readonly #unlisten: () => void;
+
+  constructor(desk: CourierDesk) {
+    this.#desk = desk;
+    this.#unlisten = desk.store.onCommit((effects) => this.#heard(effects));
+  }
+
+  /** Registers a subscriber and starts to serve it. */
+  async subscribe(subscriber: NewSubscriber): Promise<void> {
+    const { from = 'now', ...spec } = subscriber;
+    await this.#desk.store.write('subscribe', { name: spec.name, patterns: spec.events, from });
+    await this.#couriers.get(spec.name)?.stop();
+    const courier = new Courier({ ...DEFAULTS, ...spec }, this.#desk);
+    this.#couriers.set(spec.name, courier);
+    courier.wake();
+  }
+
+  /** Stops serving a subscriber here. Its lanes stay: somebody else may serve it, or it comes back. */
+  async leave(name: string): Promise<void> {
+    const courier = this.#couriers.get(name);
+    this.#couriers.delete(name);
+    await courier?.stop();
+  }
+
+  /** Takes no new work and waits for what is in hand. */
+  async stop(): Promise<void> {
+    this.#unlisten();
+    await Promise.all([...this.#couriers.values()].map((courier) => courier.stop()));
+  }
+
+  #heard(effects: Effects): void {
+    for (const name of effects.subscribers) this.#couriers.get(name)?.wake();
+  }
+}

@@ -23,6 +23,7 @@ import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { InstanceFacts, Reaped } from '../store/transactions/liveness.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import type { Giver } from '../store/transactions/sessions.ts';
+import { findDead } from './find-dead.ts';
 import { type HostFacts, isProvenDead } from './host.ts';
 import type { Ids } from './ids.ts';
 
@@ -263,7 +264,7 @@ export class Engine {
   /** Finds dead instances and settles what they left. */
   async reap(): Promise<Reaped> {
     const total: Reaped = { lost: [], reaped: [], interrupted: [], released: [], more: false };
-    const provenDead = await this.#findDead();
+    const provenDead = await findDead(this.store, this.#host, this.instance, this.#provenDead);
     if (provenDead === null) return total;
     for (let more = true; more; ) {
       const batch = await this.store.write('reap', { giver: this.giver(), provenDead, limit: REAP_BATCH });
@@ -302,19 +303,6 @@ export class Engine {
   /** The sessions this process holds. */
   get holds(): readonly Hold[] {
     return [...this.#held].map(([sessionId, epoch]) => ({ sessionId, epoch }));
-  }
-
-  /** The proven dead, or null when there is nothing to reap at all. */
-  async #findDead(): Promise<string[] | null> {
-    const instances = await this.store.read('listInstances', {});
-    const others = instances.filter((instance) => instance.id !== this.instance);
-    // An SQLite file is used from one machine only, whatever its containers are called.
-    const oneMachine = this.store.engine === 'sqlite';
-    const proven = others.filter((other) => other.state === 'up' && this.#provenDead(other, this.#host, oneMachine));
-    const leftovers = others.some(
-      (other) => (other.state === 'dead' && other.owns > 0) || (other.state === 'up' && other.expired),
-    );
-    return proven.length > 0 || leftovers ? proven.map((instance) => instance.id) : null;
   }
 
   #command(sessionId: string, command: PlainCommand): Promise<Life> {

@@ -22,6 +22,7 @@ import type {
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { InstanceFacts, Reaped } from '../store/transactions/liveness.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
+import type { WriteResult } from '../store/transactions/index.ts';
 import type { Giver } from '../store/transactions/sessions.ts';
 import { findDead } from './find-dead.ts';
 import { type HostFacts, isProvenDead } from './host.ts';
@@ -99,7 +100,7 @@ export class Engine {
     const giver = this.giver();
     return this.#taking(
       this.store.write('startSession', { giver, sessionId, party, parentId, lineage, title }),
-      (session) => session,
+      (session) => this.#note(session, session.attached),
     );
   }
 
@@ -110,7 +111,7 @@ export class Engine {
     const newSessionId = this.#ids.session();
     return this.#taking(
       this.store.write('receive', { giver: this.giver(), ...message, begin, turnId, newSessionId }),
-      (received) => received.session,
+      (received) => this.#note(received.session, received.begun),
     );
   }
 
@@ -120,15 +121,14 @@ export class Engine {
   }
 
   /** Ends a turn with what it produced. */
-  async finish(hold: Hold, turnId: string, finished: Finished): Promise<Life> {
+  finish(hold: Hold, turnId: string, finished: Finished): Promise<Life> {
     const { error = null, messages = [], deliveries = [], ...result } = finished;
     const { sessionId, epoch } = hold;
     const giver = this.giver();
-    const life = await this.store.write('finishTurn', {
+    const write = this.store.write('finishTurn', {
       ...{ giver, sessionId, turnId, epoch, result, error, messages, deliveries },
     });
-    this.#note(life.session);
-    return life;
+    return this.#fenced(hold, this.#taking(write, (life) => this.#note(life.session, false)));
   }
 
   /** Drops a turn that has not begun, or was cut. */
@@ -147,7 +147,7 @@ export class Engine {
 
   /** Cuts a running turn so that it can be resumed. */
   interrupt(hold: Hold, reason: ResumeReason): Promise<Life> {
-    return this.#command(hold.sessionId, { name: 'interrupt', reason, epoch: hold.epoch });
+    return this.#fenced(hold, this.#command(hold.sessionId, { name: 'interrupt', reason, epoch: hold.epoch }));
   }
 
   /** Parks a session: the next message starts a fresh one. */
@@ -182,31 +182,39 @@ export class Engine {
   }
 
   /** A user asks for a fresh session. */
-  async reset(
+  reset(
     party: Party,
     facts: { title?: string; slash?: SlashCommand } = {},
   ): Promise<{ session: Session; ended: string | null }> {
     const { title = null, slash = null } = facts;
     const newSessionId = this.#ids.session();
-    const result = await this.store.write('resetSession', { giver: this.giver(), party, newSessionId, title, slash });
-    if (result.ended !== null) this.#held.delete(result.ended);
-    this.#note(result.session);
-    return result;
+    const giver = this.giver();
+    return this.#taking(
+      this.store.write('resetSession', { giver, party, newSessionId, title, slash }),
+      ({ session, ended }) => this.#noteSuccessor(session, ended),
+    );
+  }
+
+  /** Moves messages that wait in a session that cannot go on into a fresh one; null when it can go on. */
+  rollOver(sessionId: string): Promise<WriteResult<'rollOver'>> {
+    return this.store.write('rollOver', { giver: this.giver(), sessionId, newSessionId: this.#ids.session() });
   }
 
   /** Continues an earlier session in a new one that sees its transcript: `resume` or `branch`. */
-  async continueFrom(
+  continueFrom(
     fromId: string,
     lineage: ContinueArgs['lineage'],
     facts: { trigger: Trigger; title?: string; party?: Party; slash?: SlashCommand },
   ): Promise<{ session: Session; ended: string | null; created: boolean }> {
     const { trigger, title = null, party = null, slash = null } = facts;
     const newSessionId = this.#ids.session();
-    const result = await this.store.write('continueSession', {
-      ...{ giver: this.giver(), fromId, lineage, newSessionId, title, trigger, party, slash },
-    });
-    if (result.ended !== null) this.#held.delete(result.ended);
-    return result;
+    const giver = this.giver();
+    return this.#taking(
+      this.store.write('continueSession', {
+        ...{ giver, fromId, lineage, newSessionId, title, trigger, party, slash },
+      }),
+      ({ session, ended, created }) => this.#noteSuccessor(session, ended, created),
+    );
   }
 
   /** Ends a session; ending it twice returns the first end. */
@@ -307,19 +315,39 @@ export class Engine {
 
   #command(sessionId: string, command: PlainCommand): Promise<Life> {
     const write = this.store.write('command', { giver: this.giver(), sessionId, command });
-    return this.#taking(write, (life) => life.session);
+    const takes = command.name === 'begin' || (command.name === 'background' && command.running > 0);
+    return this.#taking(write, (life) => this.#note(life.session, takes));
   }
 
-  /** Keeps the list of held sessions true to what a transaction returned. */
-  #note(session: Session): void {
-    if (session.owner === this.instance) this.#held.set(session.id, session.epoch);
-    else this.#held.delete(session.id);
+  /**
+   * Keeps the list of held sessions true. Only the write that takes a session puts it on the list: a row that names
+   * this instance is no proof that anybody here knows of it, see `reconcile`.
+   */
+  #note(session: Session, taken: boolean): void {
+    if (session.owner !== this.instance) this.#held.delete(session.id);
+    else if (taken) this.#held.set(session.id, session.epoch);
+  }
+
+  #noteSuccessor(session: Session, ended: string | null, created = true): void {
+    if (ended !== null) this.#held.delete(ended);
+    this.#note(session, created && session.attached);
+  }
+
+  /** A holder that is refused holds no longer: somebody else went on, or it was done already. */
+  async #fenced<T>(hold: Hold, write: Promise<T>): Promise<T> {
+    try {
+      return await write;
+    } catch (thrown) {
+      const over = hasCode(thrown, 'fenced', 'session_ended', 'turn_not_found', 'illegal_move');
+      if (over && this.#held.get(hold.sessionId) === hold.epoch) this.#held.delete(hold.sessionId);
+      throw thrown;
+    }
   }
 
   /** Watches a write that may make this instance an owner, so that `reconcile` does not take it for a lost one. */
-  async #taking<T>(write: Promise<T>, sessionOf: (value: T) => Session): Promise<T> {
+  async #taking<T>(write: Promise<T>, note: (value: T) => void): Promise<T> {
     const noted = write.then((value) => {
-      this.#note(sessionOf(value));
+      note(value);
       return value;
     });
     this.#takings.add(noted);

@@ -5,6 +5,8 @@ import { ExpiryWatcher } from './expiry-watcher.ts';
 
 export interface UpkeepOptions {
   readonly heartbeatMs: number;
+  /** How often to look for the dead. */
+  readonly reapMs?: number;
   readonly timers: Timers;
   readonly wallClock: () => number;
   /** Something went wrong that will be tried again. */
@@ -42,7 +44,7 @@ export class Upkeep {
     this.#every('beat', this.#options.heartbeatMs, () => this.#beat());
     await this.#engine.reap();
     await this.#watcher?.start();
-    this.#every('reap', REAP_MS, async () => {
+    this.#every('reap', this.#options.reapMs ?? REAP_MS, async () => {
       await this.#engine.reap();
     });
     this.#every('reconcile', RECONCILE_MS, async () => {

@@ -45,6 +45,8 @@ export class Courier {
   #claiming = false;
   #woken = false;
   #stopped = false;
+  /** Kept until a claim is answered: asking again with the same one finds the lanes of a lost answer. */
+  #claimToken: string | null = null;
   #cancelTimer: () => void = () => undefined;
   readonly #idle = new Set<() => void>();
 
@@ -90,16 +92,19 @@ export class Courier {
     const free = this.spec.concurrency - this.#inFlight;
     const { timeoutMs, name } = this.spec;
     const giver = this.#desk.giver();
+    this.#claimToken ??= giver.commandId;
+    const token = this.#claimToken;
     const { lanes, nextDueInMs } = await this.#desk.store.write('claimLanes', {
       giver,
       subscriber: name,
-      token: giver.commandId,
+      token,
       lanes: free,
       // Half of the slots stay free of lanes that failed before: what always fails cannot crowd out what works.
       retries: Math.max(1, Math.floor(this.spec.concurrency / 2) - this.#inFlight),
       eventsPerLane: EVENTS_PER_CLAIM,
       claimMs: timeoutMs * EVENTS_PER_CLAIM + 60_000,
     });
+    this.#claimToken = null;
     for (const lane of lanes) {
       this.#inFlight++;
       void this.#serve(lane);
@@ -138,7 +143,9 @@ export class Courier {
       if (item.replay) replayed.push(item.no);
     }
     const delivered = { upTo: lane.upTo, replayed };
-    await this.#desk.store.write('ackLane', { giver: this.#desk.giver(), lane: ticketOf(lane), delivered });
+    await this.#insist(() =>
+      this.#desk.store.write('ackLane', { giver: this.#desk.giver(), lane: ticketOf(lane), delivered }),
+    );
   }
 
   /** Calls the handler behind its deadline; null when it took the event. */
@@ -174,8 +181,7 @@ export class Courier {
     // What the lane counted belongs to its first event; a later one fails for the first time.
     const attempts = (first ? lane.attempts : 0) + (down ? 0 : 1);
     const waits = (first ? lane.waits : 0) + (down ? 1 : 0);
-    await this.#desk.store.write('failLane', {
-      giver: this.#desk.giver(),
+    const failure = {
       lane: ticketOf(lane),
       delivered,
       failed: { no: item.no, eventId: item.event.id, eventType: item.event.type, replay: item.replay },
@@ -184,7 +190,21 @@ export class Courier {
       waits,
       retryInMs: down ? this.#backoff(waits, WAIT_CAP_MS) : this.#backoff(attempts, RETRY_CAP_MS),
       dead: !down && attempts >= this.spec.maxAttempts,
-    });
+    };
+    await this.#insist(() => this.#desk.store.write('failLane', { giver: this.#desk.giver(), ...failure }));
+  }
+
+  /** An acknowledgement that did not get through is repeated: else the lane would stand still until its claim ends. */
+  async #insist<T>(write: () => Promise<T>): Promise<void> {
+    for (let failures = 1; ; failures++) {
+      try {
+        await write();
+        return;
+      } catch (thrown) {
+        if (this.#stopped || !hasCode(thrown, 'store_unreachable', 'store_outcome_unknown')) throw thrown;
+        await new Promise<void>((done) => this.#desk.timers.after(this.#backoff(failures, WAIT_CAP_MS), done));
+      }
+    }
   }
 
   #backoff(failures: number, cap: number): number {

@@ -31,4 +31,8 @@ export interface Dialect {
   readonly indexMessages: string | null;
   /** Rows `message_no`, best match first. */
   searchMessages(words: readonly string[], limit: number): Query;
+  /** Rows `name`, `value`: the engine's version and the settings that promises depend on. */
+  readonly settings: string;
+  /** Rows with one text each, `ok` when all is well; null where the engine has no check of its files. */
+  readonly integrityCheck: string | null;
 }

@@ -11,9 +11,18 @@ export interface Query {
 
 /**
  * A transaction, written once for both engines: it yields statements and receives their rows. SQLite runs it to the
- * end synchronously, PostgreSQL awaits each statement. Neither knows what it does.
+ * end synchronously, PostgreSQL awaits each yield. Neither knows what it does.
+ *
+ * Statements yielded together run in their order, each seeing what the ones before it did and what others committed
+ * meanwhile; they cost one round trip.
  */
-export type Tx<T> = Generator<Query, T, Row[]>;
+export type Tx<T> = Generator<readonly Query[], T, readonly Row[][]>;
+
+/** Statements, and what their rows mean. */
+export interface Ask<T> {
+  readonly queries: readonly Query[];
+  read(rows: readonly Row[][]): T;
+}
 
 /** What the rest of the process should look at once the transaction is durable. Hints only, never the truth. */
 export interface Effects {
@@ -41,13 +50,24 @@ export function noEffects(): Effects {
 
 /** Runs one statement. */
 export function* query(sql: string, ...params: Param[]): Tx<Row[]> {
-  return yield { sql, params };
+  const [rows = []] = yield [{ sql, params }];
+  return rows;
 }
 
 /** Runs one statement that gives at most one row. */
 export function* queryOne(sql: string, ...params: Param[]): Tx<Row | undefined> {
-  const rows = yield { sql, params };
+  const [rows = []] = yield [{ sql, params }];
   return rows[0];
+}
+
+/** Asks several things in one round trip. */
+export function* together<A extends readonly Ask<unknown>[]>(
+  ...asks: A
+): Tx<{ [I in keyof A]: A[I] extends Ask<infer T> ? T : never }> {
+  const rows = yield asks.flatMap((ask) => ask.queries);
+  let from = 0;
+  const answers = asks.map((ask) => ask.read(rows.slice(from, (from += ask.queries.length))));
+  return answers as { [I in keyof A]: A[I] extends Ask<infer T> ? T : never };
 }
 
 /** `?, ?, ?` */

@@ -56,11 +56,12 @@ function statementFor(sql: string): { name: string; text: string } {
 export async function runOn<T>(client: pg.ClientBase, tx: Tx<T>): Promise<T> {
   let step = tx.next();
   while (!step.done) {
-    const { sql, params } = step.value;
-    let rows: Row[];
+    const rows: Row[][] = [];
     try {
-      const result = await client.query<Row>({ ...statementFor(sql), values: [...params] });
-      rows = result.rows;
+      for (const { sql, params } of step.value) {
+        const result = await client.query<Row>({ ...statementFor(sql), values: [...params] });
+        rows.push(result.rows);
+      }
     } catch (thrown) {
       step = tx.throw(thrown);
       continue;

@@ -43,4 +43,8 @@ export const postgresDialect: Dialect = {
           ORDER BY ts_rank(to_tsvector('simple', left(text, ${SEARCHED_CHARS})), wanted) DESC, no DESC LIMIT ?`,
     params: [words.join(' '), limit],
   }),
+  settings: `SELECT 'version' AS name, current_setting('server_version') AS value
+    UNION ALL SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')
+    UNION ALL SELECT 'bytes', pg_database_size(current_database())::text`,
+  integrityCheck: null,
 };

@@ -58,9 +58,9 @@ export class SqliteConnection {
   run<T>(tx: Tx<T>): T {
     let step = tx.next();
     while (!step.done) {
-      let rows: Row[];
+      let rows: Row[][];
       try {
-        rows = this.#execute(step.value);
+        rows = step.value.map((query) => this.#execute(query));
       } catch (thrown) {
         step = tx.throw(thrown);
         continue;

@@ -32,4 +32,8 @@ export const sqliteDialect: Dialect = {
     sql: 'SELECT rowid AS message_no FROM message_search WHERE message_search MATCH ? ORDER BY rank LIMIT ?',
     params: [words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' '), limit],
   }),
+  settings: `SELECT 'version' AS name, sqlite_version() AS value
+    UNION ALL SELECT 'journal_mode', journal_mode FROM pragma_journal_mode
+    UNION ALL SELECT 'bytes', page_count * page_size FROM pragma_page_count, pragma_page_size`,
+  integrityCheck: 'PRAGMA integrity_check(20)',
 };

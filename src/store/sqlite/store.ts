@@ -141,7 +141,10 @@ class StoreThread {
   }
 }
 
-/** The same store without threads, on an injected clock: for simulations, where every step must be repeatable. */
+/**
+ * The same store without threads, on an injected clock: for simulations, where every step must be repeatable, and for
+ * commands that are over before a thread has started.
+ */
 export class InlineSqliteStore implements Store {
   readonly engine = 'sqlite';
   readonly location: string;

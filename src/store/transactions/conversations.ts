@@ -186,6 +186,25 @@ function* replace(
   return yield* apply(ctx, desk, { session: successor.session, turns }, [{ name: 'touch', by: 'system' }]);
 }
 
+/**
+ * A session that cannot go on (suspended, overdue, its resume marker stale) while messages wait in it: it ends as if
+ * one of them had just arrived, and they move on to a fresh one. Returns null when the session can go on.
+ */
+export function* rollOver(
+  ctx: TxContext,
+  args: { giver: Giver; sessionId: string; newSessionId: string },
+): Tx<{ session: Session; ended: { id: string; cause: ResetCause } } | null> {
+  const desk = yield* enter(ctx, args.giver);
+  const old = yield* lockLife(ctx, args.sessionId);
+  if (old.session.state === 'ended') return null;
+  const cause = arrival(ctx, old.session);
+  if (cause === null || !old.turns.some((turn) => turn.state === 'queued')) return null;
+  const start = startCommand(args.newSessionId, partyOf(old.session), { parentId: old.session.id, lineage: 'reset' });
+  const end: EndFacts = { reason: 'auto_reset', cause, trigger: 'message' };
+  const life = yield* replace(ctx, desk, old, end, start, []);
+  return { session: life.session, ended: { id: old.session.id, cause } };
+}
+
 export interface SlashCommand {
   readonly command: string;
   readonly args: string;

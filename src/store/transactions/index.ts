@@ -1,9 +1,11 @@
 import type { Tx, TxContext } from '../transaction.ts';
 import * as conversations from './conversations.ts';
 import * as deliveries from './deliveries.ts';
+import * as inspection from './inspection.ts';
 import * as lanes from './lanes.ts';
 import * as liveness from './liveness.ts';
 import * as messages from './messages.ts';
+import * as promises from './promises.ts';
 import * as reading from './reading.ts';
 import * as sessions from './sessions.ts';
 import * as turns from './turns.ts';
@@ -12,6 +14,7 @@ import * as turns from './turns.ts';
 export const WRITES = {
   startSession: conversations.startSession,
   receive: conversations.receive,
+  rollOver: conversations.rollOver,
   resetSession: conversations.resetSession,
   continueSession: conversations.continueSession,
   endSession: conversations.endSession,
@@ -46,6 +49,7 @@ export const READS = {
   stats: reading.stats,
   listEvents: reading.listEvents,
   lastSeq: reading.lastSeq,
+  lastEvents: reading.lastEvents,
   getTurn: turns.getTurn,
   turnText: conversations.turnText,
   unfinishedTurns: turns.unfinishedTurns,
@@ -56,6 +60,9 @@ export const READS = {
   heldBy: liveness.heldBy,
   listSubscribers: lanes.listSubscribers,
   listDeadLetters: lanes.listDeadLetters,
+  checkPromises: promises.checkPromises,
+  engineSettings: inspection.engineSettings,
+  checkIntegrity: inspection.checkIntegrity,
 } as const;
 
 type Table = Record<string, (ctx: TxContext, args: never) => Tx<unknown>>;

@@ -90,7 +90,10 @@ export interface ClaimedLane {
 export interface ClaimArgs {
   readonly giver: Giver;
   readonly subscriber: string;
-  /** Unique per claim: a late acknowledgement with an older one is ignored. */
+  /**
+   * Unique per claim: a late acknowledgement with an older one is ignored. A claim whose answer was lost is repeated
+   * with the same one and gets the same lanes.
+   */
   readonly token: string;
   readonly lanes: number;
   /** Lanes that failed before may take at most this many of them, so that fresh ones are never crowded out. */
@@ -123,7 +126,8 @@ function* take(ctx: TxContext, args: ClaimArgs, condition: string, limit: number
     `UPDATE lanes SET token = ?, claimed_by = ?, claimed_until = ?
      WHERE subscriber = ? AND session_key IN (
        SELECT session_key FROM lanes
-       WHERE subscriber = ? AND due_at <= ? AND (claimed_until IS NULL OR claimed_until <= ?) AND ${condition}
+       WHERE subscriber = ? AND due_at <= ? AND ${condition}
+         AND (claimed_until IS NULL OR claimed_until <= ? OR token = ?)
        ORDER BY due_at, next_no LIMIT ? ${lock}
      ) RETURNING *`,
     args.token,
@@ -133,6 +137,7 @@ function* take(ctx: TxContext, args: ClaimArgs, condition: string, limit: number
     args.subscriber,
     ctx.now,
     ctx.leaseNow,
+    args.token,
     limit,
   );
 }

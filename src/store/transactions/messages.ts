@@ -114,7 +114,7 @@ export function* searchMessages(ctx: TxContext, args: { text: string; limit: num
     .split(/\s+/u)
     .filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) throw new MoiraiError('bad_input', 'the search text has no word in it');
-  const found = yield ctx.dialect.searchMessages(words, Math.min(args.limit, MAX_PAGE));
+  const [found = []] = yield [ctx.dialect.searchMessages(words, Math.min(args.limit, MAX_PAGE))];
   if (found.length === 0) return [];
   const numbers = found.map((row) => numberOf(row, 'message_no'));
   const rows = yield* query(`SELECT * FROM messages WHERE no IN (${placeholders(numbers.length)})`, ...numbers);

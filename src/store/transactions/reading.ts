@@ -9,6 +9,7 @@ import {
   placeholders,
   query,
   queryOne,
+  type Row,
   type Tx,
   type TxContext,
   textOf,
@@ -57,11 +58,26 @@ export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: Seq
     ...params,
     limit,
   );
-  const events = rows.map((row) => ({
-    seq: numberOf(row, 'seq'),
-    event: JSON.parse(textOf(row, 'body')) as MoiraiEvent,
-  }));
+  const events = rows.map(toSequencedEvent);
   return { events, next: events.at(-1)?.seq ?? args.after };
+}
+
+/** The newest events of one session, oldest first. */
+export function* lastEvents(ctx: TxContext, args: { sessionId: string; limit: number }): Tx<SequencedEvent[]> {
+  yield* sequenceEvents(ctx);
+  // By the conversation, which has an index in the order of the log.
+  const rows = yield* query(
+    `SELECT ${ctx.dialect.seqColumn} AS seq, body FROM events
+     WHERE session_key = (SELECT key FROM sessions WHERE id = ?) AND session_id = ? ORDER BY no DESC LIMIT ?`,
+    args.sessionId,
+    args.sessionId,
+    Math.min(args.limit, MAX_PAGE),
+  );
+  return rows.reverse().map(toSequencedEvent);
+}
+
+function toSequencedEvent(row: Row): SequencedEvent {
+  return { seq: numberOf(row, 'seq'), event: JSON.parse(textOf(row, 'body')) as MoiraiEvent };
 }
 
 function typeFilter(types: readonly string[]): { sql: string; params: Param[] } | null {

@@ -1,0 +1,94 @@
+import { Command, CommanderError } from 'commander';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { packageVersion } from './package-version.ts';
+import { reportError } from './report-error.ts';
+import { addCommonOptions } from './settings.ts';
+
+/** A file under `commands/`: it says what its command takes and does, and is loaded when the command is called. */
+interface CommandFile {
+  define(command: Command): void;
+}
+
+type Entry = { readonly name: string; readonly summary: string } & (
+  | { readonly load: () => Promise<CommandFile> }
+  | { readonly commands: readonly Entry[] }
+);
+
+/** Every command there is, in the order of the help. */
+const COMMANDS: readonly Entry[] = [
+  {
+    name: 'sessions',
+    summary: 'look at sessions, search them, end them',
+    commands: [
+      { name: 'list', summary: 'list sessions, newest first', load: () => import('./commands/sessions/list.ts') },
+      { name: 'show', summary: 'one session with its last events', load: () => import('./commands/sessions/show.ts') },
+      { name: 'messages', summary: 'the transcript', load: () => import('./commands/sessions/messages.ts') },
+      { name: 'search', summary: 'find messages by words', load: () => import('./commands/sessions/search.ts') },
+      { name: 'end', summary: 'end a session', load: () => import('./commands/sessions/end.ts') },
+      { name: 'stats', summary: 'how many, open and ended, and why', load: () => import('./commands/sessions/stats.ts') },
+    ],
+  },
+  { name: 'events', summary: 'the log of what happened', load: () => import('./commands/events.ts') },
+  { name: 'run', summary: 'run any command as a session', load: () => import('./commands/run.ts') },
+  { name: 'doctor', summary: 'check that everything holds', load: () => import('./commands/doctor.ts') },
+  { name: 'version', summary: 'what this is', load: () => import('./commands/version.ts') },
+];
+
+/** Runs one command line, and sets the code that the process exits with. */
+export async function runCommandLine(args: readonly string[]): Promise<void> {
+  process.on('uncaughtException', (thrown) => process.exit(reportError(thrown, wantsJson(args))));
+  try {
+    await makeProgram().parseAsync(askForHelp(args), { from: 'user' });
+  } catch (thrown) {
+    process.exitCode = exitCodeOf(thrown, args);
+  }
+}
+
+/** `moirai help sessions list` is `moirai sessions list --help`. */
+function askForHelp(args: readonly string[]): string[] {
+  return args[0] === 'help' ? [...args.slice(1), '--help'] : [...args];
+}
+
+function makeProgram(): Command {
+  const program = new Command('moirai')
+    .description('An AI-agent gateway in which no session is ever lost.')
+    .version(`moirai ${packageVersion()}`, '-V, --version', 'print the version')
+    // What follows a command's name belongs to that command: `moirai run ls --json` is not ours to read.
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined });
+  addCommonOptions(program);
+  addCommands(program, COMMANDS);
+  return program;
+}
+
+function addCommands(parent: Command, entries: readonly Entry[]): void {
+  parent.helpCommand(false).helpOption('-h, --help', 'show this help');
+  const files = new Map<string, () => Promise<CommandFile>>();
+  for (const entry of entries) {
+    const command = parent.command(entry.name).summary(entry.summary).helpOption('-h, --help', 'show this help');
+    command.description(entry.summary);
+    addCommonOptions(command);
+    if ('load' in entry) files.set(entry.name, entry.load);
+    else addCommands(command.enablePositionalOptions(), entry.commands);
+  }
+  parent.hook('preSubcommand', async (_, command) => {
+    const file = await files.get(command.name())?.();
+    file?.define(command);
+  });
+}
+
+function exitCodeOf(thrown: unknown, args: readonly string[]): number {
+  if (!(thrown instanceof CommanderError)) return reportError(thrown, wantsJson(args));
+  if (thrown.exitCode === 0) return 0;
+  const shown = thrown.code === 'commander.help';
+  const message = thrown.message.replace(/^error: /, '').replaceAll('\n', ' ');
+  const error = new MoiraiError('usage', shown ? 'a command is missing' : message);
+  return reportError(error, wantsJson(args));
+}
+
+/** Also known when the rest of the line cannot be read. Behind `run` and `--` stands somebody else's command line. */
+function wantsJson(args: readonly string[]): boolean {
+  const foreign = args.findIndex((arg) => arg === '--' || arg === 'run');
+  return args.slice(0, foreign === -1 ? args.length : foreign).includes('--json');
+}

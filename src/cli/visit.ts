@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { Engine } from '../engine/engine.ts';
+import { findDead } from '../engine/find-dead.ts';
+import { describeThisProcess } from '../engine/host.ts';
+import { type Ids, timeSortedIds } from '../engine/ids.ts';
+import { DEFAULT_RESET_RULES } from '../lifecycle/reset-policy.ts';
+import { openStore } from '../store/open-store.ts';
+import type { Store } from '../store/port.ts';
+import type { Reaped } from '../store/transactions/liveness.ts';
+import { packageVersion } from './package-version.ts';
+import { makeHome, type Settings } from './settings.ts';
+
+/** How long others believe that this process lives when they cannot prove the contrary. */
+const LEASE_TTL_MS = 90_000;
+
+/**
+ * One command's time in the store. It begins with what the dead left, so that what the command shows is true; it takes
+ * part under an instance of its own only once something is to be written; and it leaves nothing behind.
+ */
+export class Visit {
+  readonly store: Store;
+  readonly ids: Ids = timeSortedIds(Date.now, () => randomBytes(4).readUInt32LE() / 2 ** 32);
+  readonly #host = describeThisProcess();
+  #engine: Promise<Engine> | null = null;
+
+  private constructor(store: Store) {
+    this.store = store;
+  }
+
+  /** `threads` is for a command that stays: it must hear signals while the store is busy. */
+  static async begin(settings: Settings, options: { threads?: boolean } = {}): Promise<Visit> {
+    makeHome(settings.home);
+    const inline = options.threads !== true;
+    const store = await openStore(settings.storeUrl, settings.home, DEFAULT_RESET_RULES, { inline });
+    return new Visit(store);
+  }
+
+  /** Settles what dead processes left; null when there was nothing. Only looks, as long as there is nothing. */
+  async settle(): Promise<Reaped | null> {
+    const dead = await findDead(this.store, this.#host, null);
+    if (dead === null) return null;
+    const engine = await this.engine();
+    return engine.reap();
+  }
+
+  /** The part this process takes, from the first call on. */
+  engine(): Promise<Engine> {
+    this.#engine ??= Engine.boot({
+      store: this.store,
+      ids: this.ids,
+      instance: { id: this.ids.command().replace(/^cmd/, 'ins'), name: null, version: packageVersion(), ...this.#host },
+      leaseTtlMs: LEASE_TTL_MS,
+    });
+    return this.#engine;
+  }
+
+  /** Takes no part any longer; the store stays open. */
+  async leave(): Promise<void> {
+    const engine = await this.#engine?.catch(() => null); // It never booted: there is nothing to give back.
+    this.#engine = null;
+    await engine?.stop();
+  }
+
+  async end(): Promise<void> {
+    try {
+      await this.leave();
+    } finally {
+      await this.store.close();
+    }
+  }
+}
+
+/** Does something in the store, behind what the dead left, and leaves in order. */
+export async function visit<T>(settings: Settings, action: (visit: Visit) => Promise<T>): Promise<T> {
+  const here = await Visit.begin(settings);
+  try {
+    await here.settle();
+    return await action(here);
+  } finally {
+    await here.end();
+  }
+}

@@ -1,0 +1,314 @@
+import { Engine, type Hold } from '../../src/engine/engine.ts';
+import { timeSortedIds } from '../../src/engine/ids.ts';
+import { Upkeep } from '../../src/engine/upkeep.ts';
+import { hasCode, MoiraiError } from '../../src/errors/moirai-error.ts';
+import { Dispatcher } from '../../src/events/dispatcher.ts';
+import type { Timers } from '../../src/events/timers.ts';
+import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
+import type { Life } from '../../src/lifecycle/session.ts';
+import type { EndReason, SessionKind } from '../../src/lifecycle/states.ts';
+import type { Party } from '../../src/store/transactions/conversations.ts';
+import { FaultyStore } from './faulty-store.ts';
+import type { World } from './world.ts';
+
+export const LEASE_MS = 3000;
+const HEARTBEAT_MS = 700;
+export const SUBSCRIBERS = ['steady', 'flaky'] as const;
+/** What the races of a distributed workload answer; everything else is a defect. */
+const EXPECTED = new Set([
+  'store_unreachable',
+  'store_outcome_unknown',
+  'lease_lost',
+  'fenced',
+  'illegal_move',
+  'session_ended',
+  'session_not_found',
+  'turn_not_found',
+  'subscriber_timeout',
+  'subscriber_failed',
+]);
+
+/** One simulated process: the real engine, upkeep and dispatcher, and a workload that uses them at random. */
+export class SimProcess {
+  readonly name: string;
+  readonly #world: World;
+  readonly #store: FaultyStore;
+  readonly #timers: Timers;
+  #engine: Engine | null = null;
+  #upkeep: Upkeep | null = null;
+  #dispatcher: Dispatcher | null = null;
+  #alive = true;
+  #resumed: Promise<void> = Promise.resolve();
+  #resume: () => void = () => undefined;
+  paused = false;
+  readonly #attached = new Set<string>();
+
+  constructor(world: World, name: string) {
+    this.#world = world;
+    this.name = name;
+    const gate = (): Promise<void> => this.#resumed;
+    this.#store = new FaultyStore(world.store, world.time, world.random, world.mix, gate, (verb, args, value) =>
+      world.history.applied(verb, args, value),
+    );
+    this.#timers = { elapsed: world.time.elapsed, after: (ms, callback) => this.#after(ms, callback) };
+    void this.#boot();
+    this.#work();
+    this.#pickUp();
+  }
+
+  /** Dies on the spot: no timer fires, no answer arrives, whatever it was doing is never finished. */
+  kill(): void {
+    this.#alive = false;
+    this.#store.crashed = true;
+    this.#world.dead.add(this.#engine?.instance ?? '');
+  }
+
+  pause(): void {
+    if (this.paused) return;
+    this.paused = true;
+    this.#resumed = new Promise((done) => {
+      this.#resume = done;
+    });
+  }
+
+  wakeUp(): void {
+    this.paused = false;
+    this.#resume();
+  }
+
+  #after(ms: number, callback: () => void): () => void {
+    let cancelled = false;
+    const cancel = this.#world.time.after(ms, async () => {
+      await this.#resumed;
+      if (this.#alive && !cancelled) callback();
+    });
+    return () => {
+      cancelled = true;
+      cancel();
+    };
+  }
+
+  async #boot(): Promise<void> {
+    const { random, time } = this.#world;
+    const id = this.#world.newInstance();
+    try {
+      const engine = await Engine.boot({
+        store: this.#store,
+        ids: timeSortedIds(time.now, random.next),
+        instance: {
+          ...{ id, name: this.name, version: 'sim', host: 'sim', bootId: 'boot', pidSpace: 'sim', pid: 1 },
+          pidStarted: id,
+        },
+        leaseTtlMs: LEASE_MS,
+        provenDead: (other) => this.#world.sameHost && this.#world.dead.has(other.id),
+      });
+      this.#engine = engine;
+      const failed = (error: MoiraiError): void => this.#tolerate(error);
+      const { timers } = { timers: this.#timers };
+      this.#upkeep = new Upkeep(engine, {
+        ...{ heartbeatMs: HEARTBEAT_MS, reapMs: 1000, timers, wallClock: time.now, failed, expire: true },
+        lost: () => void this.#reboot(),
+      });
+      const dispatcher = new Dispatcher({
+        ...{ store: this.#store, timers, random: random.next, failed },
+        giver: () => engine.giver(),
+      });
+      this.#dispatcher = dispatcher;
+      await this.#upkeep.start();
+      for (const name of SUBSCRIBERS) {
+        await dispatcher.subscribe({
+          name,
+          events: name === 'steady' ? ['*'] : ['session:*', 'instance:lost'],
+          handle: (event) => this.#handle(name, event),
+          timeoutMs: 300,
+          maxAttempts: 1000,
+          concurrency: 4,
+          from: 'start',
+        });
+      }
+    } catch (thrown) {
+      this.#tolerate(thrown);
+      this.#after(200, () => void this.#reboot());
+    }
+  }
+
+  /** The lease ran out, or the boot failed: a new instance takes this one's place in the same process. */
+  async #reboot(): Promise<void> {
+    const { upkeep, dispatcher } = { upkeep: this.#upkeep, dispatcher: this.#dispatcher };
+    if (this.#engine !== null) this.#world.dead.add(this.#engine.instance);
+    this.#engine = null;
+    this.#upkeep = null;
+    this.#dispatcher = null;
+    this.#attached.clear();
+    void upkeep?.stop();
+    void dispatcher?.stop();
+    await this.#boot();
+  }
+
+  async #handle(subscriber: (typeof SUBSCRIBERS)[number], event: MoiraiEvent): Promise<void> {
+    const { random, time, history } = this.#world;
+    if (subscriber === 'flaky' && this.#world.faults) {
+      if (random.chance(0.15)) throw new TypeError('the subscriber does not feel like it');
+      if (random.chance(0.05)) await new Promise(() => undefined);
+    }
+    if (random.chance(0.1)) await time.sleep(random.between(1, 50));
+    // A dead process's subscriber receives nothing more.
+    if (this.#alive) history.delivered(subscriber, event);
+  }
+
+  #tolerate(thrown: unknown): void {
+    const error = MoiraiError.wrap(thrown);
+    if (!EXPECTED.has(error.code)) this.#world.history.violation(`${this.name}: ${error.code}: ${error.stack}`);
+  }
+
+  #work(): void {
+    const { random } = this.#world;
+    this.#after(random.between(20, 900), () => {
+      const engine = this.#engine;
+      if (engine !== null && this.#world.working) void this.#act(engine).catch((thrown) => this.#tolerate(thrown));
+      this.#work();
+    });
+  }
+
+  async #act(engine: Engine): Promise<void> {
+    const { random } = this.#world;
+    const party = this.#party();
+    const dice = random.next();
+    if (dice < 0.5) return this.#converse(engine, party);
+    if (dice < 0.58) {
+      await engine.reset(party, { slash: { command: 'new', args: '' } });
+      return;
+    }
+    if (dice < 0.75) return this.#runAttached(engine);
+    const sessionId = this.#world.history.anySession(random);
+    if (sessionId === null) return;
+    if (dice < 0.79) await engine.end(sessionId, { reason: random.pick(ENDINGS), trigger: 'api' });
+    else if (dice < 0.82) await engine.suspend(sessionId);
+    else if (dice < 0.86) await engine.touch(sessionId, random.pick(['user', 'system'] as const));
+    else if (dice < 0.9) await engine.note(sessionId, { command: 'status', args: '' });
+    else if (dice < 0.93) await engine.setTitle(sessionId, `title ${random.between(1, 9)}`);
+    else if (dice < 0.97) {
+      await engine.continueFrom(sessionId, random.pick(['resume', 'branch'] as const), { trigger: 'api' });
+    } else await engine.background(sessionId, random.between(0, 1));
+  }
+
+  /** A message comes; whoever may, runs its turn. The same message may be delivered twice. */
+  async #converse(engine: Engine, party: Party): Promise<void> {
+    const { random, history } = this.#world;
+    const originRef = history.messageRef(random);
+    const by = random.chance(0.9) ? ('user' as const) : ('system' as const);
+    const received = await engine.receive({ party, text: `message ${originRef}`, originRef, by });
+    history.acknowledged(originRef);
+    if (received.begun) {
+      await this.#runTurn(engine, { sessionId: received.session.id, epoch: received.session.epoch }, received.turn.id);
+    }
+  }
+
+  async #runTurn(engine: Engine, hold: Hold, turnId: string): Promise<void> {
+    const { random, time } = this.#world;
+    await time.sleep(random.chance(0.1) ? random.between(1000, 6000) : random.between(5, 500));
+    await this.#resumed;
+    if (!this.#alive) return;
+    if (random.chance(0.1)) {
+      const reason = random.pick(['restart', 'shutdown'] as const);
+      await this.#insist(() => engine.interrupt(hold, reason));
+      return;
+    }
+    if (random.chance(0.2)) {
+      await this.#insist(() => engine.append(hold, [{ role: 'assistant', text: 'thinking', turnId }]));
+    }
+    const outcome = random.chance(0.9) ? 'done' : 'failed';
+    const life = await this.#insist(() =>
+      engine.finish(hold, turnId, {
+        ...{ outcome, response: 'answer', model: 'm', usage: { input: 1, output: 1 } },
+        messages: [
+          { role: 'user', text: 'question', turnId },
+          { role: 'assistant', text: 'answer', turnId },
+        ],
+      }),
+    );
+    await this.#next(engine, life);
+  }
+
+  /** What a holder owes the store it says until the store has heard it. */
+  async #insist<T>(action: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await action();
+      } catch (thrown) {
+        if (!hasCode(thrown, 'store_unreachable', 'store_outcome_unknown')) throw thrown;
+        await this.#world.time.sleep(this.#world.random.between(50, 400));
+        await this.#resumed;
+        if (!this.#alive) await new Promise(() => undefined);
+      }
+    }
+  }
+
+  async #next(engine: Engine, life: Life): Promise<void> {
+    const turn = life.turns[0];
+    if (turn === undefined || life.session.state === 'ended') return;
+    const begun = await engine.begin(life.session.id, turn.id);
+    await this.#runTurn(engine, { sessionId: begun.session.id, epoch: begun.session.epoch }, turn.id);
+  }
+
+  /** What a gateway does at its start and now and then: carry on with what waits and what was cut. */
+  #pickUp(): void {
+    this.#after(this.#world.random.between(800, 1600), () => {
+      const engine = this.#engine;
+      if (engine !== null) void this.#carryOn(engine).catch((thrown) => this.#tolerate(thrown));
+      this.#pickUp();
+    });
+  }
+
+  async #carryOn(engine: Engine): Promise<void> {
+    const turns = await engine.store.read('unfinishedTurns', { limit: 20 });
+    for (const turn of turns) {
+      if (turn.state === 'running') continue;
+      try {
+        if ((await engine.rollOver(turn.sessionId)) !== null) continue;
+        const life = await engine.begin(turn.sessionId, turn.id);
+        const hold = { sessionId: life.session.id, epoch: life.session.epoch };
+        void this.#runTurn(engine, hold, turn.id).catch((thrown) => this.#tolerate(thrown));
+      } catch (thrown) {
+        this.#tolerate(thrown);
+      }
+    }
+    if (this.#world.working) return;
+    for (const { sessionId } of engine.holds) {
+      const session = await engine.store.read('getSession', { sessionId });
+      if (session !== null && session.background > 0) await engine.background(sessionId, 0);
+    }
+  }
+
+  /** A session that belongs to this process, with a child now and then. */
+  async #runAttached(engine: Engine): Promise<void> {
+    const { random, time } = this.#world;
+    const kind = random.pick(['batch', 'cli'] as const);
+    const session = await engine.start(this.#attachedParty(kind));
+    this.#attached.add(session.id);
+    if (random.chance(0.3)) {
+      // Whether the child starts or not, the parent's own end is owed.
+      await engine
+        .start(this.#attachedParty('child'), { parentId: session.id, lineage: 'spawn' })
+        .catch((thrown) => this.#tolerate(thrown));
+    }
+    await time.sleep(random.between(50, 4000));
+    await this.#resumed;
+    if (!this.#alive || !this.#attached.has(session.id)) return;
+    const reason = kind === 'cli' ? 'cli_close' : random.pick(['batch_complete', 'batch_failed'] as const);
+    await this.#insist(() => engine.end(session.id, { reason, trigger: 'process', epoch: session.epoch }));
+  }
+
+  #party(): Party {
+    const chat = this.#world.random.between(1, 5);
+    const key = `agent:main:telegram:dm:${chat}`;
+    return { key, kind: 'chat', platform: 'telegram', userId: `u${chat}`, origin: { chat }, attached: false };
+  }
+
+  #attachedParty(kind: SessionKind): Party {
+    const key = `agent:main:${kind}:dm:${this.#world.random.between(1, 1e12)}`;
+    return { key, kind, platform: kind, userId: null, origin: null, attached: true };
+  }
+}
+
+const ENDINGS: readonly EndReason[] = ['api_close', 'admin_close', 'deleted', 'webhook_complete'];

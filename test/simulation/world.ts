@@ -1,0 +1,176 @@
+import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
+import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
+import type { Store } from '../../src/store/port.ts';
+import type { FaultMix } from './faulty-store.ts';
+import { History } from './history.ts';
+import { SimProcess, SUBSCRIBERS } from './process.ts';
+import { Random } from './random.ts';
+import { VirtualTime } from './virtual-time.ts';
+import { checkStore, type StoreDump } from './check-store.ts';
+
+/** Sessions expire fast here, so that a short life meets every kind of end. */
+export const SIM_RULES: ResetRules = {
+  ...DEFAULT_RESET_RULES,
+  reset: { ...DEFAULT_RESET_RULES.reset, mode: 'idle', idleMs: 4000 },
+  resumeWindowMs: 2500,
+  stuckAfter: 3,
+};
+
+export interface OpenedStore {
+  readonly store: Store;
+  dump(): Promise<StoreDump>;
+  close(): Promise<void>;
+}
+
+export interface Outcome {
+  readonly seed: number;
+  readonly violations: readonly string[];
+  readonly writes: number;
+  readonly sessions: number;
+  readonly events: number;
+  readonly kills: number;
+  readonly pauses: number;
+  readonly simulatedMs: number;
+  /** Of everything in the store and every delivery: equal for equal seeds. */
+  readonly fingerprint: string;
+}
+
+const PROCESSES = 3;
+const FAULTY_MS = 15_000;
+/** After the faults end, everything must have drained in this much simulated time. */
+const DRAIN_MS = 120_000;
+
+/** One seed's world: several processes on one store, faults drawn from the seed, then peace. */
+export class World {
+  readonly random: Random;
+  readonly time = new VirtualTime(Date.UTC(2026, 2, 7, 12));
+  readonly mix: FaultMix;
+  readonly store: Store;
+  readonly history: History;
+  readonly dead = new Set<string>();
+  readonly sameHost: boolean;
+  faults = true;
+  working = true;
+  #instances = 0;
+  #kills = 0;
+  #pauses = 0;
+  #processes: SimProcess[] = [];
+
+  constructor(seed: number, store: Store) {
+    this.random = new Random(seed);
+    this.store = store;
+    this.history = new History(this.time.lease);
+    this.sameHost = this.random.chance(0.5);
+    const swarm = (most: number): number => (this.random.chance(0.4) ? 0 : this.random.next() * most);
+    this.mix = { refused: swarm(0.05), lostReply: swarm(0.08), slow: swarm(0.5) };
+  }
+
+  newInstance(): string {
+    return `ins_${++this.#instances}`;
+  }
+
+  async run(): Promise<void> {
+    for (let i = 0; i < PROCESSES; i++) this.#processes.push(new SimProcess(this, `p${i}`));
+    this.#misfortune();
+    await this.time.runUntil(FAULTY_MS);
+    this.#peace();
+    const limit = this.time.elapsed() + DRAIN_MS;
+    while (this.time.elapsed() < limit) {
+      await this.time.runUntil(this.time.elapsed() + 1000);
+      if (await this.#drained()) return;
+    }
+    this.history.violation(`not drained ${DRAIN_MS} ms after the last fault: ${await this.#leftovers()}`);
+  }
+
+  get figures(): { kills: number; pauses: number; simulatedMs: number } {
+    return { kills: this.#kills, pauses: this.#pauses, simulatedMs: this.time.elapsed() };
+  }
+
+  /** Crashes, pauses past the lease, clocks that are set. */
+  #misfortune(): void {
+    this.time.after(this.random.between(200, 2500), () => {
+      if (!this.faults) return;
+      const slot = this.random.between(0, PROCESSES - 1);
+      const dice = this.random.next();
+      if (dice < 0.55) this.#crash(slot);
+      else if (dice < 0.9) this.#freeze(slot);
+      else this.time.wallOffset += this.random.between(-9000, 9000);
+      this.#misfortune();
+    });
+  }
+
+  #crash(slot: number): void {
+    this.#kills++;
+    this.#processes[slot]?.kill();
+    const name = `p${slot}.${this.#kills}`;
+    this.time.after(this.random.between(1, 3000), () => {
+      this.#processes[slot] = new SimProcess(this, name);
+    });
+  }
+
+  #freeze(slot: number): void {
+    const process = this.#processes[slot];
+    this.#pauses++;
+    process?.pause();
+    this.time.after(this.random.between(100, 7000), () => process?.wakeUp());
+  }
+
+  #peace(): void {
+    this.faults = false;
+    this.working = false;
+    Object.assign(this.mix, { refused: 0, lostReply: 0, slow: 0 });
+    for (const process of this.#processes) process.wakeUp();
+  }
+
+  async #drained(): Promise<boolean> {
+    return (await this.#leftovers()) === '';
+  }
+
+  async #leftovers(): Promise<string> {
+    const stats = await this.store.read('stats', {});
+    const subscribers = await this.store.read('listSubscribers', {});
+    const turns = await this.store.read('unfinishedTurns', { limit: 5 });
+    const lanes = subscribers.filter(({ lanes, deadLetters }) => lanes + deadLetters > 0).map(({ name }) => name);
+    const left = [];
+    if (stats.open > 0) left.push(`${stats.open} sessions open (${stats.openUnowned} without an owner)`);
+    if (lanes.length > 0) left.push(`undelivered events for ${lanes.join(', ')}`);
+    if (subscribers.length < SUBSCRIBERS.length) left.push('a subscriber that never got registered');
+    if (turns.length > 0) left.push(`unfinished turns ${turns.map(({ id, state }) => `${id} ${state}`).join(', ')}`);
+    return left.join('; ');
+  }
+}
+
+/** Runs one seed and checks it. */
+export async function simulate(seed: number, open: (time: VirtualTime) => Promise<OpenedStore>): Promise<Outcome> {
+  const time: { current: VirtualTime | null } = { current: null };
+  const clock = new Proxy({} as VirtualTime, {
+    get: (_, property) => Reflect.get(time.current ?? new VirtualTime(0), property),
+  });
+  const opened = await open(clock);
+  try {
+    const world = new World(seed, opened.store);
+    time.current = world.time;
+    await world.run();
+    const dump = await opened.dump();
+    checkStore(dump, world.history);
+    const { history } = world;
+    return {
+      seed,
+      violations: history.violations,
+      writes: history.writes,
+      sessions: dump.sessions.length,
+      events: dump.events.length,
+      ...world.figures,
+      fingerprint: fingerprint(dump, history),
+    };
+  } finally {
+    await opened.close();
+  }
+}
+
+function fingerprint(dump: StoreDump, history: History): string {
+  const deliveries = [...history.deliveries].map(([name, seen]) => [name, [...seen.keys()]]);
+  let hash = 2166136261;
+  for (const char of JSON.stringify([dump, deliveries])) hash = Math.imul(hash ^ char.charCodeAt(0), 16777619);
+  return (hash >>> 0).toString(16);
+}

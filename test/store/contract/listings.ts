@@ -1,0 +1,207 @@
+import { describe, expect } from 'vitest';
+import type { SessionFilter } from '../../../src/store/transactions/reading.ts';
+import { codeOf, MINUTE, type Open, type Scene, sceneTests } from './scene.ts';
+
+/** Lists, counts and finds. */
+export function listingsContract(open: Open): void {
+  const test = sceneTests(open);
+
+  describe('a listing of sessions', () => {
+    test('comes newest start first, page by page, and stays in place when new ones start', async (scene) => {
+      const ids: string[] = [];
+      for (let i = 0; i < 7; i++) ids.unshift((await started(scene, `1${i}`)).id);
+      const first = await list(scene, { limit: 3 });
+      expect(first.ids).toEqual(ids.slice(0, 3));
+      await started(scene, '20');
+      const second = await list(scene, { limit: 3, cursor: first.next });
+      expect(second.ids).toEqual(ids.slice(3, 6));
+      await started(scene, '21');
+      const third = await list(scene, { limit: 3, cursor: second.next });
+      expect(third).toEqual({ ids: ids.slice(6), next: null });
+    });
+
+    test('orders sessions of the same millisecond by their ids', async (scene) => {
+      const ids: string[] = [];
+      for (const id of ['ses-B', 'ses-a', 'ses-C', 'ses-b', 'ses-A']) {
+        ids.push((await scene.start(id, {}, { sessionId: id })).id);
+      }
+      const pages: string[] = [];
+      for (let cursor: string | null = null, more = true; more; ) {
+        const page: { ids: string[]; next: string | null } = await list(scene, { limit: 2, cursor });
+        pages.push(...page.ids);
+        cursor = page.next;
+        more = cursor !== null;
+      }
+      expect(pages).toEqual(['ses-b', 'ses-a', 'ses-C', 'ses-B', 'ses-A']);
+    });
+
+    test('filters by everything it knows', async (scene) => {
+      const chat = await started(scene, '1', { userId: 'ada' });
+      const web = await started(scene, '2', { platform: 'web', kind: 'api', userId: 'bob' });
+      const batch = await started(scene, '3', { kind: 'batch', attached: true, userId: null });
+      const since = scene.clock.now() - 1;
+      await scene.end(batch.id, 'batch_complete');
+      const closed = await started(scene, '4');
+      await scene.end(closed.id, 'admin_close');
+      await scene.command(web.id, { name: 'suspend' });
+      const ids = async (filter: Partial<SessionFilter>) => (await list(scene, filter)).ids;
+      expect(await ids({})).toEqual([closed.id, batch.id, web.id, chat.id]);
+      expect(await ids({ states: ['ended'] })).toEqual([closed.id, batch.id]);
+      expect(await ids({ states: ['open', 'suspended'] })).toEqual([web.id, chat.id]);
+      expect(await ids({ kinds: ['api', 'batch'] })).toEqual([batch.id, web.id]);
+      expect(await ids({ platforms: ['web'] })).toEqual([web.id]);
+      expect(await ids({ reasons: ['batch_complete', 'deleted'] })).toEqual([batch.id]);
+      expect(await ids({ key: chat.key })).toEqual([chat.id]);
+      expect(await ids({ user: 'ada' })).toEqual([closed.id, chat.id]);
+      expect(await ids({ since: since + 1 })).toEqual([closed.id]);
+      expect(await ids({ kinds: ['chat'], states: ['open'], user: 'bob' })).toEqual([]);
+    });
+
+    test('finds parts of titles and ids, in any case, and takes wildcards for text', async (scene) => {
+      const plain = await started(scene, '1', {}, { sessionId: 'ses-XYZ', title: 'Weaving by Night' });
+      const odd = await started(scene, '2', {}, { title: '100 % wool_and!silk' });
+      const umlaut = await started(scene, '3', {}, { title: 'Ärger mit Fäden' });
+      const untitled = await started(scene, '4');
+      const ids = async (text: string) => (await list(scene, { text })).ids;
+      expect(await ids('weaving')).toEqual([plain.id]);
+      expect(await ids('BY NIGHT')).toEqual([plain.id]);
+      expect(await ids('XYZ')).toEqual([plain.id]);
+      expect(await ids('xyz')).toEqual([plain.id]);
+      expect(await ids('%')).toEqual([odd.id]);
+      expect(await ids('_')).toEqual([odd.id]);
+      expect(await ids('!')).toEqual([odd.id]);
+      expect(await ids('Ärger')).toEqual([umlaut.id]);
+      expect(await ids('FÄDEN')).toEqual([]);
+      expect(await ids('fäden')).toEqual([umlaut.id]);
+      expect(await ids(untitled.id)).toEqual([untitled.id]);
+    });
+
+    test('gives at least one and at most 500 a page', async (scene) => {
+      for (const chat of ['1', '2']) await started(scene, chat);
+      expect((await list(scene, { limit: 0 })).ids).toHaveLength(1);
+      expect((await list(scene, { limit: -5 })).ids).toHaveLength(1);
+      expect((await list(scene, { limit: 1_000_000 })).ids).toHaveLength(2);
+    });
+
+    test('refuses a cursor that is none of its own', async (scene) => {
+      for (const cursor of ['x', '', '12', '_', "1' OR 1=1"]) {
+        expect(await codeOf(list(scene, { cursor }))).toBe('bad_input');
+      }
+    });
+  });
+
+  describe('a session', () => {
+    test('is found by its id or any beginning that is its alone', async (scene) => {
+      for (const id of ['ses-1', 'ses-12', 'ses-2']) await scene.start(id, {}, { sessionId: id });
+      const find = async (idOrPrefix: string) => (await scene.store.read('findSession', { idOrPrefix })).id;
+      expect(await find('ses-1')).toBe('ses-1');
+      expect(await find('ses-12')).toBe('ses-12');
+      expect(await find('ses-2')).toBe('ses-2');
+      expect(await codeOf(find('ses-'))).toBe('session_ambiguous');
+      for (const none of ['', 'ses-3', 'es-1', '%', 'ses_1']) expect(await codeOf(find(none))).toBe('session_not_found');
+      expect(await scene.store.read('getSession', { sessionId: 'ses' })).toBeNull();
+    });
+  });
+
+  describe('the statistics', () => {
+    test('count what is open, owned or not, and every end by its reason', async (scene) => {
+      const stats = () => scene.store.read('stats', {});
+      expect(await stats()).toEqual({ total: 0, open: 0, openOwned: 0, openUnowned: 0, ended: {} });
+      const dying = await scene.joinedBy('dying', MINUTE);
+      await scene.start('1');
+      await scene.ask('2');
+      await scene.start('3', { kind: 'cli', attached: true });
+      await dying.start('4', { kind: 'batch', attached: true });
+      await dying.ask('5');
+      for (const chat of ['6', '7']) await scene.end((await scene.start(chat)).id, 'admin_close');
+      await scene.end((await scene.start('8')).id, 'deleted');
+      const ended = { admin_close: 2, deleted: 1 };
+      expect(await stats()).toEqual({ total: 8, open: 5, openOwned: 5, openUnowned: 0, ended });
+      scene.clock.advance(MINUTE);
+      expect(await stats()).toEqual({ total: 8, open: 5, openOwned: 3, openUnowned: 2, ended });
+      await scene.reap();
+      expect(await stats()).toMatchObject({ open: 4, openUnowned: 0, ended: { ...ended, reaped: 1 } });
+    });
+  });
+
+  describe('the log', () => {
+    test('is followed by numbers: every event once, in order', async (scene) => {
+      for (let i = 0; i < 5; i++) await scene.start(`1${i}`);
+      const seen: string[] = [];
+      let after = 0;
+      for (let page = 0; page < 4; page++) {
+        const { events, next } = await scene.store.read('listEvents', { after, limit: 2, types: [], sessionId: null });
+        for (const { seq, event } of events) {
+          expect(seq).toBeGreaterThan(after);
+          after = seq;
+          seen.push(event.session_key ?? '');
+        }
+        expect(next).toBe(after);
+        if (page === 2) await scene.start('16');
+      }
+      expect(seen.map((key) => key.slice(-2))).toEqual(['10', '11', '12', '13', '14', '16']);
+      expect(await scene.store.read('lastSeq', {})).toBe(after);
+    });
+
+    test('is filtered by type, by prefix and by session', async (scene) => {
+      const { session } = await scene.ask('1');
+      await scene.reset('1', { command: 'new', args: '' });
+      const types = async (...wanted: string[]) => (await scene.events(null, wanted)).map(({ type }) => type);
+      expect(await types('session:end')).toEqual(['session:end']);
+      expect(await types('agent:*', 'session:reset')).toEqual(['agent:start', 'agent:end', 'session:reset']);
+      expect(await types('command:*')).toEqual(['command:new']);
+      expect(await types('command:_ew')).toEqual([]);
+      expect(await types('*')).toHaveLength(7);
+      const ends = await scene.events(session.id, ['session:*']);
+      expect(ends.map(({ type }) => type)).toEqual(['session:start', 'session:end']);
+    });
+
+    test('shows a write to every later read, also through another store', async (scene) => {
+      const other = await scene.joinedBy('two');
+      for (let i = 0; i < 20; i++) {
+        const { id } = await scene.start(`${i}`);
+        expect((await other.events(id)).map(({ type }) => type)).toEqual(['session:start']);
+        expect((await other.session(id)).state).toBe('open');
+        await other.end(id);
+        expect(await scene.types(id)).toEqual(['session:start', 'session:end']);
+      }
+    });
+
+    test('is there after the store was closed and opened again', async (scene) => {
+      const { id } = await scene.start('1');
+      const before = await scene.events();
+      const seq = await scene.store.read('lastSeq', {});
+      await scene.reopen();
+      expect(await scene.events()).toEqual(before);
+      await scene.end(id);
+      expect(await scene.store.read('lastSeq', {})).toBeGreaterThan(seq);
+    });
+  });
+
+  describe('a closed store', () => {
+    test('refuses to be used', async (scene) => {
+      const other = await scene.joinedBy('two');
+      await other.store.close();
+      expect(await codeOf(other.say('1', 'hello'))).toBe('store_closed');
+      expect(await codeOf(other.store.read('stats', {}))).toBe('store_closed');
+      await other.store.close();
+    });
+  });
+}
+
+async function started(
+  scene: Scene,
+  chat: string,
+  facts: Parameters<Scene['start']>[1] = {},
+  rest: Parameters<Scene['start']>[2] = {},
+) {
+  scene.clock.advance(MINUTE);
+  return scene.start(chat, facts, rest);
+}
+
+async function list(scene: Scene, filter: Partial<SessionFilter>): Promise<{ ids: string[]; next: string | null }> {
+  const none = { key: null, user: null, text: null, since: null, limit: 50, cursor: null };
+  const every = { states: [], kinds: [], platforms: [], reasons: [] };
+  const { sessions, next } = await scene.store.read('listSessions', { ...none, ...every, ...filter });
+  return { ids: sessions.map(({ id }) => id), next };
+}

@@ -1,0 +1,87 @@
+import { between, type Random, seededRandom } from '../power-cut/random.ts';
+
+/** One fault, and how long after the one before it. */
+export type Fault =
+  | { readonly fault: 'kill'; readonly afterMs: number; readonly worker: number; readonly restartMs: number }
+  /** Killed, started again at once, and killed again while it boots. */
+  | {
+      readonly fault: 'young';
+      readonly afterMs: number;
+      readonly worker: number;
+      readonly ageMs: number;
+      readonly restartMs: number;
+    }
+  | { readonly fault: 'all'; readonly afterMs: number; readonly restartMs: number }
+  | {
+      readonly fault: 'pause';
+      readonly afterMs: number;
+      readonly worker: number;
+      readonly forMs: number;
+      readonly then: 'continue' | 'kill';
+      readonly restartMs: number;
+    }
+  | { readonly fault: 'server'; readonly afterMs: number };
+
+export interface PlanOptions {
+  readonly seed: number;
+  /** SIGKILLs and SIGSTOPs together; a kill of all counts once for each worker. */
+  readonly kills: number;
+  readonly workers: number;
+  readonly serverCrashes: number;
+}
+
+/** Draws what will be done to whom and when. The same options give the same plan. */
+export function drawPlan(options: PlanOptions): Fault[] {
+  const random = seededRandom(options.seed, 1);
+  const plan: Fault[] = [];
+  const crashEvery = options.serverCrashes === 0 ? 0 : Math.floor(options.kills / (options.serverCrashes + 1));
+  let crashes = 0;
+  for (let kills = 0; kills < options.kills; ) {
+    if (crashes < options.serverCrashes && kills >= crashEvery * (crashes + 1)) {
+      crashes++;
+      plan.push({ fault: 'server', afterMs: between(random, 300, 1500) });
+    }
+    const fault = drawFault(random, options.workers, options.kills - kills);
+    plan.push(fault);
+    kills += killsOf(fault, options.workers);
+  }
+  return plan;
+}
+
+function drawFault(random: Random, workers: number, left: number): Fault {
+  const afterMs = between(random, 300, 1500);
+  const worker = between(random, 0, workers - 1);
+  const restartMs = between(random, 0, 300);
+  if (random() < 0.2) {
+    const then = random() < 0.8 ? 'continue' : 'kill';
+    return { fault: 'pause', afterMs, worker, forMs: between(random, 2300, 3500), then, restartMs };
+  }
+  const which = random();
+  if (which < 0.04 && left >= workers) return { fault: 'all', afterMs, restartMs };
+  if (which < 0.16 && left >= 2) return { fault: 'young', afterMs, worker, ageMs: between(random, 0, 700), restartMs };
+  return { fault: 'kill', afterMs, worker, restartMs };
+}
+
+export function killsOf(fault: Fault, workers: number): number {
+  return fault.fault === 'all' ? workers : fault.fault === 'young' ? 2 : fault.fault === 'server' ? 0 : 1;
+}
+
+/** One word per fault: `740k2` kills worker 2 after 740 ms, `610p0/2800` pauses worker 0 for 2800 ms. */
+export function planText(plan: readonly Fault[]): string {
+  return plan.map(faultText).join(' ');
+}
+
+function faultText(fault: Fault): string {
+  switch (fault.fault) {
+    case 'kill':
+      return `${fault.afterMs}k${fault.worker}`;
+    case 'young':
+      return `${fault.afterMs}y${fault.worker}/${fault.ageMs}`;
+    case 'all':
+      return `${fault.afterMs}K`;
+    case 'pause':
+      return `${fault.afterMs}p${fault.worker}/${fault.forMs}${fault.then === 'kill' ? 'k' : ''}`;
+    case 'server':
+      return `${fault.afterMs}S`;
+  }
+}

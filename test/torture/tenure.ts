@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Engine, isLeaseLost } from '../../src/engine/engine.ts';
+import { describeThisProcess } from '../../src/engine/host.ts';
+import { timeSortedIds } from '../../src/engine/ids.ts';
+import { Upkeep } from '../../src/engine/upkeep.ts';
+import { hasCode, MoiraiError } from '../../src/errors/moirai-error.ts';
+import { Dispatcher, type NewSubscriber } from '../../src/events/dispatcher.ts';
+import { processTimers } from '../../src/events/timers.ts';
+import type { Store } from '../../src/store/port.ts';
+import type { JournalLine, LineFile } from './journal.ts';
+import { HEARTBEAT_MS, LEASE_TTL_MS, type WorkerTask } from './settings.ts';
+
+interface Office {
+  readonly engine: Engine;
+  readonly upkeep: Upkeep;
+  readonly dispatcher: Dispatcher;
+}
+
+/** What a process does to take part: an engine with its upkeep and its dispatcher, and a new one when the lease is lost. */
+export class Tenure {
+  readonly store: Store;
+  readonly #task: WorkerTask;
+  readonly #journal: LineFile<JournalLine>;
+  readonly #subscribers: readonly NewSubscriber[];
+  readonly #ids = timeSortedIds(Date.now, Math.random);
+  readonly #leavings = new Set<Promise<void>>();
+  #office: Office | null = null;
+  #boots = 0;
+  #renewing: Promise<void> | null = null;
+
+  private constructor(
+    store: Store,
+    task: WorkerTask,
+    journal: LineFile<JournalLine>,
+    subscribers: readonly NewSubscriber[],
+  ) {
+    this.store = store;
+    this.#task = task;
+    this.#journal = journal;
+    this.#subscribers = subscribers;
+  }
+
+  static async begin(
+    store: Store,
+    task: WorkerTask,
+    journal: LineFile<JournalLine>,
+    subscribers: readonly NewSubscriber[],
+  ): Promise<Tenure> {
+    const tenure = new Tenure(store, task, journal, subscribers);
+    await tenure.#enterOffice();
+    return tenure;
+  }
+
+  /** The engine of the present instance. */
+  get engine(): Engine {
+    if (this.#office === null) throw new TypeError('nobody is in office');
+    return this.#office.engine;
+  }
+
+  /** An engine turned out to be over: resolves when its successor is in office. */
+  async renew(lost: Engine): Promise<void> {
+    if (this.#office !== null && this.#office.engine !== lost) return;
+    this.#renewing ??= this.#succeed().finally(() => {
+      this.#renewing = null;
+    });
+    await this.#renewing;
+  }
+
+  /** Leaves in order. */
+  async stop(): Promise<void> {
+    await this.#renewing;
+    await Promise.all(this.#leavings);
+    if (this.#office === null) return;
+    const { dispatcher, upkeep, engine } = this.#office;
+    await dispatcher.stop();
+    await upkeep.stop();
+    await engine.stop();
+  }
+
+  /** True for what is nobody's fault: a lease that ran out, or a server that was crashed on purpose. */
+  excuses(thrown: unknown): boolean {
+    if (isLeaseLost(thrown)) return true;
+    return this.#task.serverCrashes && hasCode(thrown, 'store_unreachable', 'store_outcome_unknown');
+  }
+
+  async #succeed(): Promise<void> {
+    const old = this.#office;
+    this.#office = null;
+    if (old !== null) this.#leave(old);
+    await this.#enterOffice();
+  }
+
+  /** The successor does not wait for handlers that hang. */
+  #leave({ dispatcher, upkeep }: Omit<Office, 'engine'>): void {
+    const left = Promise.all([dispatcher.stop(), upkeep.stop()]).then(() => {
+      this.#leavings.delete(left);
+    });
+    this.#leavings.add(left);
+  }
+
+  async #enterOffice(): Promise<void> {
+    for (;;) {
+      try {
+        this.#office = await this.#boot();
+        return;
+      } catch (thrown) {
+        if (!this.excuses(thrown)) throw thrown;
+        await sleep(50);
+      }
+    }
+  }
+
+  async #boot(): Promise<Office> {
+    const { worker, life } = this.#task;
+    const id = `ins_${worker}_${life}_${++this.#boots}`;
+    this.#journal.write({ line: 'booted', instance: id });
+    const engine = await Engine.boot({
+      store: this.store,
+      ids: this.#ids,
+      instance: { id, name: null, version: 'torture', ...describeThisProcess() },
+      leaseTtlMs: LEASE_TTL_MS,
+    });
+    const failed = (error: MoiraiError): void => this.#failed(engine, error);
+    const upkeep = new Upkeep(engine, {
+      ...{ heartbeatMs: HEARTBEAT_MS, timers: processTimers, wallClock: Date.now, expire: true, failed },
+      lost: () => this.#lost(engine),
+    });
+    const desk = { store: this.store, timers: processTimers, random: Math.random, giver: () => engine.giver(), failed };
+    const dispatcher = new Dispatcher(desk);
+    try {
+      await upkeep.start();
+      for (const subscriber of this.#subscribers) await dispatcher.subscribe(subscriber);
+      await engine.announce({ type: 'gateway:startup', fields: { platforms: [], reason: null } });
+    } catch (thrown) {
+      this.#leave({ upkeep, dispatcher });
+      throw thrown;
+    }
+    return { engine, upkeep, dispatcher };
+  }
+
+  /** An engine that is lost while it boots fails to boot: whoever boots it hears of it. */
+  #lost(engine: Engine): void {
+    if (this.#office?.engine === engine) void this.renew(engine);
+  }
+
+  #failed(engine: Engine, error: MoiraiError): void {
+    if (isLeaseLost(error)) this.#lost(engine);
+    else if (!this.excuses(error)) {
+      this.#journal.write({ line: 'wrong', what: `in the background: ${error.code}: ${error.message}` });
+    }
+  }
+}
+
+/** Any thrown value in one line. */
+export function describeError(thrown: unknown): string {
+  const error = MoiraiError.wrap(thrown);
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  return `${error.code}: ${error.message}${cause}`;
+}

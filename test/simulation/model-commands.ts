@@ -204,7 +204,7 @@ class Receive extends ByInstance {
       real.sessionIds.push(newId);
       session.turns.push(...waiting);
     }
-    const free = session.turns.length === 0;
+    const free = session.turns.length === 0 && (session.owner === null || session.owner === instance);
     model.enqueue(session, { id: turnId, by: this.by, state: 'queued' });
     if (this.begin && free) model.begin(session, turnId, instance);
   }
@@ -485,7 +485,7 @@ async function deliver(
   instance: string,
   subscriber: keyof typeof SUBSCRIBERS,
   fate: Deliver['fate'],
-): Promise<number> {
+): Promise<void> {
   const { store } = real;
   const token = `token${real.next++}`;
   const limits = { lanes: 3, retries: 3, eventsPerLane: 4, claimMs: 30_000 };
@@ -510,7 +510,6 @@ async function deliver(
       });
     }
   }
-  return claimed.lanes.length;
 }
 
 /** The faults are over: a fresh instance delivers what is left. */
@@ -523,7 +522,9 @@ export async function drain(model: Model, real: Real): Promise<void> {
       model.now += 60_000;
       model.lease += 40_000;
       await real.store.write('beat', { instance, ttlMs: MODEL_LEASE_MS });
-      if ((await deliver(real, instance, subscriber, 'ack')) === 0) break;
+      await deliver(real, instance, subscriber, 'ack');
+      const status = (await real.store.read('listSubscribers', {})).find(({ name }) => name === subscriber);
+      if (status === undefined || status.lanes === 0) break;
       if (rounds > 500) throw new TypeError(`${subscriber} is never drained`);
     }
   }

@@ -1,14 +1,34 @@
 import { describe } from 'vitest';
+import { databaseRulesContract } from './contract/database-rules.ts';
+import { deadLettersContract } from './contract/dead-letters.ts';
+import { deadlinesContract } from './contract/deadlines.ts';
+import { deliveriesContract } from './contract/deliveries.ts';
 import { endsContract } from './contract/ends.ts';
+import { lanesContract } from './contract/lanes.ts';
+import { listingsContract } from './contract/listings.ts';
 import { livesContract } from './contract/lives.ts';
+import { ownershipContract } from './contract/ownership.ts';
+import { reapingContract } from './contract/reaping.ts';
+import { repeatsContract } from './contract/repeats.ts';
+import { rolloversContract } from './contract/rollovers.ts';
 import type { Open } from './contract/scene.ts';
+import { subscribingContract } from './contract/subscribing.ts';
 import { successionsContract } from './contract/successions.ts';
+import { transcriptsContract } from './contract/transcripts.ts';
 
 /** What every store does. Needs a clock that the test can set. */
 export function storeContract(name: string, open: Open): void {
   timelessContract(name, open);
   describe(`${name}, in time:`, () => {
     endsContract(open);
+    rolloversContract(open);
+    deadlinesContract(open);
+    ownershipContract(open);
+    reapingContract(open);
+    lanesContract(open);
+    deadLettersContract(open);
+    deliveriesContract(open);
+    listingsContract(open);
   });
 }
 
@@ -17,5 +37,9 @@ export function timelessContract(name: string, open: Open): void {
   describe(`${name}:`, () => {
     livesContract(open);
     successionsContract(open);
+    repeatsContract(open);
+    subscribingContract(open);
+    transcriptsContract(open);
+    databaseRulesContract(open);
   });
 }

@@ -3,6 +3,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
 import { numberOf, type Row, type Tx } from '../transaction.ts';
 import { postgresDialect } from './dialect.ts';
+import { runBatch } from './pipeline.ts';
 
 const MIN_VERSION = 150_000;
 const SCHEMA = 'moirai';
@@ -40,28 +41,13 @@ export function shownUrl(url: string): string {
   }
 }
 
-const statementNames = new Map<string, { name: string; text: string }>();
-
-/** The same statement in PostgreSQL's spelling, with a name, so that the server plans it once per connection. */
-function statementFor(sql: string): { name: string; text: string } {
-  const known = statementNames.get(sql);
-  if (known !== undefined) return known;
-  let n = 0;
-  const made = { name: `moirai_${statementNames.size + 1}`, text: sql.replace(/\?/g, () => `$${++n}`) };
-  statementNames.set(sql, made);
-  return made;
-}
-
 /** Runs a transaction's statements on a client that has a transaction open. */
 export async function runOn<T>(client: pg.ClientBase, tx: Tx<T>): Promise<T> {
   let step = tx.next();
   while (!step.done) {
-    const rows: Row[][] = [];
+    let rows: Row[][];
     try {
-      for (const { sql, params } of step.value) {
-        const result = await client.query<Row>({ ...statementFor(sql), values: [...params] });
-        rows.push(result.rows);
-      }
+      rows = await runBatch(client, step.value);
     } catch (thrown) {
       step = tx.throw(thrown);
       continue;

@@ -132,7 +132,9 @@ function* enqueue(
   before: readonly Command[],
 ): Tx<Life> {
   const text = storableText(args.text, 'the message');
-  const free = args.begin && (life?.turns.length ?? 0) === 0;
+  const owner = life?.session.owner ?? args.giver.instance;
+  // What another instance holds, it alone may begin; the message waits for it rather than be refused.
+  const free = args.begin && (life?.turns.length ?? 0) === 0 && owner === args.giver.instance;
   const commands: Command[] = [...before, { name: 'enqueue', turnId: args.turnId, text, by: args.by }];
   if (free) commands.push({ name: 'begin', turnId: args.turnId });
   const after = yield* apply(ctx, desk, life, commands);

@@ -16,6 +16,11 @@ import { sequenceEvents } from './reading.ts';
 import { listens, NO_KEY, record, type Subscriber } from './record.ts';
 import { enter, type Giver, lockKey, patternsOf } from './sessions.ts';
 
+/** Due without looking at a clock: one that was set back must not hold up what is ready. */
+const AT_ONCE = 0;
+/** A lane due later than any retry would put it was timed by a clock that has been set back since: it is due now. */
+const LONGEST_BACKOFF_MS = 600_000;
+
 /** Where a new subscriber begins: with what happens next, with the open sessions' own events, or with everything. */
 export type SubscribeFrom = 'now' | 'open' | 'start';
 
@@ -53,10 +58,9 @@ function* openLanesFrom(ctx: TxContext, name: string, from: 'open' | 'start'): T
          FROM sessions s JOIN events e ON e.session_id = s.id AND e.type = 'session:start' WHERE s.state <> 'ended'`;
   yield* query(
     `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
-     SELECT CAST(? AS TEXT), session_key, first_no, last_no, CAST(? AS ${ctx.dialect.integer}), 0, 0
+     SELECT CAST(? AS TEXT), session_key, first_no, last_no, 0, 0, 0
      FROM (${first}) history`,
     name,
-    ctx.now,
   );
   ctx.effects.subscribers.add(name);
 }
@@ -126,7 +130,7 @@ function* take(ctx: TxContext, args: ClaimArgs, condition: string, limit: number
     `UPDATE lanes SET token = ?, claimed_by = ?, claimed_until = ?
      WHERE subscriber = ? AND session_key IN (
        SELECT session_key FROM lanes
-       WHERE subscriber = ? AND due_at <= ? AND ${condition}
+       WHERE subscriber = ? AND (due_at <= ? OR due_at > ?) AND ${condition}
          AND (claimed_until IS NULL OR claimed_until <= ? OR token = ?)
        ORDER BY due_at, next_no LIMIT ? ${lock}
      ) RETURNING *`,
@@ -136,6 +140,7 @@ function* take(ctx: TxContext, args: ClaimArgs, condition: string, limit: number
     args.subscriber,
     args.subscriber,
     ctx.now,
+    ctx.now + LONGEST_BACKOFF_MS,
     ctx.leaseNow,
     args.token,
     limit,
@@ -201,7 +206,7 @@ export interface Delivered {
 /** Moves a lane past what was delivered and gives it back. False when the claim was no longer ours. */
 export function* ackLane(ctx: TxContext, args: { giver: Giver; lane: LaneTicket; delivered: Delivered }): Tx<boolean> {
   yield* enter(ctx, args.giver);
-  return yield* advance(ctx, args.lane, args.delivered, { dueAt: ctx.now, attempts: 0, waits: 0, error: null });
+  return yield* advance(ctx, args.lane, args.delivered, { dueAt: AT_ONCE, attempts: 0, waits: 0, error: null });
 }
 
 interface LaneAfter {
@@ -277,7 +282,7 @@ export function* failLane(ctx: TxContext, args: FailArgs): Tx<boolean> {
     lane,
     { upTo: past, replayed: args.delivered.replayed },
     dead
-      ? { dueAt: ctx.now, attempts: 0, waits: 0, error }
+      ? { dueAt: AT_ONCE, attempts: 0, waits: 0, error }
       : { dueAt: ctx.now + args.retryInMs, attempts: args.attempts, waits: args.waits, error },
   );
   if (!mine) return false;
@@ -334,11 +339,10 @@ export function* replay(ctx: TxContext, args: { subscriber: string; fromSeq: num
   if (args.fromSeq !== null) return yield* replayFrom(ctx, args.subscriber, args.fromSeq);
   yield* query(
     `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
-     SELECT subscriber, session_key, max(event_no) + 1, max(event_no), CAST(? AS ${ctx.dialect.integer}), 0, 0
+     SELECT subscriber, session_key, max(event_no) + 1, max(event_no), 0, 0, 0
      FROM dead_letters
      WHERE subscriber = ? AND replay = 0 GROUP BY subscriber, session_key
      ON CONFLICT (subscriber, session_key) DO UPDATE SET due_at = excluded.due_at, attempts = 0, waits = 0`,
-    ctx.now,
     args.subscriber,
   );
   const flagged = yield* query(
@@ -355,13 +359,12 @@ function* replayFrom(ctx: TxContext, subscriber: string, fromSeq: number): Tx<{ 
   // A lane that is claimed now loses its token: what it delivers comes again, in order, as asked for.
   yield* query(
     `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
-     SELECT CAST(? AS TEXT), session_key, min(no), max(no), CAST(? AS ${ctx.dialect.integer}), 0, 0
+     SELECT CAST(? AS TEXT), session_key, min(no), max(no), 0, 0, 0
      FROM events WHERE ${seq} >= ? GROUP BY session_key
      ON CONFLICT (subscriber, session_key) DO UPDATE SET due_at = excluded.due_at, attempts = 0, waits = 0,
        next_no = CASE WHEN lanes.next_no < excluded.next_no THEN lanes.next_no ELSE excluded.next_no END,
        token = NULL, claimed_by = NULL, claimed_until = NULL`,
     subscriber,
-    ctx.now,
     fromSeq,
   );
   return { events: counted === undefined ? 0 : numberOf(counted, 'n') };

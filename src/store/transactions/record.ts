@@ -96,12 +96,12 @@ function* openLanes(ctx: TxContext, lanes: readonly Lane[]): Tx<void> {
   if (lanes.length === 0) return;
   const params: Param[] = [];
   for (const lane of lanes) {
-    params.push(lane.subscriber, lane.key, lane.first, lane.last, ctx.now);
+    params.push(lane.subscriber, lane.key, lane.first, lane.last);
     ctx.effects.subscribers.add(lane.subscriber);
   }
   yield* query(
     `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
-     VALUES ${lanes.map(() => '(?, ?, ?, ?, ?, 0, 0)').join(', ')}
+     VALUES ${lanes.map(() => '(?, ?, ?, ?, 0, 0, 0)').join(', ')}
      ON CONFLICT (subscriber, session_key) DO UPDATE SET last_no = excluded.last_no`,
     ...params,
   );

@@ -39,7 +39,7 @@ export function listingsContract(open: Open): void {
       const chat = await started(scene, '1', { userId: 'ada' });
       const web = await started(scene, '2', { platform: 'web', kind: 'api', userId: 'bob' });
       const batch = await started(scene, '3', { kind: 'batch', attached: true, userId: null });
-      const since = scene.clock.now() - 1;
+      const since = scene.clock.now();
       await scene.end(batch.id, 'batch_complete');
       const closed = await started(scene, '4');
       await scene.end(closed.id, 'admin_close');
@@ -53,6 +53,7 @@ export function listingsContract(open: Open): void {
       expect(await ids({ reasons: ['batch_complete', 'deleted'] })).toEqual([batch.id]);
       expect(await ids({ key: chat.key })).toEqual([chat.id]);
       expect(await ids({ user: 'ada' })).toEqual([closed.id, chat.id]);
+      expect(await ids({ since })).toEqual([closed.id, batch.id]);
       expect(await ids({ since: since + 1 })).toEqual([closed.id]);
       expect(await ids({ kinds: ['chat'], states: ['open'], user: 'bob' })).toEqual([]);
     });
@@ -98,7 +99,8 @@ export function listingsContract(open: Open): void {
       expect(await find('ses-12')).toBe('ses-12');
       expect(await find('ses-2')).toBe('ses-2');
       expect(await codeOf(find('ses-'))).toBe('session_ambiguous');
-      for (const none of ['', 'ses-3', 'es-1', '%', 'ses_1']) expect(await codeOf(find(none))).toBe('session_not_found');
+      for (const none of ['', 'ses-3', 'es-1', '%', 'ses_1'])
+        expect(await codeOf(find(none))).toBe('session_not_found');
       expect(await scene.store.read('getSession', { sessionId: 'ses' })).toBeNull();
     });
   });

@@ -71,7 +71,6 @@ export function reapingContract(open: Open): void {
           session_id: null,
           session_key: null,
           session_seq: null,
-          // The field names who was lost; the sender is in the place of the instance field otherwise.
           instance: 'dying',
           sessions: 2,
         },

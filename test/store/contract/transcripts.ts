@@ -101,7 +101,8 @@ export function transcriptsContract(open: Open): void {
         ...['"thread', 'thread"', "thread'", 'thread*', '(thread', 'thread)', 'thread & | !', '^thread', 'thread:'],
         ...['say:thread', 'thread -- ', 'thread;', 'thread \\', '{thread}', 'thread <-> say', ':* thread', 'thread ""'],
       ];
-      for (const query of queries) expect([query, await found(scene, query)]).toEqual([query, ['say "thread" or nothing']]);
+      for (const query of queries)
+        expect([query, await found(scene, query)]).toEqual([query, ['say "thread" or nothing']]);
       for (const query of ['NOT thread', 'thread AND near', 'thread NEAR miss', 'text:thread']) {
         expect([query, await found(scene, query)]).toEqual([query, []]);
       }
@@ -115,7 +116,11 @@ export function transcriptsContract(open: Open): void {
 
     test('finds no more than it is asked for', async (scene) => {
       const { id } = await scene.start('42');
-      await write(scene, id, Array.from({ length: 30 }, (_, i) => `thread ${i}`));
+      await write(
+        scene,
+        id,
+        Array.from({ length: 30 }, (_, i) => `thread ${i}`),
+      );
       while (await scene.store.write('indexMessages', { limit: 7 }));
       const messages = await scene.store.read('searchMessages', { text: 'thread', limit: 4 });
       expect(messages).toHaveLength(4);

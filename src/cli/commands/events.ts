@@ -1,0 +1,118 @@
+import type { Command } from 'commander';
+import { eventView } from '../../engine/views.ts';
+import { assertPattern } from '../../lifecycle/events.ts';
+import type { Store } from '../../store/port.ts';
+import type { SequencedEvent } from '../../store/transactions/reading.ts';
+import { eventLine } from '../event-text.ts';
+import { parseList, parseWhole } from '../options.ts';
+import { outputGone, printLine } from '../print.ts';
+import { settingsOf } from '../settings.ts';
+import { type Visit, visit } from '../visit.ts';
+
+interface EventsOptions {
+  readonly follow?: boolean;
+  readonly after?: string;
+  readonly types?: string;
+  readonly session?: string;
+  readonly limit?: string;
+}
+
+interface Wanted {
+  readonly types: readonly string[];
+  readonly sessionId: string | null;
+}
+
+const PAGE = 500;
+const POLL_MS = 250;
+const SETTLE_MS = 1000;
+
+export function define(command: Command): void {
+  command
+    .description('Shows the log: every event of every session, oldest first.')
+    .option('-f, --follow', 'go on with what happens next, until interrupted')
+    .option('--after <seq>', 'only what came after this number; "now" for nothing that is past')
+    .option('--types <types>', 'such as session:end, session:*,agent:*')
+    .option('--session <id>', 'one session: its id, or any unique beginning of it')
+    .option('--limit <n>', 'stop after so many (default: all)')
+    .addHelpText('after', EXAMPLES)
+    .action((options: EventsOptions) => events(command, options));
+}
+
+const EXAMPLES = `
+With --json each event is one line.
+
+Examples:
+  moirai events --types session:end
+  moirai events --follow --after now --json`;
+
+async function events(command: Command, options: EventsOptions): Promise<void> {
+  const settings = settingsOf(command);
+  const types = parseList(options.types ?? '*');
+  for (const type of types) assertPattern(type);
+  const limit = options.limit === undefined ? Infinity : parseWhole('--limit', options.limit, 1, 1e9);
+  const show = (event: SequencedEvent): Promise<void> =>
+    printLine(settings.json ? JSON.stringify(eventView(event)) : eventLine(event, true));
+
+  await visit(settings, async (here) => {
+    const { session } = options;
+    const idOrPrefix = session ?? '';
+    const sessionId = session === undefined ? null : (await here.store.read('findSession', { idOrPrefix })).id;
+    const start = await startOf(here.store, options.after);
+    const log = readLog(here, start, { types, sessionId }, options.follow ? untilStopped() : null);
+    let shown = 0;
+    for await (const event of log) {
+      await show(event);
+      if (++shown >= limit || outputGone.aborted) return;
+    }
+  });
+}
+
+async function startOf(store: Store, after = '0'): Promise<number> {
+  if (after === 'now') return store.read('lastSeq', {});
+  return parseWhole('--after', after, 0, Number.MAX_SAFE_INTEGER);
+}
+
+/** Aborted by the first signal that asks for the end. */
+function untilStopped(): AbortSignal {
+  const stopped = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
+  return AbortSignal.any([stopped.signal, outputGone]);
+}
+
+/** The log from a number on, to its end; with a signal it goes on with what is written later, until aborted. */
+async function* readLog(
+  here: Visit,
+  start: number,
+  wanted: Wanted,
+  follow: AbortSignal | null,
+): AsyncGenerator<SequencedEvent> {
+  let after = start;
+  let settledAt = performance.now();
+  while (!follow?.aborted) {
+    // Everything up to here is in the page below or not wanted: next time the search begins behind it.
+    const newest = await here.store.read('lastSeq', {});
+    if (newest > after) {
+      const page = await here.store.read('listEvents', { after, limit: PAGE, ...wanted });
+      yield* page.events;
+      const full = page.events.length === PAGE;
+      after = full ? page.next : Math.max(page.next, newest);
+      if (full) continue;
+    }
+    if (follow === null) return;
+    await pause(POLL_MS, follow);
+    if (performance.now() - settledAt < SETTLE_MS) continue;
+    await here.settle();
+    await here.leave();
+    settledAt = performance.now();
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      done();
+    });
+  });
+}

@@ -1,0 +1,135 @@
+import pg from 'pg';
+import type { Query, Row } from '../transaction.ts';
+
+/** A statement in PostgreSQL's spelling, with a name under which each connection prepares it once. */
+interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+interface Column {
+  readonly name: string;
+  readonly parse: (value: string) => string | number;
+}
+
+/** A statement of a batch on its way: its columns are known once the server has described them. */
+interface Step extends Statement {
+  readonly values: (string | null)[];
+  columns: readonly Column[] | undefined;
+  readonly rows: Row[];
+}
+
+const statements = new Map<string, Statement>();
+/** What each connection has prepared, by name. */
+const prepared = new WeakMap<pg.Connection, Map<string, readonly Column[]>>();
+
+const { BOOL, INT2, INT4, INT8, NUMERIC } = pg.types.builtins;
+const NUMBERS: ReadonlySet<number> = new Set([INT2, INT4, INT8, NUMERIC]);
+
+/** Runs statements in order, in one round trip; the first that fails ends the batch. */
+export function runBatch(client: pg.ClientBase, queries: readonly Query[]): Promise<Row[][]> {
+  return new Promise((done, failed) => {
+    client.query(new Batch(queries, done, failed));
+  });
+}
+
+/**
+ * Several statements behind one Sync: the driver by itself would wait for each answer before it sends the next
+ * statement. Each still has a snapshot of its own, taken when it runs.
+ */
+class Batch implements pg.Submittable {
+  readonly #steps: readonly Step[];
+  readonly #done: (rows: Row[][]) => void;
+  readonly #failed: (error: Error) => void;
+  #at = 0;
+
+  constructor(queries: readonly Query[], done: (rows: Row[][]) => void, failed: (error: Error) => void) {
+    this.#steps = queries.map(({ sql, params }) => ({
+      ...statementFor(sql),
+      values: params.map(toWire),
+      columns: undefined,
+      rows: [],
+    }));
+    this.#done = done;
+    this.#failed = failed;
+  }
+
+  submit(connection: pg.Connection): void {
+    const known = preparedOn(connection);
+    connection.stream.cork();
+    for (const step of this.#steps) {
+      const { name, text, values } = step;
+      step.columns = known.get(name);
+      if (step.columns === undefined) {
+        // After a failed batch nobody knows how far it came; closing what is not there is no error.
+        connection.close({ type: 'S', name }, true);
+        connection.parse({ name, text, types: [] }, true);
+      }
+      connection.bind({ statement: name, values }, true);
+      if (step.columns === undefined) connection.describe({ type: 'P', name: '' }, true);
+      connection.execute(null, true);
+    }
+    connection.sync();
+    connection.stream.uncork();
+  }
+
+  handleRowDescription({ fields }: { fields: { name: string; dataTypeID: number }[] }): void {
+    this.#step().columns = fields.map(({ name, dataTypeID }) => ({ name, parse: parserOf(dataTypeID) }));
+  }
+
+  handleDataRow({ fields }: { fields: (string | null)[] }): void {
+    const { columns = [], rows } = this.#step();
+    const row: Row = {};
+    columns.forEach(({ name, parse }, i) => {
+      const value = fields[i] ?? null;
+      row[name] = value === null ? null : parse(value);
+    });
+    rows.push(row);
+  }
+
+  handleCommandComplete(): void {
+    this.#at++;
+  }
+
+  handleReadyForQuery(connection: pg.Connection): void {
+    const known = preparedOn(connection);
+    for (const { name, columns } of this.#steps) known.set(name, columns ?? []);
+    this.#done(this.#steps.map(({ rows }) => rows));
+  }
+
+  handleError(error: Error): void {
+    this.#failed(error);
+  }
+
+  #step(): Step {
+    const step = this.#steps[this.#at];
+    if (step === undefined) throw new TypeError('the server answered more statements than were sent');
+    return step;
+  }
+}
+
+function statementFor(sql: string): Statement {
+  const known = statements.get(sql);
+  if (known !== undefined) return known;
+  let n = 0;
+  const made = { name: `moirai_${statements.size + 1}`, text: sql.replace(/\?/g, () => `$${++n}`) };
+  statements.set(sql, made);
+  return made;
+}
+
+function preparedOn(connection: pg.Connection): Map<string, readonly Column[]> {
+  const known = prepared.get(connection) ?? new Map<string, readonly Column[]>();
+  prepared.set(connection, known);
+  return known;
+}
+
+function toWire(value: string | number | null): string | null {
+  return typeof value === 'number' ? String(value) : value;
+}
+
+/** 64-bit integers as numbers: ours are counts and milliseconds, far below 2^53. */
+function parserOf(type: number): (value: string) => string | number {
+  if (NUMBERS.has(type)) return Number;
+  if (type === BOOL) return (value) => (value === 't' ? 1 : 0);
+  return (value) => value;
+}

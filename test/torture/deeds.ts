@@ -1,0 +1,393 @@
+import type { Session, Turn } from '../../src/lifecycle/session.ts';
+import type { EndReason } from '../../src/lifecycle/states.ts';
+import type { Received } from '../../src/store/transactions/conversations.ts';
+import { between } from '../power-cut/random.ts';
+import type { Fact } from './journal.ts';
+import type { Run, Truth, Workload } from './workload.ts';
+
+type Deed = (w: Workload) => Promise<unknown>;
+
+/** A message arrives: at a new conversation, an old one, a busy one, or for the second time. */
+async function receive(w: Workload): Promise<void> {
+  const { engine } = w.tenure;
+  const { ref, party, repeatable } = w.message();
+  const by = w.chance(0.9) ? 'user' : 'system';
+  const inbound = { party, text: ref, originRef: ref, by, begin: w.chance(0.85) } as const;
+  const received = await w.attempt(
+    'receive',
+    engine,
+    repeatable ? null : ref,
+    () => engine.receive(inbound),
+    (value) => receivedTruth(value, ref),
+    [], // A message is never refused because of what others do.
+  );
+  if (received === null) return;
+  w.received(ref, party.key);
+  if (received.begun) w.runs.push(runOf(w, received.session, received.turn.id));
+}
+
+function receivedTruth(received: Received, ref: string): Truth {
+  const { session, turn, started, begun, ended } = received;
+  const facts: Fact[] = [{ is: 'received', turn: turn.id, ref }];
+  if (started) facts.push({ is: 'started', session: session.id, key: session.key, parent: ended?.id ?? null });
+  if (ended !== null) facts.push(rolledOver(ended, session));
+  if (begun) facts.push(begunFact(session, turn.id));
+  return { facts, seen: [session] };
+}
+
+function rolledOver(ended: NonNullable<Received['ended']>, successor: Session): Fact {
+  return { is: 'ended', session: ended.id, reason: 'auto_reset', cause: ended.cause, successor: successor.id };
+}
+
+function begunFact(session: Session, turn: string): Fact {
+  return { is: 'begun', turn, session: session.id, epoch: session.epoch };
+}
+
+function runOf(w: Workload, session: Session, turnId: string): Run {
+  return { engine: w.tenure.engine, sessionId: session.id, epoch: session.epoch, turnId };
+}
+
+/** The reply to a takeover is lost: the row names this instance, which does not know of it. */
+async function loseTakeover(w: Workload): Promise<void> {
+  const { engine } = w.tenure;
+  const party = w.someParty();
+  const turnId = `trn_${w.tag()}`;
+  const args = { party, text: turnId, originRef: null, by: 'user', turnId, newSessionId: `ses_${w.tag()}` } as const;
+  const write = () => engine.store.write('receive', { giver: engine.giver(), ...args, begin: true });
+  await w.attempt('loseTakeover', engine, null, write, () => ({ facts: [], seen: [] }), []);
+}
+
+async function begin(w: Workload): Promise<void> {
+  const turn = w.pick(await waitingTurns(w));
+  if (turn !== undefined) await beginTurn(w, turn.sessionId, turn.id);
+}
+
+async function beginTurn(w: Workload, sessionId: string, turnId: string): Promise<void> {
+  const { engine } = w.tenure;
+  const act = () => engine.begin(sessionId, turnId);
+  const life = await w.attempt('begin', engine, null, act, ({ session }) => ({
+    facts: [begunFact(session, turnId), eventFact(session, 'agent:start', { turn_id: turnId })],
+    seen: [session],
+  }));
+  if (life !== null) w.runs.push({ engine, sessionId, epoch: life.session.epoch, turnId });
+}
+
+async function waitingTurns(w: Workload): Promise<Turn[]> {
+  try {
+    return await w.tenure.store.read('unfinishedTurns', { limit: 60 });
+  } catch (thrown) {
+    if (w.tenure.excuses(thrown)) return [];
+    throw thrown;
+  }
+}
+
+async function drop(w: Workload): Promise<void> {
+  const turn = w.pick(await waitingTurns(w));
+  if (turn === undefined || turn.state === 'running') return;
+  const { engine } = w.tenure;
+  const outcome = w.chance(0.5) ? 'failed' : 'interrupted';
+  const act = () => engine.dropTurn(turn.sessionId, turn.id, outcome, 'dropped');
+  await w.attempt('drop', engine, null, act, ({ session }) => ({
+    facts: [{ is: 'over', turn: turn.id, outcome, response: null }],
+    seen: [session],
+  }));
+}
+
+async function finish(w: Workload): Promise<void> {
+  const run = w.takeRun();
+  if (run !== undefined) await finishRun(w, run);
+}
+
+export async function finishRun(w: Workload, run: Run): Promise<void> {
+  const tag = w.tag();
+  const outcome = w.pick(['done', 'done', 'done', 'failed', 'timeout'] as const) ?? 'done';
+  const texts = Array.from({ length: between(w.random, 0, 2) }, (_, i) => `${tag}/m${i}`);
+  const messages = texts.map((text) => ({ role: 'assistant', text, turnId: run.turnId }));
+  const ids = Array.from({ length: w.chance(0.3) ? 1 : 0 }, (_, i) => `${tag}/d${i}`);
+  const deliveries = ids.map((id) => ({ id, target: { chat: '1' }, text: tag }));
+  const usage = { input: 10, output: 5 };
+  const finished = { outcome, response: tag, model: 'torture', usage, messages, deliveries };
+  const act = () => run.engine.finish(run, run.turnId, finished);
+  const life = await w.attempt('finish', run.engine, tag, act, ({ session }) => ({
+    facts: [
+      { is: 'over', turn: run.turnId, outcome, response: tag },
+      eventFact(session, 'agent:end', { turn_id: run.turnId, outcome, response: tag }),
+      ...messageFacts(session.id, session.messageCount, texts),
+      ...ids.map((id): Fact => ({ is: 'delivery', id, turn: run.turnId })),
+    ],
+    seen: [session],
+  }));
+  const next = life?.turns[0];
+  if (next !== undefined && w.chance(0.7)) await beginTurn(w, run.sessionId, next.id);
+}
+
+function messageFacts(session: string, count: number, texts: readonly string[]): Fact[] {
+  return texts.map((text, i) => ({ is: 'message', session, position: count - texts.length + i + 1, text }));
+}
+
+async function append(w: Workload): Promise<void> {
+  const run = w.pick(w.runs);
+  if (run === undefined) return;
+  const tag = w.tag();
+  const texts = [`${tag}/m0`, `${tag}/m1`];
+  const messages = texts.map((text) => ({ role: 'tool', text, turnId: run.turnId }));
+  const act = () => run.engine.append(run, messages);
+  await w.attempt('append', run.engine, tag, act, (count) => ({
+    facts: messageFacts(run.sessionId, count, texts),
+    seen: [],
+  }));
+}
+
+async function interrupt(w: Workload): Promise<void> {
+  const run = w.takeRun();
+  if (run === undefined) return;
+  const act = () => run.engine.interrupt(run, w.chance(0.5) ? 'restart' : 'shutdown');
+  const life = await w.attempt('interrupt', run.engine, null, act, ({ session }) => {
+    const type = session.state === 'suspended' ? 'session:suspend' : 'session:resume_pending';
+    return { facts: [eventFact(session, type)], seen: [session] };
+  });
+  if (life === null) return;
+  w.stale.push(run);
+  if (w.chance(0.5)) await beginTurn(w, run.sessionId, run.turnId);
+}
+
+/** Writes with what it gave up: at an older epoch, or under a lease that is lost. */
+async function writeStale(w: Workload): Promise<void> {
+  const run = w.stale.shift();
+  if (run === undefined) return;
+  const tag = w.tag();
+  const message = { role: 'tool', text: `${tag}/m0`, turnId: run.turnId };
+  const result = { outcome: 'done', response: tag, model: null, usage: null } as const;
+  const act = w.chance(0.5)
+    ? () => run.engine.append(run, [message])
+    : () => run.engine.finish(run, run.turnId, result);
+  const taken = await w.attempt('stale', run.engine, tag, act, () => ({ facts: [], seen: [] }));
+  if (taken !== null) w.wrong(`${run.engine.instance} wrote to ${run.sessionId} at epoch ${run.epoch}, which it lost`);
+}
+
+async function suspend(w: Workload): Promise<void> {
+  const session = w.someSession();
+  if (session === undefined) return;
+  const { engine } = w.tenure;
+  const mine = w.runs.findIndex((run) => run.sessionId === session.id);
+  const act = () => engine.suspend(session.id);
+  const life = await w.attempt('suspend', engine, null, act, (value) => ({
+    facts: [eventFact(value.session, 'session:suspend', { reason: 'operator' })],
+    seen: [value.session],
+  }));
+  if (life !== null && mine >= 0 && !life.session.attached) w.stale.push(...w.runs.splice(mine, 1));
+}
+
+/** What may happen to any session at any time, and needs no turn. */
+async function remark(w: Workload): Promise<void> {
+  const session = w.someSession();
+  if (session === undefined) return;
+  const { engine } = w.tenure;
+  const tag = w.tag();
+  const what = w.pick(['title', 'note', 'touch'] as const);
+  if (what === 'touch') {
+    const act = () => engine.touch(session.id, w.chance(0.5) ? 'user' : 'system');
+    await w.attempt('touch', engine, null, act, (life) => ({ facts: [], seen: [life.session] }));
+  } else if (what === 'title') {
+    const act = () => engine.setTitle(session.id, tag);
+    await w.attempt('title', engine, tag, act, (life) => ({
+      facts: [eventFact(life.session, 'session:title', { title: tag })],
+      seen: [life.session],
+    }));
+  } else {
+    const act = () => engine.note(session.id, { command: 'status', args: tag });
+    await w.attempt('note', engine, tag, act, (life) => ({
+      facts: [eventFact(life.session, 'command:status', { args: tag })],
+      seen: [life.session],
+    }));
+  }
+}
+
+async function compress(w: Workload): Promise<void> {
+  const run = w.pick(w.runs);
+  if (run === undefined) return;
+  const act = () => run.engine.compress(run, { beforeTokens: 1000, afterTokens: 100, count: 1 });
+  await w.attempt('compress', run.engine, null, act, ({ session }) => ({
+    facts: [eventFact(session, 'session:compress', { after_tokens: 100 })],
+    seen: [session],
+  }));
+}
+
+async function background(w: Workload): Promise<void> {
+  const sessionId = w.pick(w.runs)?.sessionId ?? w.someSession()?.id;
+  if (sessionId === undefined) return;
+  const { engine } = w.tenure;
+  const act = () => engine.background(sessionId, between(w.random, 0, 2));
+  await w.attempt('background', engine, null, act, ({ session }) => ({ facts: [], seen: [session] }));
+}
+
+async function reset(w: Workload): Promise<void> {
+  const { engine } = w.tenure;
+  const tag = w.tag();
+  const party = w.someParty();
+  const facts = w.chance(0.5) ? { slash: { command: 'new', args: tag } } : { title: tag };
+  const act = () => engine.reset(party, facts);
+  await w.attempt('reset', engine, tag, act, ({ session, ended }) => ({
+    facts: [
+      { is: 'started', session: session.id, key: party.key, parent: ended },
+      ...(ended === null ? [] : [endedFact(ended, 'user_reset', session)]),
+    ],
+    seen: [session],
+  }));
+}
+
+function endedFact(session: string, reason: EndReason, successor: Session): Fact {
+  return { is: 'ended', session, reason, cause: null, successor: successor.id };
+}
+
+async function continueFrom(w: Workload): Promise<void> {
+  const from = w.someSession();
+  if (from === undefined || from.attached) return;
+  const { engine } = w.tenure;
+  const tag = w.tag();
+  const lineage = w.chance(0.5) ? 'resume' : 'branch';
+  const facts = {
+    trigger: 'command',
+    slash: { command: lineage, args: tag },
+    ...(w.chance(0.3) ? { party: w.someParty() } : {}),
+  } as const;
+  const act = () => engine.continueFrom(from.id, lineage, facts);
+  await w.attempt('continue', engine, tag, act, ({ session, ended, created }) => ({
+    facts: [
+      { is: 'started', session: session.id, key: session.key, parent: created ? from.id : session.parentId },
+      ...(ended === null ? [] : [endedFact(ended, lineage === 'resume' ? 'switched' : 'branched', session)]),
+    ],
+    seen: [session],
+  }));
+}
+
+async function rollOver(w: Workload): Promise<void> {
+  const turn = w.pick(await waitingTurns(w));
+  if (turn === undefined) return;
+  const { engine } = w.tenure;
+  const act = () => engine.rollOver(turn.sessionId);
+  await w.attempt('rollOver', engine, null, act, (rolled) => {
+    if (rolled === null) return { facts: [], seen: [] };
+    const { session, ended } = rolled;
+    return {
+      facts: [rolledOver(ended, session), { is: 'started', session: session.id, key: session.key, parent: ended.id }],
+      seen: [session],
+    };
+  });
+}
+
+async function end(w: Workload): Promise<void> {
+  const session = w.someSession();
+  if (session === undefined) return;
+  const reason = w.pick(['api_close', 'admin_close', 'cli_close', 'webhook_complete', 'deleted'] as const);
+  await endSession(w, session.id, reason ?? 'admin_close');
+}
+
+async function endSession(w: Workload, sessionId: string, reason: EndReason, epoch?: number): Promise<void> {
+  const { engine } = w.tenure;
+  const mine = w.runs.findIndex((run) => run.sessionId === sessionId);
+  const cause = w.pick([undefined, 'exit', 'signal'] as const);
+  const facts = { reason, trigger: 'api', ...(cause && { cause }), ...(epoch !== undefined && { epoch }) } as const;
+  const act = () => engine.end(sessionId, facts);
+  const done = await w.attempt('end', engine, null, act, ({ session }) => ({
+    facts: [
+      { is: 'ended', session: session.id, reason: session.endReason ?? reason, cause: session.endCause },
+      eventFact(session, 'session:end', { reason: session.endReason, cause: session.endCause }),
+    ],
+    seen: [session],
+  }));
+  if (done !== null && mine >= 0) w.stale.push(...w.runs.splice(mine, 1));
+}
+
+/** A session that dies with this process, unless it is ended before; sometimes it has a turn, or a parent. */
+async function attach(w: Workload): Promise<void> {
+  const { engine } = w.tenure;
+  const kind = w.pick(['cli', 'batch', 'child'] as const) ?? 'cli';
+  const parent = kind === 'child' ? w.pick(w.runs)?.sessionId : undefined;
+  const party = w.attachedParty(kind);
+  const title = w.tag();
+  const lineage = parent === undefined ? {} : { parentId: parent, lineage: 'spawn' as const };
+  const session = await w.attempt(
+    'start',
+    engine,
+    title,
+    () => engine.start(party, { title, ...lineage }),
+    (value) => ({
+      facts: [{ is: 'started', session: value.id, key: party.key, parent: parent ?? null }],
+      seen: [value],
+    }),
+  );
+  if (session === null) return;
+  const then = w.random();
+  if (then < 0.4) await endSession(w, session.id, kind === 'cli' ? 'cli_close' : 'batch_complete', session.epoch);
+  else if (then < 0.7) await talkIn(w, party);
+}
+
+async function talkIn(w: Workload, party: ReturnType<Workload['attachedParty']>): Promise<void> {
+  const { engine } = w.tenure;
+  const ref = w.tag();
+  const act = () => engine.receive({ party, text: ref, originRef: ref, by: 'user' });
+  const received = await w.attempt('receive', engine, ref, act, (value) => receivedTruth(value, ref), []);
+  if (received?.begun) w.runs.push(runOf(w, received.session, received.turn.id));
+}
+
+/** Starting where a session is open already must say so. */
+async function startAgain(w: Workload): Promise<void> {
+  const { engine } = w.tenure;
+  const tag = w.tag();
+  const party = w.someParty();
+  const act = () => engine.start(party, { title: tag });
+  await w.attempt('start', engine, tag, act, (session) => ({
+    facts: [{ is: 'started', session: session.id, key: party.key, parent: null }],
+    seen: [session],
+  }));
+}
+
+/** Sends replies. False when none was due. */
+export async function sendReplies(w: Workload): Promise<boolean> {
+  const { engine } = w.tenure;
+  const claim = () => engine.store.write('claimDeliveries', { giver: engine.giver(), limit: 4 });
+  const replies = await w.attempt('claim', engine, null, claim, () => ({ facts: [], seen: [] }));
+  for (const { id } of replies ?? []) {
+    w.sent.write({ id });
+    const chance = w.random();
+    const error = 'no answer';
+    const outcome =
+      chance < 0.9
+        ? ({ state: 'sent' } as const)
+        : chance < 0.97
+          ? ({ state: 'retry', afterMs: 50, error } as const)
+          : ({ state: 'failed', error } as const);
+    const settle = () => engine.store.write('settleDelivery', { giver: engine.giver(), deliveryId: id, outcome });
+    // Settling says nothing about whether the claim was still ours, so it makes nothing true by itself.
+    await w.attempt('settle', engine, null, settle, () => ({ facts: [], seen: [] }));
+  }
+  return replies === null || replies.length > 0;
+}
+
+function eventFact(session: Session, type: string, has: Readonly<Record<string, unknown>> = {}): Fact {
+  return { is: 'event', session: session.id, seq: session.seq, type, has };
+}
+
+/** Everything a process does, and how often in relation to the rest. */
+export const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
+  [28, receive],
+  [22, finish],
+  [8, begin],
+  [1, drop],
+  [10, append],
+  [4, interrupt],
+  [4, writeStale],
+  [1.5, suspend],
+  [8, remark],
+  [1, compress],
+  [2, background],
+  [3, reset],
+  [3, continueFrom],
+  [1.5, rollOver],
+  [3, end],
+  [4, attach],
+  [1, startAgain],
+  [0.3, loseTakeover],
+  [4, sendReplies],
+];

@@ -4,7 +4,8 @@ import type { Store } from '../src/store/port.ts';
 export const INSTANCE = 'ins_bench';
 const LEASE_MS = 3_600_000;
 const USER_TEXT = 'Could you look at the build of last night and tell me why the second job failed?';
-const REPLY_TEXT = 'The second job failed in its cache step: the runner had no space left. I freed 12 GB and started it again.';
+const REPLY_TEXT =
+  'The second job failed in its cache step: the runner had no space left. I freed 12 GB and started it again.';
 
 let issued = 0;
 

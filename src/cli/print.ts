@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { writeSync } from 'node:fs';
 
 /**
@@ -38,10 +39,7 @@ export async function print(text: string): Promise<void> {
     stdout.on('error', () => gone.abort());
   }
   if (outputGone.aborted || stdout.write(text)) return;
-  await new Promise<void>((done) => {
-    stdout.once('drain', done);
-    outputGone.addEventListener('abort', () => done(), { once: true });
-  });
+  await once(stdout, 'drain', { signal: outputGone }).catch(() => undefined); // Gone: nothing to wait for.
 }
 
 export async function printLine(text: string): Promise<void> {

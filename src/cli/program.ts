@@ -25,7 +25,11 @@ const COMMANDS: readonly Entry[] = [
       { name: 'messages', summary: 'the transcript', load: () => import('./commands/sessions/messages.ts') },
       { name: 'search', summary: 'find messages by words', load: () => import('./commands/sessions/search.ts') },
       { name: 'end', summary: 'end a session', load: () => import('./commands/sessions/end.ts') },
-      { name: 'stats', summary: 'how many, open and ended, and why', load: () => import('./commands/sessions/stats.ts') },
+      {
+        name: 'stats',
+        summary: 'how many, open and ended, and why',
+        load: () => import('./commands/sessions/stats.ts'),
+      },
     ],
   },
   { name: 'events', summary: 'the log of what happened', load: () => import('./commands/events.ts') },

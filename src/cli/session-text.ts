@@ -30,8 +30,7 @@ export function reasonOf({ endReason, endCause }: Session): string | null {
 }
 
 export function sessionFacts(session: Session, now: number): Record<string, string | number | null> {
-  const time = (at: number | null): string | null =>
-    at === null ? null : `${isoTime(at)} (${relativeTime(at, now)})`;
+  const time = (at: number | null): string | null => (at === null ? null : `${isoTime(at)} (${relativeTime(at, now)})`);
   const { endedAt, startedAt } = session;
   return {
     id: session.id,

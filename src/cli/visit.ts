@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { Engine } from '../engine/engine.ts';
 import { findDead } from '../engine/find-dead.ts';
 import { describeThisProcess } from '../engine/host.ts';
@@ -22,6 +24,7 @@ export class Visit {
   readonly ids: Ids = timeSortedIds(Date.now, () => randomBytes(4).readUInt32LE() / 2 ** 32);
   readonly #host = describeThisProcess();
   #engine: Promise<Engine> | null = null;
+  #settled: Reaped | null = null;
 
   private constructor(store: Store) {
     this.store = store;
@@ -31,8 +34,25 @@ export class Visit {
   static async begin(settings: Settings, options: { threads?: boolean } = {}): Promise<Visit> {
     makeHome(settings.home);
     const inline = options.threads !== true;
-    const store = await openStore(settings.storeUrl, settings.home, DEFAULT_RESET_RULES, { inline });
-    return new Visit(store);
+    const takeBack = inline ? () => undefined : lendCompiledCode();
+    try {
+      const store = await openStore(settings.storeUrl, settings.home, DEFAULT_RESET_RULES, { inline });
+      const visit = new Visit(store);
+      try {
+        visit.#settled = await visit.settle();
+        return visit;
+      } catch (thrown) {
+        await visit.end();
+        throw thrown;
+      }
+    } finally {
+      takeBack();
+    }
+  }
+
+  /** What was settled at the beginning; null when nothing was. */
+  get settled(): Reaped | null {
+    return this.#settled;
   }
 
   /** Settles what dead processes left; null when there was nothing. Only looks, as long as there is nothing. */
@@ -70,11 +90,23 @@ export class Visit {
   }
 }
 
+/**
+ * Threads take their environment from ours when they start, and only by it find the code that `main.ts` keeps compiled.
+ * Nobody else is to inherit it. Returns the function that takes it back.
+ */
+function lendCompiledCode(): () => void {
+  const kept = getCompileCacheDir();
+  if (kept === undefined || process.env.NODE_COMPILE_CACHE !== undefined) return () => undefined;
+  process.env.NODE_COMPILE_CACHE = dirname(kept);
+  return () => {
+    delete process.env.NODE_COMPILE_CACHE;
+  };
+}
+
 /** Does something in the store, behind what the dead left, and leaves in order. */
 export async function visit<T>(settings: Settings, action: (visit: Visit) => Promise<T>): Promise<T> {
   const here = await Visit.begin(settings);
   try {
-    await here.settle();
     return await action(here);
   } finally {
     await here.end();

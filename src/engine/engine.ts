@@ -20,9 +20,9 @@ import type {
   SlashCommand,
 } from '../store/transactions/conversations.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
+import type { WriteResult } from '../store/transactions/index.ts';
 import type { InstanceFacts, Reaped } from '../store/transactions/liveness.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
-import type { WriteResult } from '../store/transactions/index.ts';
 import type { Giver } from '../store/transactions/sessions.ts';
 import { findDead } from './find-dead.ts';
 import { type HostFacts, isProvenDead } from './host.ts';
@@ -128,7 +128,10 @@ export class Engine {
     const write = this.store.write('finishTurn', {
       ...{ giver, sessionId, turnId, epoch, result, error, messages, deliveries },
     });
-    return this.#fenced(hold, this.#taking(write, (life) => this.#note(life.session, false)));
+    return this.#fenced(
+      hold,
+      this.#taking(write, (life) => this.#note(life.session, false)),
+    );
   }
 
   /** Drops a turn that has not begun, or was cut. */

@@ -48,6 +48,7 @@ export const ERROR_HINTS = {
 
   // the command line
   usage: 'Run the command with -h to see how it is called.',
+  home_unusable: 'Point MOIRAI_HOME or --home at a folder that this user may make and write to.',
   command_not_started: 'Check that the command exists and may be executed.',
   internal: 'This is a defect in Moirai. Please report it with the message and the stack.',
 } as const;

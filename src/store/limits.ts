@@ -6,3 +6,8 @@ export const SEARCHED_CHARS = 65_536;
 
 /** The longest page of a listing. */
 export const MAX_PAGE = 500;
+
+/** How many rows a listing gives that was asked for so many: at least one, whatever the caller says. */
+export function pageSize(asked: number): number {
+  return Math.max(1, Math.min(Math.trunc(asked) || 1, MAX_PAGE));
+}

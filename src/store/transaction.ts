@@ -65,8 +65,12 @@ export function* together<A extends readonly Ask<unknown>[]>(
   ...asks: A
 ): Tx<{ [I in keyof A]: A[I] extends Ask<infer T> ? T : never }> {
   const rows = yield asks.flatMap((ask) => ask.queries);
-  let from = 0;
-  const answers = asks.map((ask) => ask.read(rows.slice(from, (from += ask.queries.length))));
+  let read = 0;
+  const answers = asks.map((ask) => {
+    const from = read;
+    read += ask.queries.length;
+    return ask.read(rows.slice(from, read));
+  });
   return answers as { [I in keyof A]: A[I] extends Ask<infer T> ? T : never };
 }
 

@@ -7,8 +7,8 @@ const missing = whyNoRecorder();
 const TIMEOUT = 120_000;
 
 /** The images with violations, of 60 crash points x 3 loss models. */
-async function violatingImages(synchronous: Synchronous) {
-  const options = { workload: 'raw', synchronous, seed: 1, commits: 3000, points: 60, keep: false };
+async function violatingImages(synchronous: Synchronous, workload = 'raw') {
+  const options = { workload, synchronous, seed: 1, commits: 3000, points: 60, keep: false };
   const { verdicts } = await runPowerCuts(options);
   expect(verdicts).toHaveLength(180);
   return verdicts.filter(({ violations }) => violations.length > 0);
@@ -17,6 +17,10 @@ async function violatingImages(synchronous: Synchronous) {
 describe.skipIf(missing !== undefined)(`a power cut${missing === undefined ? '' : ` (SKIPPED: ${missing})`}`, () => {
   test('loses no acknowledged commit and damages nothing with synchronous=FULL', { timeout: TIMEOUT }, async () => {
     expect(await violatingImages('FULL')).toEqual([]);
+  });
+
+  test("loses no acknowledged transition of Moirai's own store", { timeout: TIMEOUT }, async () => {
+    expect(await violatingImages('FULL', 'store')).toEqual([]);
   });
 
   // The mutant: were it to pass, the test above would prove nothing.

@@ -26,6 +26,7 @@ export interface Workload {
 /** Loaded when asked for: a workload on raw SQLite must run while Moirai's store does not compile. */
 const WORKLOADS: Record<string, () => Promise<Workload>> = {
   raw: async () => (await import('./raw-workload.ts')).rawWorkload(),
+  store: async () => (await import('./store-workload.ts')).storeWorkload(),
 };
 
 export async function loadWorkload(name: string): Promise<Workload> {

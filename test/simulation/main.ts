@@ -14,6 +14,7 @@ const USAGE = `Runs simulated histories against the real store.
   --seeds     simulations of several processes with crashes, pauses and lost replies (0: none)
   --commands  commands of the model-based test, in random histories (0: none)
   --from      the first seed; --seeds 1 --from S repeats one
+  --stop      at the first seed that fails
 `;
 
 const { values } = parseArgs({
@@ -23,6 +24,7 @@ const { values } = parseArgs({
     commands: { type: 'string', default: '2000000' },
     engine: { type: 'string', default: 'sqlite' },
     jobs: { type: 'string', default: String(availableParallelism()) },
+    stop: { type: 'boolean', default: false },
     worker: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -40,7 +42,11 @@ function* share(job: number): Generator<number> {
 async function work(): Promise<void> {
   const files = new SqliteFiles();
   try {
-    await runSeeds(share(Number(process.env.MOIRAI_SIM_JOB)), files.open, (outcome) => process.send?.(outcome));
+    const seedsOfJob = share(Number(process.env.MOIRAI_SIM_JOB));
+    await runSeeds(seedsOfJob, files.open, (outcome) => {
+      process.send?.(outcome);
+      if (values.stop && outcome.violations.length > 0) seedsOfJob.return(undefined);
+    });
   } finally {
     files.remove();
   }

@@ -147,9 +147,12 @@ abstract class ByInstance extends Step {
     this.i = i;
   }
   async act(model: Model, real: Real): Promise<void> {
-    const instance = chosen(real.instances, this.i) ?? '';
+    const instance = this.instance(model, real);
     const expected = this.predict(model, real, instance, model.isUp(instance));
     await expectAnswer(model.isUp(instance) || !expected.needsLease ? expected.answer : 'lease_lost', expected.action);
+  }
+  instance(_model: Model, real: Real): string {
+    return chosen(real.instances, this.i) ?? '';
   }
   abstract predict(model: Model, real: Real, instance: string, up: boolean): Prediction;
   toString(): string {
@@ -220,10 +223,17 @@ abstract class OnSession extends ByInstance {
   override check(model: Readonly<Model>): boolean {
     return model.sessions.size > 0;
   }
+  /** Mostly who holds the session, so that more than refusals is seen. */
+  override instance(model: Model, real: Real): string {
+    const owner = this.#session(model, real)?.owner ?? null;
+    return owner !== null && this.i < 9 ? owner : super.instance(model, real);
+  }
+  /** Recent sessions are where things happen. */
+  #session(model: Model, real: Real): ModelSession | undefined {
+    return model.sessions.get(chosen(real.sessionIds.slice(-6), this.s) ?? '');
+  }
   predict(model: Model, real: Real, instance: string, up: boolean): Prediction {
-    // Recent sessions are where things happen.
-    const recent = real.sessionIds.slice(-6);
-    const session = model.sessions.get(chosen(recent, this.s) ?? '');
+    const session = this.#session(model, real);
     if (session === undefined) return { answer: 'ok', action: async () => undefined };
     return { needsLease: true, ...this.on(model, real, instance, session, up) };
   }
@@ -276,6 +286,31 @@ class Interrupt extends OnSession {
     const command = { name: 'interrupt', reason: this.reason, epoch } as const;
     const args = { giver: giver(real, instance), sessionId: session.id, command };
     return { answer, action: () => real.store.write('command', args) };
+  }
+}
+
+/** A turn that is cut again and again, as in a crash loop. */
+class CutLoop extends OnSession {
+  on(model: Model, real: Real, instance: string, session: ModelSession, up: boolean): Prediction {
+    const turnId = session.turns[0]?.id;
+    const free = session.turns.every((turn) => turn.state !== 'running') && session.owner === null;
+    const able = up && free && !session.attached && (session.state === 'open' || session.state === 'resume_pending');
+    if (!able || turnId === undefined) return { answer: 'ok', needsLease: false, action: async () => undefined };
+    const commands = [];
+    while (session.state !== 'suspended') {
+      model.begin(session, turnId, instance);
+      commands.push({ name: 'begin', turnId } as const);
+      commands.push({ name: 'interrupt', reason: 'crash', epoch: session.epoch } as const);
+      model.interrupt(session);
+    }
+    return {
+      answer: 'ok',
+      action: async () => {
+        for (const command of commands) {
+          await real.store.write('command', { giver: giver(real, instance), sessionId: session.id, command });
+        }
+      },
+    };
   }
 }
 
@@ -566,11 +601,13 @@ export function modelCommands(): fc.Arbitrary<AnyCommand>[] {
   const by = fc.oneof({ weight: 4, arbitrary: fc.constant('user' as const) }, { weight: 1, arbitrary: actor });
   const stale = fc.constantFrom(0, 0, 0, 0, 1);
   const receive = fc
-    .tuple(i, k, by, fc.nat(100_000), fc.boolean())
+    .tuple(i, k, by, fc.oneof(fc.nat(5), fc.nat(100_000), fc.nat(100_000)), fc.boolean())
     .map((tuple) => new Receive(...tuple));
   const finish = fc.tuple(i, s, stale, fc.nat(2)).map((tuple) => new Finish(...tuple));
   const begin = fc.tuple(i, s).map((tuple) => new Begin(...tuple));
   const resumeReason = fc.constantFrom('restart' as const, 'shutdown' as const, 'crash' as const);
+  const interrupt = fc.tuple(i, s, resumeReason, stale).map((tuple) => new Interrupt(...tuple));
+  const background = fc.tuple(i, s, fc.nat(2)).map((tuple) => new Background(...tuple));
   const reason = fc.constantFrom('api_close' as const, 'admin_close' as const, 'deleted' as const);
   const wall = fc.constantFrom(0, 0, 0, 0, 0, 3_600_000, -1_800_000);
   const ms = fc.oneof(fc.nat(1000), fc.nat(30_000), fc.nat(2 * 3_600_000));
@@ -581,11 +618,12 @@ export function modelCommands(): fc.Arbitrary<AnyCommand>[] {
     fc.tuple(ms, wall).map((tuple) => new Pass(...tuple)),
     i.map((n) => new Beat(n)),
     ...[receive, receive, receive, begin, begin, finish, finish, finish],
-    fc.tuple(i, s, resumeReason, stale).map((tuple) => new Interrupt(...tuple)),
+    ...[interrupt, interrupt],
+    fc.tuple(i, s).map((tuple) => new CutLoop(...tuple)),
     fc.tuple(i, s).map((tuple) => new Suspend(...tuple)),
     fc.tuple(i, s, actor).map((tuple) => new Touch(...tuple)),
     fc.tuple(i, s).map((tuple) => new Title(...tuple)),
-    fc.tuple(i, s, fc.nat(2)).map((tuple) => new Background(...tuple)),
+    ...[background, background],
     fc.tuple(i, k).map((tuple) => new Reset(...tuple)),
     fc.tuple(i, s, fc.constantFrom('resume' as const, 'branch' as const)).map((tuple) => new Continue(...tuple)),
     fc.tuple(i, s, reason).map((tuple) => new End(...tuple)),

@@ -48,7 +48,7 @@ export async function threadedSqlite(): Promise<TestEngine> {
   let store = await openStore();
   return {
     open: async () => {
-      for (const table of TABLES) await raw(`DELETE FROM ${table}`);
+      for (const table of [...TABLES, 'message_search']) await raw(`DELETE FROM ${table}`);
       const opened = keep(realClock, store, openStore, raw);
       return {
         ...opened,
@@ -67,7 +67,7 @@ export async function threadedSqlite(): Promise<TestEngine> {
 }
 
 /** PostgreSQL on a clock of the test's. Tests share a database, emptied for each. */
-export async function postgres(): Promise<TestEngine> {
+export async function postgres(): Promise<TestEngine & { readonly url: string }> {
   const database = await createDatabase();
   const client = new pg.Client({ connectionString: database.url, options: '-c search_path=moirai' });
   await client.connect();
@@ -77,6 +77,7 @@ export async function postgres(): Promise<TestEngine> {
     return (await client.query<Row>(text, params)).rows;
   };
   return {
+    url: database.url,
     open: async () => {
       const clock = fakeClock();
       const openStore = () => PostgresStore.open(database.url, DEFAULT_RESET_RULES, { clock });

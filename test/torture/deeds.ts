@@ -1,7 +1,7 @@
 import type { Session, Turn } from '../../src/lifecycle/session.ts';
 import type { EndReason } from '../../src/lifecycle/states.ts';
 import type { Received } from '../../src/store/transactions/conversations.ts';
-import { between } from '../power-cut/random.ts';
+import { between, type Random } from '../power-cut/random.ts';
 import type { Fact } from './journal.ts';
 import type { Run, Truth, Workload } from './workload.ts';
 
@@ -158,9 +158,8 @@ async function writeStale(w: Workload): Promise<void> {
   const tag = w.tag();
   const message = { role: 'tool', text: `${tag}/m0`, turnId: run.turnId };
   const result = { outcome: 'done', response: tag, model: null, usage: null } as const;
-  const act = w.chance(0.5)
-    ? () => run.engine.append(run, [message])
-    : () => run.engine.finish(run, run.turnId, result);
+  const act = (): Promise<unknown> =>
+    w.chance(0.5) ? run.engine.append(run, [message]) : run.engine.finish(run, run.turnId, result);
   const taken = await w.attempt('stale', run.engine, tag, act, () => ({ facts: [], seen: [] }));
   if (taken !== null) w.wrong(`${run.engine.instance} wrote to ${run.sessionId} at epoch ${run.epoch}, which it lost`);
 }
@@ -169,13 +168,13 @@ async function suspend(w: Workload): Promise<void> {
   const session = w.someSession();
   if (session === undefined) return;
   const { engine } = w.tenure;
-  const mine = w.runs.findIndex((run) => run.sessionId === session.id);
+  const mine = w.runs.find((run) => run.sessionId === session.id);
   const act = () => engine.suspend(session.id);
   const life = await w.attempt('suspend', engine, null, act, (value) => ({
     facts: [eventFact(value.session, 'session:suspend', { reason: 'operator' })],
     seen: [value.session],
   }));
-  if (life !== null && mine >= 0 && !life.session.attached) w.stale.push(...w.runs.splice(mine, 1));
+  if (life !== null && mine !== undefined && !life.session.attached) w.giveUp(mine);
 }
 
 /** What may happen to any session at any time, and needs no turn. */
@@ -285,7 +284,7 @@ async function end(w: Workload): Promise<void> {
 
 async function endSession(w: Workload, sessionId: string, reason: EndReason, epoch?: number): Promise<void> {
   const { engine } = w.tenure;
-  const mine = w.runs.findIndex((run) => run.sessionId === sessionId);
+  const mine = w.runs.find((run) => run.sessionId === sessionId);
   const cause = w.pick([undefined, 'exit', 'signal'] as const);
   const facts = { reason, trigger: 'api', ...(cause && { cause }), ...(epoch !== undefined && { epoch }) } as const;
   const act = () => engine.end(sessionId, facts);
@@ -296,7 +295,7 @@ async function endSession(w: Workload, sessionId: string, reason: EndReason, epo
     ],
     seen: [session],
   }));
-  if (done !== null && mine >= 0) w.stale.push(...w.runs.splice(mine, 1));
+  if (done !== null && mine !== undefined) w.giveUp(mine);
 }
 
 /** A session that dies with this process, unless it is ended before; sometimes it has a turn, or a parent. */
@@ -370,7 +369,7 @@ function eventFact(session: Session, type: string, has: Readonly<Record<string, 
 }
 
 /** Everything a process does, and how often in relation to the rest. */
-export const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
+const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
   [28, receive],
   [22, finish],
   [8, begin],
@@ -391,3 +390,13 @@ export const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
   [0.3, loseTakeover],
   [4, sendReplies],
 ];
+const TOTAL = DEEDS.reduce((sum, [weight]) => sum + weight, 0);
+
+export function drawDeed(random: Random): Deed {
+  let point = random() * TOTAL;
+  for (const [weight, deed] of DEEDS) {
+    point -= weight;
+    if (point < 0) return deed;
+  }
+  return receive;
+}

@@ -19,6 +19,7 @@ export class Follower {
   private constructor(store: Store) {
     this.#store = store;
     this.#following = this.#follow();
+    this.#following.catch(() => undefined); // `finish` throws it.
   }
 
   static async open(url: string, directory: string): Promise<Follower> {

@@ -31,7 +31,10 @@ async function openPostgres(url: string): Promise<Sql> {
     engine: 'postgres',
     all: async (sql, ...params) => {
       let n = 0;
-      const { rows } = await client.query<SqlRow>(sql.replace(/\?/g, () => `$${++n}`), params);
+      const { rows } = await client.query<SqlRow>(
+        sql.replace(/\?/g, () => `$${++n}`),
+        params,
+      );
       return rows;
     },
     close: () => client.end(),

@@ -51,7 +51,7 @@ export class Tenure {
     return tenure;
   }
 
-  /** The engine of the present instance. */
+  /** The engine of the present instance. While a successor boots it is the lost one, which is refused everything. */
   get engine(): Engine {
     if (this.#office === null) throw new TypeError('nobody is in office');
     return this.#office.engine;
@@ -59,7 +59,7 @@ export class Tenure {
 
   /** An engine turned out to be over: resolves when its successor is in office. */
   async renew(lost: Engine): Promise<void> {
-    if (this.#office !== null && this.#office.engine !== lost) return;
+    if (this.#office?.engine !== lost) return;
     this.#renewing ??= this.#succeed().finally(() => {
       this.#renewing = null;
     });
@@ -84,9 +84,7 @@ export class Tenure {
   }
 
   async #succeed(): Promise<void> {
-    const old = this.#office;
-    this.#office = null;
-    if (old !== null) this.#leave(old);
+    if (this.#office !== null) this.#leave(this.#office);
     await this.#enterOffice();
   }
 
@@ -138,9 +136,9 @@ export class Tenure {
     return { engine, upkeep, dispatcher };
   }
 
-  /** An engine that is lost while it boots fails to boot: whoever boots it hears of it. */
+  /** An engine that is lost while it boots is not in office yet; it fails to boot, and whoever boots it hears of it. */
   #lost(engine: Engine): void {
-    if (this.#office?.engine === engine) void this.renew(engine);
+    void this.renew(engine);
   }
 
   #failed(engine: Engine, error: MoiraiError): void {

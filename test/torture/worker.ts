@@ -5,7 +5,7 @@ import { hasCode } from '../../src/errors/moirai-error.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/port.ts';
 import { between, type Random, seededRandom } from '../power-cut/random.ts';
-import { DEEDS, finishRun, sendReplies } from './deeds.ts';
+import { drawDeed, finishRun, sendReplies } from './deeds.ts';
 import { ackFile } from './journal.ts';
 import { type FromWorker, RULES, type ToWorker, type WorkerTask } from './settings.ts';
 import { type Faults, makeSubscribers } from './subscribers.ts';
@@ -67,12 +67,9 @@ async function work(workload: Workload, random: Random, drain: Promise<void>): P
   void drain.then(() => {
     working = false;
   });
-  const total = DEEDS.reduce((sum, [weight]) => sum + weight, 0);
   const act = async (): Promise<void> => {
     while (working) {
-      let point = random() * total;
-      const found = DEEDS.find(([weight]) => (point -= weight) < 0);
-      await found?.[1](workload);
+      await drawDeed(random)(workload);
       await sleep(between(random, 0, PAUSE_MS));
     }
   };

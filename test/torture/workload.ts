@@ -118,6 +118,12 @@ export class Workload {
     return run;
   }
 
+  /** It is known now that this turn is not ours any more; unless somebody here is about to settle it anyway. */
+  giveUp(run: Run): void {
+    const index = this.runs.indexOf(run);
+    if (index >= 0) this.stale.push(...this.runs.splice(index, 1));
+  }
+
   pick<T>(list: readonly T[]): T | undefined {
     return list[Math.floor(this.random() * list.length)];
   }

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { eventView } from '../../engine/views.ts';
 import { assertPattern } from '../../lifecycle/events.ts';
@@ -49,7 +50,7 @@ async function events(command: Command, options: EventsOptions): Promise<void> {
   const settings = settingsOf(command);
   const types = parseList(options.types ?? '*');
   for (const type of types) assertPattern(type);
-  const limit = options.limit === undefined ? Infinity : parseWhole('--limit', options.limit, 1, 1e9);
+  const limit = options.limit === undefined ? Number.POSITIVE_INFINITY : parseWhole('--limit', options.limit, 1, 1e9);
   const show = (event: SequencedEvent): Promise<void> =>
     printLine(settings.json ? JSON.stringify(eventView(event)) : eventLine(event, true));
 
@@ -107,12 +108,6 @@ async function* readLog(
   }
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((done) => {
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      done();
-    });
-  });
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await setTimeout(ms, undefined, { signal }).catch(() => undefined); // Aborted: the pause is over.
 }

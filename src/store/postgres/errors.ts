@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 
 /** Serialization failure and deadlock: the server undid the transaction and asks to try again. */
@@ -19,6 +20,16 @@ const AWAY = new Set([
   'ENOENT',
 ]);
 
+/** Rules of the database that say what is wrong with a request; the rest are defects of ours. */
+const BROKEN_RULES: Readonly<Record<string, ErrorCode>> = {
+  sessions_one_open_per_key: 'key_busy',
+  sessions_pkey: 'session_exists',
+};
+
+function constraintOf(thrown: unknown): string {
+  return thrown instanceof Error && 'constraint' in thrown ? String(thrown.constraint) : '';
+}
+
 function codeOf(thrown: unknown): string {
   if (thrown instanceof AggregateError) return codeOf(thrown.errors[0]);
   if (!(thrown instanceof Error) || !('code' in thrown)) return '';
@@ -26,7 +37,8 @@ function codeOf(thrown: unknown): string {
 }
 
 export function wantsRetry(thrown: unknown): boolean {
-  return RETRY.has(codeOf(thrown));
+  // Two conversations took the same message at once: tried again, the second finds the turn of the first.
+  return RETRY.has(codeOf(thrown)) || constraintOf(thrown) === 'turns_once_per_message';
 }
 
 /** True when the connection is gone: what was asked of it last may or may not have happened. */
@@ -46,7 +58,7 @@ export function wrapPostgres(thrown: unknown, location: string): MoiraiError {
   const code = codeOf(thrown);
   const message = thrown instanceof Error ? thrown.message || code : String(thrown);
   const details = { location, sqlstate: code };
-  const as = (ours: ConstructorParameters<typeof MoiraiError>[0]): MoiraiError =>
+  const as = (ours: ErrorCode): MoiraiError =>
     new MoiraiError(ours, `${location}: ${message}`, { cause: thrown, details });
   if (isAway(thrown)) return as('store_unreachable');
   if (code === '53100') return as('store_full');
@@ -54,5 +66,9 @@ export function wrapPostgres(thrown: unknown, location: string): MoiraiError {
   if (code.startsWith('28') || code === '3D000') return as('store_unreachable');
   if (code === '58030' || code.startsWith('XX')) return as('store_io');
   if (RETRY.has(code)) return as('store_locked');
+  const rule = BROKEN_RULES[constraintOf(thrown)];
+  if (rule !== undefined) return as(rule);
+  // Values the server cannot hold, and rows larger than it can index.
+  if (code.startsWith('22') || code.startsWith('54')) return as('bad_input');
   return MoiraiError.wrap(thrown);
 }

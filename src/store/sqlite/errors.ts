@@ -13,6 +13,12 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   26: 'store_not_database',
 };
 
+/** Rules of the database that say what is wrong with a request; the rest are defects of ours. */
+const BROKEN_RULES: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/UNIQUE constraint failed: sessions\.key/, 'key_busy'],
+  [/UNIQUE constraint failed: sessions\.id/, 'session_exists'],
+];
+
 /** After these the connection's transaction is gone or in doubt: everything in it failed. */
 const FATAL: ReadonlySet<ErrorCode> = new Set(['store_io', 'store_corrupt', 'store_full', 'store_not_database']);
 
@@ -33,6 +39,8 @@ export function wrapSqlite(thrown: unknown, path: string): MoiraiError {
   const code = sqliteCode(thrown);
   const known = code === undefined ? undefined : CODES[code];
   const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const rule = BROKEN_RULES.find(([pattern]) => pattern.test(message));
+  if (rule !== undefined) return new MoiraiError(rule[1], message, { cause: thrown });
   if (known === undefined) return MoiraiError.wrap(thrown);
   return new MoiraiError(known, `${path}: ${message}`, { cause: thrown, details: { path } });
 }

@@ -151,6 +151,7 @@ export class InlineSqliteStore implements Store {
   readonly #listeners = new CommitListeners();
   readonly #writer: SqliteWriter;
   readonly #reader: SqliteReader;
+  #closed = false;
 
   constructor(path: string, clock: StoreClock, rules: ResetRules) {
     this.location = path;
@@ -159,6 +160,7 @@ export class InlineSqliteStore implements Store {
   }
 
   async write<N extends WriteName>(name: N, args: WriteArgs<N>): Promise<WriteResult<N>> {
+    if (this.#closed) throw closedError();
     const [outcome] = this.#writer.runBatch([{ name, args }]);
     const value = unwrap(outcome);
     if (outcome?.ok) this.#listeners.tell(outcome.effects);
@@ -166,6 +168,7 @@ export class InlineSqliteStore implements Store {
   }
 
   async read<N extends ReadName>(name: N, args: ReadArgs<N>): Promise<ReadResult<N>> {
+    if (this.#closed) throw closedError();
     const [outcome] = this.#reader.runBatch([{ name, args }]);
     return unwrap(outcome) as ReadResult<N>;
   }
@@ -180,6 +183,8 @@ export class InlineSqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
     this.#reader.close();
     this.#writer.close();
   }

@@ -3,18 +3,19 @@ import type { Command, StartCommand } from '../../lifecycle/commands.ts';
 import type { Life, Origin, Session, Turn } from '../../lifecycle/session.ts';
 import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
-import { query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { type Ask, type Query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
 import {
   apply,
   type Desk,
   enter,
+  enterKey,
+  enterLife,
   type Giver,
   lockKey,
-  lockLife,
   policyOf,
-  readLife,
-  readOpenLife,
+  readingLife,
+  readingOpenLife,
 } from './sessions.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
@@ -46,7 +47,7 @@ export interface StartArgs {
 export function* startSession(ctx: TxContext, args: StartArgs): Tx<Session> {
   const desk = yield* enter(ctx, args.giver);
   yield* lockKey(ctx, args.party.key);
-  const known = yield* readLife(ctx, 'id = ?', args.sessionId);
+  const [known] = yield* together(readingLife(ctx, args.sessionId));
   if (known !== undefined && known.session.lastCommand === args.giver.commandId) return known.session;
   const { sessionId, parentId, lineage, title } = args;
   const start = startCommand(sessionId, args.party, { parentId, lineage, title });
@@ -84,11 +85,8 @@ export interface Received {
  * to that session. Only after this may the platform be told that the message was taken.
  */
 export function* receive(ctx: TxContext, args: ReceiveArgs): Tx<Received> {
-  const desk = yield* enter(ctx, args.giver);
-  yield* lockKey(ctx, args.party.key);
-  const known = yield* knownTurn(ctx, args);
+  const { desk, known, life } = yield* enterReceive(ctx, args);
   if (known !== undefined) return known;
-  const life = yield* readOpenLife(ctx, args.party.key);
   const cause = life === undefined ? null : arrival(ctx, life.session);
   if (life !== undefined && cause === null) {
     const after = yield* enqueue(ctx, desk, args, life, []);
@@ -109,14 +107,30 @@ function arrival(ctx: TxContext, session: Session): ResetCause | null {
   return arrive(session, ctx.now, policyOf(ctx, session.key), ctx.rules.resumeWindowMs);
 }
 
-function* knownTurn(ctx: TxContext, args: ReceiveArgs): Tx<Received | undefined> {
-  const row =
-    args.originRef === null
-      ? yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE id = ?`, args.turnId)
-      : yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE origin_ref = ?`, args.originRef);
-  if (row === undefined) return undefined;
-  const turn = toTurn(row);
-  const life = yield* readLife(ctx, 'id = ?', turn.sessionId);
+interface Arrived {
+  readonly desk: Desk;
+  /** The answer, when the message was here before. */
+  readonly known: Received | undefined;
+  readonly life: Life | undefined;
+}
+
+/** `enterKey` for a message: whether it was here before is asked in the same breath. */
+function* enterReceive(ctx: TxContext, args: ReceiveArgs): Tx<Arrived> {
+  const { desk, life, more } = yield* enterKey(ctx, args.giver, args.party.key, knownTurn(args));
+  if (more === undefined) return { desk, life, known: undefined };
+  return { desk, life, known: yield* repeated(ctx, args, more) };
+}
+
+function knownTurn({ originRef, turnId }: ReceiveArgs): Ask<Turn | undefined> {
+  const [column, value] = originRef === null ? ['id', turnId] : ['origin_ref', originRef];
+  return {
+    queries: [{ sql: `SELECT ${SELECT_TURN} FROM turns WHERE ${column} = ?`, params: [value] }],
+    read: ([rows = []]) => (rows[0] === undefined ? undefined : toTurn(rows[0])),
+  };
+}
+
+function* repeated(ctx: TxContext, args: ReceiveArgs, turn: Turn): Tx<Received | undefined> {
+  const [life] = yield* together(readingLife(ctx, turn.sessionId));
   if (life === undefined) return undefined;
   // The same turn id again is the same call again, whose answer was lost: it begins what it began.
   const begun = turn.id === args.turnId && turn.state === 'running' && life.session.owner === args.giver.instance;
@@ -137,22 +151,18 @@ function* enqueue(
   const free = args.begin && (life?.turns.length ?? 0) === 0 && owner === args.giver.instance;
   const commands: Command[] = [...before, { name: 'enqueue', turnId: args.turnId, text, by: args.by }];
   if (free) commands.push({ name: 'begin', turnId: args.turnId });
-  const after = yield* apply(ctx, desk, life, commands);
-  const turn = turnIn(after, args.turnId);
-  yield* query(
-    `INSERT INTO turns (id, session_id, origin_ref, by_actor, user_id, state, text, created_at, started_at, cuts)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
-    turn.id,
-    turn.sessionId,
-    args.originRef,
-    turn.by,
-    args.party.userId,
-    turn.state,
-    text,
-    turn.createdAt,
-    turn.startedAt,
-  );
-  return after;
+  return yield* apply(ctx, desk, life, commands, {
+    rows: (after) => [turnRow(turnIn(after, args.turnId), args, text)],
+  });
+}
+
+function turnRow(turn: Turn, { originRef, party }: ReceiveArgs, text: string): Query {
+  const { id, sessionId, by, state, createdAt, startedAt } = turn;
+  return {
+    sql: `INSERT INTO turns (id, session_id, origin_ref, by_actor, user_id, state, text, created_at, started_at, cuts)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+    params: [id, sessionId, originRef, by, party.userId, state, text, createdAt, startedAt],
+  };
 }
 
 function turnIn(life: Life, turnId: string): Turn {
@@ -196,8 +206,7 @@ export function* rollOver(
   ctx: TxContext,
   args: { giver: Giver; sessionId: string; newSessionId: string },
 ): Tx<{ session: Session; ended: { id: string; cause: ResetCause } } | null> {
-  const desk = yield* enter(ctx, args.giver);
-  const old = yield* lockLife(ctx, args.sessionId);
+  const { desk, life: old } = yield* enterLife(ctx, args.giver, args.sessionId);
   if (old.session.state === 'ended') return null;
   const cause = arrival(ctx, old.session);
   if (cause === null || !old.turns.some((turn) => turn.state === 'queued')) return null;
@@ -223,9 +232,7 @@ export interface ResetArgs {
 
 /** A user asks for a fresh session. Without an open one it only starts one. */
 export function* resetSession(ctx: TxContext, args: ResetArgs): Tx<{ session: Session; ended: string | null }> {
-  const desk = yield* enter(ctx, args.giver);
-  yield* lockKey(ctx, args.party.key);
-  const old = yield* readOpenLife(ctx, args.party.key);
+  const { desk, life: old } = yield* enterKey(ctx, args.giver, args.party.key);
   if (old !== undefined && old.session.id === args.newSessionId) {
     return { session: old.session, ended: old.session.parentId };
   }
@@ -269,11 +276,10 @@ export function* continueSession(
   ctx: TxContext,
   args: ContinueArgs,
 ): Tx<{ session: Session; ended: string | null; created: boolean }> {
-  const desk = yield* enter(ctx, args.giver);
-  const from = yield* lockLife(ctx, args.fromId);
+  const { desk, life: from } = yield* enterLife(ctx, args.giver, args.fromId);
   const party = args.party ?? partyOf(from.session);
   if (party.key !== from.session.key) yield* lockKey(ctx, party.key);
-  const open = yield* readOpenLife(ctx, party.key);
+  const [open] = yield* together(readingOpenLife(ctx, party.key));
   if (open !== undefined && open.session.id === args.newSessionId) {
     return { session: open.session, ended: null, created: true };
   }
@@ -302,8 +308,7 @@ export interface EndArgs extends EndFacts {
 
 /** Ends a session. Ending it twice returns the first end. */
 export function* endSession(ctx: TxContext, args: EndArgs): Tx<{ session: Session; already: boolean }> {
-  const desk = yield* enter(ctx, args.giver);
-  const life = yield* lockLife(ctx, args.sessionId);
+  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
   if (life.session.state === 'ended') return { session: life.session, already: true };
   const { reason, cause, trigger, epoch } = args;
   const after = yield* apply(ctx, desk, life, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
@@ -318,8 +323,7 @@ export type PlainCommand = Extract<
 
 /** Applies one plain command to a session; repeated with the same command id it changes nothing. */
 export function* command(ctx: TxContext, args: { giver: Giver; sessionId: string; command: PlainCommand }): Tx<Life> {
-  const desk = yield* enter(ctx, args.giver);
-  const life = yield* lockLife(ctx, args.sessionId);
+  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
   if (life.session.lastCommand === args.giver.commandId) return life;
   return yield* apply(ctx, desk, life, [args.command]);
 }

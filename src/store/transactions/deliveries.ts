@@ -4,6 +4,7 @@ import {
   nullableText,
   numberOf,
   type Param,
+  type Query,
   query,
   queryOne,
   type Row,
@@ -29,23 +30,23 @@ export interface Delivery extends DeliveryToMake {
   readonly possibleDuplicate: boolean;
 }
 
-export function* enqueueDeliveries(
+/** The outbox rows of a turn's replies. */
+export function deliveryRows(
   ctx: TxContext,
   sessionId: string,
   turnId: string | null,
   deliveries: readonly DeliveryToMake[],
-): Tx<void> {
-  if (deliveries.length === 0) return;
+): Query[] {
+  if (deliveries.length === 0) return [];
   const params: Param[] = [];
   for (const { id, target, text } of deliveries) {
     params.push(id, sessionId, turnId, JSON.stringify(target), storableText(text, 'the reply'), ctx.now, ctx.now);
   }
-  yield* query(
-    `INSERT INTO deliveries (id, session_id, turn_id, target, text, state, attempts, possible_duplicate, due_at, created_at)
-     VALUES ${deliveries.map(() => "(?, ?, ?, ?, ?, 'queued', 0, 0, ?, ?)").join(', ')}`,
-    ...params,
-  );
   ctx.effects.deliveries = true;
+  const sql = `INSERT INTO deliveries
+      (id, session_id, turn_id, target, text, state, attempts, possible_duplicate, due_at, created_at)
+    VALUES ${deliveries.map(() => "(?, ?, ?, ?, ?, 'queued', 0, 0, ?, ?)").join(', ')}`;
+  return [{ sql, params }];
 }
 
 /** Takes due replies for sending; whoever dies meanwhile is found by the reaper, and the reply is due again. */
@@ -60,7 +61,12 @@ export function* claimDeliveries(ctx: TxContext, args: { giver: Giver; limit: nu
     ctx.now,
     args.limit,
   );
-  return rows.map(toDelivery);
+  // Neither engine says in which order it returns what it updated; the parts of one reply must leave in theirs.
+  return rows.sort(byAge).map(toDelivery);
+}
+
+function byAge(a: Row, b: Row): number {
+  return numberOf(a, 'created_at') - numberOf(b, 'created_at') || (textOf(a, 'id') < textOf(b, 'id') ? -1 : 1);
 }
 
 export type DeliveryOutcome =

@@ -34,8 +34,7 @@ export function* subscribe(
 ): Tx<{ created: boolean }> {
   for (const pattern of args.patterns) assertPattern(pattern);
   if (args.patterns.length === 0) throw new MoiraiError('bad_input', `subscriber ${args.name} listens to nothing`);
-  // Every writer has read this table: the lock waits for those in flight and holds the next ones back.
-  if (ctx.dialect.name === 'postgres') yield* query('LOCK TABLE subscribers IN ACCESS EXCLUSIVE MODE');
+  yield* holdWritersBack(ctx);
   const patterns = JSON.stringify(args.patterns);
   const known = yield* queryOne('SELECT patterns FROM subscribers WHERE name = ?', args.name);
   if (known !== undefined) {
@@ -47,6 +46,11 @@ export function* subscribe(
   yield* query('INSERT INTO subscribers (name, patterns, created_at) VALUES (?, ?, ?)', args.name, patterns, ctx.now);
   if (args.from !== 'now') yield* openLanesFrom(ctx, args.name, args.from);
   return { created: true };
+}
+
+/** Every writer has read the subscribers: the lock waits for those in flight and keeps the next ones out. */
+function* holdWritersBack(ctx: TxContext): Tx<void> {
+  if (ctx.dialect.name === 'postgres') yield* query('LOCK TABLE subscribers IN ACCESS EXCLUSIVE MODE');
 }
 
 function* openLanesFrom(ctx: TxContext, name: string, from: 'open' | 'start'): Tx<void> {
@@ -66,7 +70,8 @@ function* openLanesFrom(ctx: TxContext, name: string, from: 'open' | 'start'): T
 }
 
 /** Removes a subscriber with everything it has not received. */
-export function* unsubscribe(_ctx: TxContext, args: { name: string }): Tx<void> {
+export function* unsubscribe(ctx: TxContext, args: { name: string }): Tx<void> {
+  yield* holdWritersBack(ctx);
   yield* query('DELETE FROM subscribers WHERE name = ?', args.name);
   yield* query('DELETE FROM lanes WHERE subscriber = ?', args.name);
   yield* query('DELETE FROM dead_letters WHERE subscriber = ?', args.name);

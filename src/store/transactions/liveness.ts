@@ -117,12 +117,12 @@ export function* reap(ctx: TxContext, args: ReapArgs): Tx<Reaped> {
   const desk = yield* enter(ctx, args.giver);
   const lost = yield* buryInstances(ctx, desk, args.provenDead);
   const orphans = yield* query(
-    `SELECT s.id FROM sessions s LEFT JOIN instances i ON i.id = s.owner
+    `SELECT s.id, s.owner FROM sessions s LEFT JOIN instances i ON i.id = s.owner
      WHERE s.owner IS NOT NULL AND (i.id IS NULL OR i.state = 'dead') ORDER BY s.id LIMIT ?`,
     args.limit,
   );
-  const orphanIds = orphans.map((row) => textOf(row, 'id'));
-  const settled = yield* settleOrphans(ctx, desk, orphanIds, null);
+  const found = orphans.map((row) => ({ id: textOf(row, 'id'), owner: textOf(row, 'owner') }));
+  const settled = yield* settleOrphans(ctx, desk, found);
   return { lost, ...settled, more: orphans.length === args.limit };
 }
 
@@ -181,16 +181,16 @@ export function* announceInstance(ctx: TxContext, args: { giver: Giver; event: A
 function* settleOrphans(
   ctx: TxContext,
   desk: Desk,
-  ids: readonly string[],
-  owner: string | null,
+  orphans: readonly { readonly id: string; readonly owner: string }[],
 ): Tx<Omit<Reaped, 'lost' | 'more'>> {
   const reaped: string[] = [];
   const interrupted: string[] = [];
   const released: string[] = [];
-  for (const id of ids) {
+  for (const { id, owner } of orphans) {
     if (!(yield* tryLockSession(ctx, id))) continue;
     const life = yield* lockLife(ctx, id);
-    if (life.session.owner === null || (owner !== null && life.session.owner !== owner)) continue;
+    // Between the listing and the lock another reaper may have settled it, and somebody alive taken it.
+    if (life.session.owner !== owner) continue;
     const command = afterOwner(life);
     yield* apply(ctx, desk, life, [command]);
     const list = command.name === 'end' ? reaped : command.name === 'interrupt' ? interrupted : released;
@@ -209,10 +209,7 @@ function afterOwner(life: Life): Command {
 }
 
 /** What the rows say an instance holds. */
-export function* heldBy(
-  _ctx: TxContext,
-  args: { instance: string },
-): Tx<{ sessions: string[]; deliveries: string[] }> {
+export function* heldBy(_ctx: TxContext, args: { instance: string }): Tx<{ sessions: string[]; deliveries: string[] }> {
   const sessions = yield* query('SELECT id FROM sessions WHERE owner = ? ORDER BY id', args.instance);
   const deliveries = yield* query(
     "SELECT id FROM deliveries WHERE claimed_by = ? AND state = 'sending' ORDER BY id",
@@ -234,7 +231,8 @@ export function* reconcile(
 ): Tx<Omit<Reaped, 'lost' | 'more'>> {
   const desk = yield* enter(ctx, args.giver);
   for (const id of args.deliveries) yield* releaseDelivery(ctx, args.giver.instance, id);
-  return yield* settleOrphans(ctx, desk, args.sessions, args.giver.instance);
+  const strays = args.sessions.map((id) => ({ id, owner: args.giver.instance }));
+  return yield* settleOrphans(ctx, desk, strays);
 }
 
 /** Ends what is overdue, a batch at a time. */

@@ -1,13 +1,14 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
 import type { Life } from '../../lifecycle/session.ts';
-import { MAX_PAGE } from '../limits.ts';
+import { pageSize } from '../limits.ts';
 import { storableText } from '../text.ts';
 import {
   nullableText,
   numberOf,
   type Param,
   placeholders,
+  type Query,
   query,
   queryOne,
   type Row,
@@ -15,7 +16,7 @@ import {
   type TxContext,
   textOf,
 } from '../transaction.ts';
-import { apply, enter, type Giver, lockLife } from './sessions.ts';
+import { apply, enterLife, type Giver } from './sessions.ts';
 
 export interface MessageToAppend {
   readonly role: string;
@@ -34,21 +35,26 @@ export interface Message {
   readonly data: Readonly<Record<string, unknown>> | null;
 }
 
-/** Writes transcript rows after the ones a life has; the caller's `append` command counts them in the same write. */
-export function* writeMessages(ctx: TxContext, life: Life, messages: readonly MessageToAppend[]): Tx<void> {
-  if (messages.length === 0) return;
-  const params: Param[] = [];
-  messages.forEach(({ role, text, turnId, data }, i) => {
+/** Transcript rows after the ones a life has; the caller's `append` command counts them in the same write. */
+export function messageRows(ctx: TxContext, life: Life, messages: readonly MessageToAppend[]): Query[] {
+  if (messages.length === 0) return [];
+  const rows = messages.map(({ role, text, turnId, data }, i): Param[] => {
     const body = storableText(text, `a message of session ${life.session.id}`);
     const position = life.session.messageCount + i + 1;
-    params.push(life.session.id, position, role, body, ctx.now, turnId, data ? JSON.stringify(data) : null);
+    return [life.session.id, position, role, body, ctx.now, turnId, data ? JSON.stringify(data) : null];
   });
-  yield* query(
-    `INSERT INTO messages (session_id, position, role, text, at, turn_id, data)
-     VALUES ${messages.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
-    ...params,
-  );
+  const queries: Query[] = [];
+  for (let first = 0; first < rows.length; first += ROWS_PER_INSERT) {
+    const some = rows.slice(first, first + ROWS_PER_INSERT);
+    const sql = `INSERT INTO messages (session_id, position, role, text, at, turn_id, data)
+      VALUES ${some.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')}`;
+    queries.push({ sql, params: some.flat() });
+  }
+  return queries;
 }
+
+/** Both engines bound the parameters of one statement. */
+const ROWS_PER_INSERT = 500;
 
 /** Brings the full-text index nearer to the transcript; false when nothing was left to do. */
 export function* indexMessages(ctx: TxContext, args: { limit: number }): Tx<boolean> {
@@ -66,11 +72,11 @@ export function* appendMessages(
   ctx: TxContext,
   args: { giver: Giver; sessionId: string; epoch: number | null; messages: readonly MessageToAppend[] },
 ): Tx<number> {
-  const desk = yield* enter(ctx, args.giver);
-  const life = yield* lockLife(ctx, args.sessionId);
+  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
   if (life.session.lastCommand === args.giver.commandId) return life.session.messageCount;
-  const after = yield* apply(ctx, desk, life, appendCommand(args.messages, args.epoch));
-  yield* writeMessages(ctx, life, args.messages);
+  const after = yield* apply(ctx, desk, life, appendCommand(args.messages, args.epoch), {
+    rows: () => messageRows(ctx, life, args.messages),
+  });
   return after.session.messageCount;
 }
 
@@ -83,7 +89,7 @@ export function* listMessages(
     'SELECT * FROM messages WHERE session_id = ? AND position > ? ORDER BY position LIMIT ?',
     args.sessionId,
     args.after,
-    Math.min(args.limit, MAX_PAGE),
+    pageSize(args.limit),
   );
   return rows.map(toMessage);
 }
@@ -114,7 +120,7 @@ export function* searchMessages(ctx: TxContext, args: { text: string; limit: num
     .split(/\s+/u)
     .filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) throw new MoiraiError('bad_input', 'the search text has no word in it');
-  const [found = []] = yield [ctx.dialect.searchMessages(words, Math.min(args.limit, MAX_PAGE))];
+  const [found = []] = yield [ctx.dialect.searchMessages(words, pageSize(args.limit))];
   if (found.length === 0) return [];
   const numbers = found.map((row) => numberOf(row, 'message_no'));
   const rows = yield* query(`SELECT * FROM messages WHERE no IN (${placeholders(numbers.length)})`, ...numbers);

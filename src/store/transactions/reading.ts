@@ -1,7 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Session } from '../../lifecycle/session.ts';
-import { MAX_PAGE } from '../limits.ts';
+import { pageSize } from '../limits.ts';
 import {
   nullableText,
   numberOf,
@@ -52,7 +52,7 @@ export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: Seq
     where.push(types.sql);
     params.push(...types.params);
   }
-  const limit = Math.max(1, Math.min(args.limit, MAX_PAGE));
+  const limit = pageSize(args.limit);
   const rows = yield* query(
     `SELECT ${seq} AS seq, body FROM events WHERE ${where.join(' AND ')} ORDER BY ${seq} LIMIT ?`,
     ...params,
@@ -71,7 +71,7 @@ export function* lastEvents(ctx: TxContext, args: { sessionId: string; limit: nu
      WHERE session_key = (SELECT key FROM sessions WHERE id = ?) AND session_id = ? ORDER BY no DESC LIMIT ?`,
     args.sessionId,
     args.sessionId,
-    Math.min(args.limit, MAX_PAGE),
+    pageSize(args.limit),
   );
   return rows.reverse().map(toSequencedEvent);
 }
@@ -153,15 +153,16 @@ export function* listSessions(_ctx: TxContext, args: SessionFilter): Tx<{ sessio
   if (args.key !== null) add('key = ?', args.key);
   if (args.user !== null) add('user_id = ?', args.user);
   if (args.text !== null) {
-    const like = `%${escapeLike(args.text.toLowerCase())}%`;
-    add("(lower(coalesce(title, '')) LIKE ? ESCAPE '!' OR id LIKE ? ESCAPE '!')", like, like);
+    // Both engines fold the case of ASCII only, so that is all that may be folded here.
+    const like = `%${escapeLike(args.text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()))}%`;
+    add("(lower(coalesce(title, '')) LIKE ? ESCAPE '!' OR lower(id) LIKE ? ESCAPE '!')", like, like);
   }
   if (args.since !== null) add('started_at >= ?', args.since);
   if (args.cursor !== null) {
     const { at, id } = parseCursor(args.cursor);
     add('(started_at < ? OR (started_at = ? AND id < ?))', at, at, id);
   }
-  const limit = Math.max(1, Math.min(args.limit, MAX_PAGE));
+  const limit = pageSize(args.limit);
   const rows = yield* query(
     `SELECT ${SELECT_SESSION} FROM sessions WHERE ${where.join(' AND ')} ORDER BY started_at DESC, id DESC LIMIT ?`,
     ...params,

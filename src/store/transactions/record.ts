@@ -1,7 +1,7 @@
 import type { EventDraft, EventPlace, EventType, MoiraiEvent } from '../../lifecycle/events.ts';
 import { matches } from '../../lifecycle/events.ts';
 import type { Session } from '../../lifecycle/session.ts';
-import { numberOf, type Param, query, type Tx, type TxContext } from '../transaction.ts';
+import { type Ask, numberOf, type Param, query, type Tx, type TxContext, together } from '../transaction.ts';
 
 export interface Subscriber {
   readonly name: string;
@@ -44,21 +44,13 @@ export const NOWHERE: Omit<EventPlace, 'instance'> = {
  * The caller holds the lock of the conversation, so numbers rise in commit order within it.
  */
 export function* record(ctx: TxContext, subscribers: readonly Subscriber[], events: readonly EventToWrite[]): Tx<void> {
-  if (events.length === 0) return;
-  const numbers = yield* append(ctx, events);
-  const lanes = new Map<string, Lane>();
-  events.forEach((event, i) => {
-    const no = numbers[i] ?? 0;
-    for (const subscriber of subscribers) {
-      if (event.except !== subscriber.name && listens(subscriber, event.draft.type)) {
-        widen(lanes, subscriber.name, event.place.session_key ?? NO_KEY, no);
-      }
-    }
-  });
-  yield* openLanes(ctx, [...lanes.values()]);
+  const [numbers] = yield* together(appending(ctx, events));
+  yield* openLanes(ctx, subscribers, events, numbers);
 }
 
-function* append(ctx: TxContext, events: readonly EventToWrite[]): Tx<number[]> {
+/** The first half of `record`, for whoever writes more at once: gives the events' numbers. */
+export function appending(ctx: TxContext, events: readonly EventToWrite[]): Ask<number[]> {
+  if (events.length === 0) return { queries: [], read: () => [] };
   const at = new Date(ctx.now).toISOString();
   const params: Param[] = [];
   for (const { draft, id, sessionSeq, place } of events) {
@@ -67,11 +59,11 @@ function* append(ctx: TxContext, events: readonly EventToWrite[]): Tx<number[]> 
     params.push(place.session_id, sessionSeq, key, draft.type, ctx.now, JSON.stringify(body));
   }
   const values = events.map(() => '(?, ?, ?, ?, ?, ?)').join(', ');
-  const rows = yield* query(
-    `INSERT INTO events (session_id, session_seq, session_key, type, at, body) VALUES ${values} RETURNING no`,
-    ...params,
-  );
-  return rows.map((row) => numberOf(row, 'no')).sort((a, b) => a - b);
+  const sql = `INSERT INTO events (session_id, session_seq, session_key, type, at, body) VALUES ${values} RETURNING no`;
+  return {
+    queries: [{ sql, params }],
+    read: ([rows = []]) => rows.map((row) => numberOf(row, 'no')).sort((a, b) => a - b),
+  };
 }
 
 interface Lane {
@@ -89,22 +81,45 @@ function widen(lanes: Map<string, Lane>, subscriber: string, key: string, no: nu
 }
 
 /**
- * An idle lane has no row: everything before this event was delivered, so a new row begins with it. A lane that has
- * one keeps its place, its claim and its backoff, and only grows.
+ * The second half of `record`. An idle lane has no row: everything before this event was delivered, so a new row
+ * begins with it. A lane that has one keeps its place, its claim and its backoff, and only grows.
  */
-function* openLanes(ctx: TxContext, lanes: readonly Lane[]): Tx<void> {
+export function* openLanes(
+  ctx: TxContext,
+  subscribers: readonly Subscriber[],
+  events: readonly EventToWrite[],
+  numbers: readonly number[],
+): Tx<void> {
+  const lanes = lanesOf(subscribers, events, numbers);
   if (lanes.length === 0) return;
   const params: Param[] = [];
   for (const lane of lanes) {
-    params.push(lane.subscriber, lane.key, lane.first, lane.last);
+    params.push(lane.subscriber, lane.key, lane.first, lane.last, ctx.now);
     ctx.effects.subscribers.add(lane.subscriber);
   }
   yield* query(
     `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
-     VALUES ${lanes.map(() => '(?, ?, ?, ?, 0, 0, 0)').join(', ')}
+     VALUES ${lanes.map(() => '(?, ?, ?, ?, ?, 0, 0)').join(', ')}
      ON CONFLICT (subscriber, session_key) DO UPDATE SET last_no = excluded.last_no`,
     ...params,
   );
+}
+
+function lanesOf(
+  subscribers: readonly Subscriber[],
+  events: readonly EventToWrite[],
+  numbers: readonly number[],
+): Lane[] {
+  const lanes = new Map<string, Lane>();
+  events.forEach((event, i) => {
+    const no = numbers[i] ?? 0;
+    for (const subscriber of subscribers) {
+      if (event.except !== subscriber.name && listens(subscriber, event.draft.type)) {
+        widen(lanes, subscriber.name, event.place.session_key ?? NO_KEY, no);
+      }
+    }
+  });
+  return [...lanes.values()];
 }
 
 export function listens(subscriber: Subscriber, type: EventType | string): boolean {

@@ -3,8 +3,19 @@ import type { Command } from '../../lifecycle/commands.ts';
 import { policyFor, type ResetPolicy } from '../../lifecycle/reset-policy.ts';
 import type { Life, Session, Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
-import { nullableNumber, numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
-import { placeOf, record, type Subscriber } from './record.ts';
+import {
+  type Ask,
+  nullableNumber,
+  numberOf,
+  type Query,
+  query,
+  queryOne,
+  type Tx,
+  type TxContext,
+  textOf,
+  together,
+} from '../transaction.ts';
+import { appending, openLanes, placeOf, type Subscriber } from './record.ts';
 import {
   INSERT_SESSION,
   SELECT_SESSION,
@@ -33,20 +44,51 @@ const patternCache = new Map<string, readonly string[]>();
  * The first step of every write: the giver's lease must be live by the store's clock. The same statement reads the
  * subscribers, and on PostgreSQL thereby makes a registration wait for us, so that no event falls between the two.
  */
+function entering(ctx: TxContext, giver: Giver): Ask<Desk> {
+  const sql = `SELECT id AS name, state AS data, lease_until FROM instances WHERE id = ?
+     UNION ALL SELECT name, patterns, NULL FROM subscribers`;
+  return {
+    queries: [{ sql, params: [giver.instance] }],
+    read: ([rows = []]) => {
+      const lease = rows.find((row) => row.lease_until !== null);
+      if (lease === undefined || lease.data !== 'up' || numberOf(lease, 'lease_until') <= ctx.leaseNow) {
+        throw new MoiraiError('lease_lost', `instance ${giver.instance} holds no live lease`);
+      }
+      const subscribers = rows
+        .filter((row) => row !== lease)
+        .map((row) => ({ name: textOf(row, 'name'), patterns: patternsOf(textOf(row, 'data')) }));
+      return { giver, subscribers };
+    },
+  };
+}
+
 export function* enter(ctx: TxContext, giver: Giver): Tx<Desk> {
-  const rows = yield* query(
-    `SELECT id AS name, state AS data, lease_until FROM instances WHERE id = ?
-     UNION ALL SELECT name, patterns, NULL FROM subscribers`,
-    giver.instance,
+  const [desk] = yield* together(entering(ctx, giver));
+  return desk;
+}
+
+/** Enters, locks a conversation, and reads the life of its open session; and whatever else is asked with it. */
+export function* enterKey<T = undefined>(
+  ctx: TxContext,
+  giver: Giver,
+  key: string,
+  more: Ask<T | undefined> = NOTHING,
+): Tx<{ desk: Desk; life: Life | undefined; more: T | undefined }> {
+  const [desk, , read, life] = yield* together(
+    entering(ctx, giver),
+    lockingKey(ctx, key),
+    more,
+    readingOpenLife(ctx, key),
   );
-  const lease = rows.find((row) => row.lease_until !== null);
-  if (lease === undefined || lease.data !== 'up' || numberOf(lease, 'lease_until') <= ctx.leaseNow) {
-    throw new MoiraiError('lease_lost', `instance ${giver.instance} holds no live lease`);
-  }
-  const subscribers = rows
-    .filter((row) => row !== lease)
-    .map((row) => ({ name: textOf(row, 'name'), patterns: patternsOf(textOf(row, 'data')) }));
-  return { giver, subscribers };
+  return { desk, life, more: read };
+}
+
+const NOTHING: Ask<undefined> = { queries: [], read: () => undefined };
+
+/** The same by the id of a session, open or ended. */
+export function* enterLife(ctx: TxContext, giver: Giver, sessionId: string): Tx<{ desk: Desk; life: Life }> {
+  const [desk, life] = yield* together(entering(ctx, giver), lockingLife(ctx, sessionId));
+  return { desk, life };
 }
 
 export function patternsOf(json: string): readonly string[] {
@@ -59,8 +101,12 @@ export function patternsOf(json: string): readonly string[] {
 
 /** Makes all writers of a conversation queue up behind this transaction. */
 export function* lockKey(ctx: TxContext, key: string): Tx<void> {
-  if (ctx.dialect.name === 'sqlite') return;
-  yield* query(`SELECT ${ctx.dialect.lockKey('?')}`, key);
+  yield* together(lockingKey(ctx, key));
+}
+
+function lockingKey(ctx: TxContext, key: string): Ask<void> {
+  const sql = `SELECT ${ctx.dialect.lockKey('?')}`;
+  return { queries: ctx.dialect.name === 'sqlite' ? [] : [{ sql, params: [key] }], read: () => undefined };
 }
 
 /** For batches: a conversation somebody else is busy with is left for the next round, so that batches never deadlock. */
@@ -75,32 +121,60 @@ export function* tryLockSession(ctx: TxContext, sessionId: string): Tx<boolean> 
 
 /** Locks the conversation of a session and reads its life. */
 export function* lockLife(ctx: TxContext, sessionId: string): Tx<Life> {
-  if (ctx.dialect.name !== 'sqlite') {
-    yield* query(`SELECT ${ctx.dialect.lockKey('key')} FROM sessions WHERE id = ?`, sessionId);
-  }
-  const life = yield* readLife(ctx, 'id = ?', sessionId);
-  if (life === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
+  const [life] = yield* together(lockingLife(ctx, sessionId));
   return life;
 }
 
-/** The life of the open session of a conversation that is locked already. */
-export function* readOpenLife(ctx: TxContext, key: string): Tx<Life | undefined> {
-  return yield* readLife(ctx, "key = ? AND state <> 'ended'", key);
+function lockingLife(ctx: TxContext, sessionId: string): Ask<Life> {
+  const lock = { sql: `SELECT ${ctx.dialect.lockKey('key')} FROM sessions WHERE id = ?`, params: [sessionId] };
+  const locks = ctx.dialect.name === 'sqlite' ? [] : [lock];
+  const reading = readingLife(ctx, sessionId);
+  return {
+    // Not one statement: the row must be read as it is once the lock is held.
+    queries: [...locks, ...reading.queries],
+    read: (rows) => {
+      const life = reading.read(rows.slice(locks.length));
+      if (life === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
+      return life;
+    },
+  };
 }
 
-export function* readLife(ctx: TxContext, where: string, param: string): Tx<Life | undefined> {
-  const row = yield* queryOne(`SELECT ${SELECT_SESSION} FROM sessions WHERE ${where} ${ctx.dialect.forUpdate}`, param);
-  if (row === undefined) return undefined;
-  const session = toSession(row);
-  const turns = yield* query(
-    `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ? AND state <> 'over' ORDER BY created_at, id`,
-    session.id,
-  );
-  return { session, turns: turns.map(toTurn) };
+const ID_OF_OPEN = "SELECT id FROM sessions WHERE key = ? AND state <> 'ended'";
+
+/** The life of the open session of a conversation that is locked already. */
+export function readingOpenLife(ctx: TxContext, key: string): Ask<Life | undefined> {
+  return lifeWhere(ctx, "key = ? AND state <> 'ended'", `(${ID_OF_OPEN})`, key);
+}
+
+export function readingLife(ctx: TxContext, sessionId: string): Ask<Life | undefined> {
+  return lifeWhere(ctx, 'id = ?', '?', sessionId);
+}
+
+function lifeWhere(ctx: TxContext, where: string, sessionId: string, param: string): Ask<Life | undefined> {
+  const session = `SELECT ${SELECT_SESSION} FROM sessions WHERE ${where} ${ctx.dialect.forUpdate}`;
+  const turns = `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ${sessionId} AND state <> 'over'
+    ORDER BY created_at, id`;
+  return {
+    queries: [
+      { sql: session, params: [param] },
+      { sql: turns, params: [param] },
+    ],
+    read: ([found = [], unfinished = []]) =>
+      found[0] === undefined ? undefined : { session: toSession(found[0]), turns: unfinished.map(toTurn) },
+  };
 }
 
 export function policyOf(ctx: TxContext, key: string): ResetPolicy {
   return policyFor(ctx.rules, key);
+}
+
+/** What is written with a change of a session, beside its row, its turns and its events. */
+export interface Extras {
+  /** The outcome of a turn that is over. */
+  readonly outcome?: TurnRecord;
+  /** Rows that belong to the change. */
+  readonly rows?: (after: Life) => readonly Query[];
 }
 
 /**
@@ -112,8 +186,33 @@ export function* apply(
   desk: Desk,
   life: Life | null,
   commands: readonly Command[],
-  outcome: TurnRecord | null = null,
+  extras: Extras = {},
 ): Tx<Life> {
+  const { after, turns, drafts } = applyAll(ctx, desk, life, commands);
+  const { session } = after;
+  const place = placeOf(session, desk.giver.instance);
+  const events = drafts.map(({ draft, sessionSeq }) => {
+    return { draft, sessionSeq, place, id: `${session.id}:${sessionSeq}` };
+  });
+  const [, , numbers] = yield* together(
+    savingSession(life?.session ?? null, session),
+    writing([...turnChanges(life?.turns ?? [], turns, extras.outcome), ...(extras.rows?.(after) ?? [])]),
+    appending(ctx, events),
+  );
+  yield* openLanes(ctx, desk.subscribers, events, numbers);
+  noteDeadline(ctx, session);
+  if (session.state === 'ended') yield* endChildren(ctx, desk, session);
+  return after;
+}
+
+interface Applied {
+  readonly after: Life;
+  /** The turns that changed. */
+  readonly turns: Iterable<Turn>;
+  readonly drafts: readonly NumberedDraft[];
+}
+
+function applyAll(ctx: TxContext, desk: Desk, life: Life | null, commands: readonly Command[]): Applied {
   let current = life;
   const drafts: NumberedDraft[] = [];
   const turns = new Map<string, Turn>();
@@ -132,18 +231,7 @@ export function* apply(
     current = { session: result.session, turns: unfinished(current?.turns ?? [], turns, result.session.id) };
   }
   if (current === null) throw new MoiraiError('internal', 'no command to apply');
-  yield* saveSession(life?.session ?? null, current.session);
-  yield* saveTurns(life?.turns ?? [], turns.values(), outcome);
-  const place = placeOf(current.session, desk.giver.instance);
-  const id = current.session.id;
-  yield* record(
-    ctx,
-    desk.subscribers,
-    drafts.map(({ draft, sessionSeq }) => ({ draft, sessionSeq, place, id: `${id}:${sessionSeq}` })),
-  );
-  noteDeadline(ctx, current.session);
-  if (current.session.state === 'ended') yield* endChildren(ctx, desk, current.session);
-  return current;
+  return { after: current, turns: turns.values(), drafts };
 }
 
 function unfinished(before: readonly Turn[], changed: ReadonlyMap<string, Turn>, sessionId: string): Turn[] {
@@ -152,19 +240,21 @@ function unfinished(before: readonly Turn[], changed: ReadonlyMap<string, Turn>,
   return [...all.values()].filter((turn) => turn.state !== 'over' && turn.sessionId === sessionId);
 }
 
-function* saveSession(before: Session | null, after: Session): Tx<void> {
-  if (before === null) {
-    yield* query(INSERT_SESSION, ...sessionParams(after));
-    return;
-  }
+function savingSession(before: Session | null, after: Session): Ask<void> {
+  if (before === null) return writing([{ sql: INSERT_SESSION, params: sessionParams(after) }]);
   const { set, params } = sessionChanges(before, after);
-  const saved = yield* query(
-    `UPDATE sessions SET ${set} WHERE id = ? AND version = ? RETURNING id`,
-    ...params,
-    after.id,
-    before.version,
-  );
-  if (saved.length !== 1) throw new MoiraiError('illegal_move', `session ${after.id} changed under this transaction`);
+  const sql = `UPDATE sessions SET ${set} WHERE id = ? AND version = ? RETURNING id`;
+  return {
+    queries: [{ sql, params: [...params, after.id, before.version] }],
+    read: ([saved = []]) => {
+      if (saved.length === 1) return;
+      throw new MoiraiError('illegal_move', `session ${after.id} changed under this transaction`);
+    },
+  };
+}
+
+function writing(queries: readonly Query[]): Ask<void> {
+  return { queries, read: () => undefined };
 }
 
 /** What is kept of a finished turn beside its state. */
@@ -175,30 +265,27 @@ export interface TurnRecord {
   readonly error: string | null;
 }
 
-function* saveTurns(before: readonly Turn[], changed: Iterable<Turn>, outcome: TurnRecord | null): Tx<void> {
+function turnChanges(before: readonly Turn[], changed: Iterable<Turn>, outcome: TurnRecord | undefined): Query[] {
+  const queries: Query[] = [];
   for (const turn of changed) {
     const known = before.find((other) => other.id === turn.id);
     // A new turn's row is written by who knows its full text: `enqueue` in conversations.ts.
     if (known === undefined) continue;
     if (turn.sessionId !== known.sessionId) {
-      yield* query('UPDATE turns SET session_id = ? WHERE id = ?', turn.sessionId, turn.id);
+      queries.push({ sql: 'UPDATE turns SET session_id = ? WHERE id = ?', params: [turn.sessionId, turn.id] });
     }
-    const kept = turn.id === outcome?.turnId ? outcome : null;
-    yield* query(
-      `UPDATE turns SET state = ?, outcome = ?, started_at = ?, ended_at = ?, cuts = ?, response = ?, model = ?, error = ?
-       WHERE id = ?`,
-      turn.state,
-      turn.outcome,
-      turn.startedAt,
-      turn.endedAt,
-      turn.cuts,
-      kept?.response ?? null,
-      kept?.model ?? null,
-      kept?.error ?? null,
-      turn.id,
-    );
+    const { id, state, startedAt, endedAt, cuts } = turn;
+    const kept = id === outcome?.turnId ? outcome : NOTHING_KEPT;
+    queries.push({
+      sql: `UPDATE turns SET state = ?, outcome = ?, started_at = ?, ended_at = ?, cuts = ?, response = ?, model = ?,
+              error = ? WHERE id = ?`,
+      params: [state, turn.outcome, startedAt, endedAt, cuts, kept.response, kept.model, kept.error, id],
+    });
   }
+  return queries;
 }
+
+const NOTHING_KEPT = { response: null, model: null, error: null };
 
 function noteDeadline(ctx: TxContext, session: Session): void {
   if (session.expiresAt === null) return;

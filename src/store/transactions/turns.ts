@@ -1,11 +1,11 @@
-import type { TurnResult } from '../../lifecycle/commands.ts';
+import type { Command, TurnResult } from '../../lifecycle/commands.ts';
 import type { Life, Turn } from '../../lifecycle/session.ts';
 import { storableText } from '../text.ts';
 import { query, queryOne, type Tx, type TxContext } from '../transaction.ts';
-import { type DeliveryToMake, enqueueDeliveries } from './deliveries.ts';
-import { appendCommand, type MessageToAppend, writeMessages } from './messages.ts';
+import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
+import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
-import { apply, enter, type Giver, lockLife } from './sessions.ts';
+import { apply, enterLife, type Giver } from './sessions.ts';
 
 export interface FinishArgs {
   readonly giver: Giver;
@@ -23,22 +23,19 @@ export interface FinishArgs {
 
 /** A turn is over: its outcome, the rest of its transcript and its replies, in one transaction. */
 export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<Life> {
-  const desk = yield* enter(ctx, args.giver);
-  const life = yield* lockLife(ctx, args.sessionId);
+  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
   if (life.session.lastCommand === args.giver.commandId) return life;
   const { turnId, epoch, result } = args;
   const response = result.response === null ? null : storableText(result.response, 'the response');
   const error = args.error === null ? null : storableText(args.error, 'the error');
-  const after = yield* apply(
-    ctx,
-    desk,
-    life,
-    [...appendCommand(args.messages, epoch), { name: 'finish', turnId, epoch, ...result, response }],
-    { turnId, response, model: result.model, error },
-  );
-  yield* writeMessages(ctx, life, args.messages);
-  yield* enqueueDeliveries(ctx, args.sessionId, turnId, args.deliveries);
-  return after;
+  const finish: Command = { name: 'finish', turnId, epoch, ...result, response };
+  return yield* apply(ctx, desk, life, [...appendCommand(args.messages, epoch), finish], {
+    outcome: { turnId, response, model: result.model, error },
+    rows: () => [
+      ...messageRows(ctx, life, args.messages),
+      ...deliveryRows(ctx, args.sessionId, turnId, args.deliveries),
+    ],
+  });
 }
 
 /** One turn, finished or not. */

@@ -159,7 +159,7 @@ export function deadLettersContract(open: Open): void {
       expect(await letters(scene)).toMatchObject([{ eventId: `${id}:2` }]);
       await scene.fail(await claimOne(scene), { dead: true, error: 'still broken' });
       expect(await letters(scene)).toMatchObject([{ eventId: `${id}:2`, error: 'still broken' }]);
-      expect(await scene.claim('listener')).toEqual([]);
+      expect(await scene.drain('listener')).toEqual([]);
       expect(await scene.store.write('replay', { subscriber: 'listener', fromSeq: null })).toEqual({ events: 1 });
       expect(await scene.drain('listener')).toHaveLength(1);
       expect(await letters(scene)).toEqual([]);
@@ -211,10 +211,10 @@ export function deadLettersContract(open: Open): void {
       const { id } = await scene.start('2');
       await scene.end(id);
       expect(await status()).toEqual({ ...quiet, ...none, lanes: 2, lag: 3, oldestPendingAt: createdAt });
-      const [first, second] = await scene.claim('listener');
-      if (first) await scene.fail(first, { error: 'slow' });
-      if (second) await scene.fail(second, { dead: true, error: 'broken' });
-      expect(await status()).toMatchObject({ failures: 1, deadLetters: 1, lastError: 'slow' });
+      for (const lane of await scene.claim('listener')) {
+        await scene.fail(lane, lane.key.endsWith('1') ? { error: 'slow' } : { dead: true, error: 'broken' });
+      }
+      expect(await status()).toMatchObject({ lanes: 2, failures: 1, deadLetters: 1, lastError: 'slow' });
     });
   });
 }

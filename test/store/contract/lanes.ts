@@ -87,7 +87,7 @@ export function lanesContract(open: Open): void {
     });
 
     test('is free at once when the instance that claimed it dies or leaves', async (scene) => {
-      await scene.subscribe('listener');
+      await scene.subscribe('listener', ['session:*']);
       await scene.start('1');
       const dying = await scene.joinedBy('dying');
       const lane = await claimOne(dying);

@@ -169,8 +169,8 @@ export function reapingContract(open: Open): void {
       await forget();
       const known = await scene.store.read('listInstances', {});
       expect(known.map(({ id, state, owns }) => [id, state, owns])).toEqual([
-        ['one', 'up', 0],
         ['dying', 'dead', 1],
+        ['one', 'up', 0],
       ]);
       await scene.reap();
       await forget();

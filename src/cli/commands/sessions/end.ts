@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { sessionView } from '../../../engine/views.ts';
 import { MoiraiError } from '../../../errors/moirai-error.ts';
-import { printJson, printLine, printable, relativeTime } from '../../print.ts';
+import { printable, printJson, printLine, relativeTime } from '../../print.ts';
 import { reasonOf } from '../../session-text.ts';
 import { settingsOf } from '../../settings.ts';
 import { visit } from '../../visit.ts';

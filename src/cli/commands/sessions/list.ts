@@ -3,7 +3,7 @@ import { sessionView } from '../../../engine/views.ts';
 import { END_REASONS, SESSION_KINDS, SESSION_STATES } from '../../../lifecycle/states.ts';
 import type { SessionFilter } from '../../../store/transactions/reading.ts';
 import { DEFAULT_PAGE, parseLimit, parseList, parseNames, parseSince } from '../../options.ts';
-import { print, printJson, printLine, printable, table } from '../../print.ts';
+import { print, printable, printJson, printLine, table } from '../../print.ts';
 import { SESSION_HEADINGS, sessionRow } from '../../session-text.ts';
 import { settingsOf } from '../../settings.ts';
 import { visit } from '../../visit.ts';

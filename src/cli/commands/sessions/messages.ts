@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { isoTime, messageView } from '../../../engine/views.ts';
+import { indentedText } from '../../message-text.ts';
 import { DEFAULT_PAGE, parseLimit, parseWhole } from '../../options.ts';
 import { printJson, printLine } from '../../print.ts';
-import { indentedText } from '../../message-text.ts';
 import { settingsOf } from '../../settings.ts';
 import { visit } from '../../visit.ts';
 

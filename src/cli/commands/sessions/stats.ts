@@ -18,7 +18,13 @@ async function stats(command: Command): Promise<void> {
     if (settings.json) return printJson(statsView(counted));
     const { total, open, openOwned, openUnowned, ended } = counted;
     await print(
-      facts({ total, open, '  with a live owner': openOwned, '  without a live owner': openUnowned, ended: total - open }),
+      facts({
+        total,
+        open,
+        '  with a live owner': openOwned,
+        '  without a live owner': openUnowned,
+        ended: total - open,
+      }),
     );
     const reasons = Object.entries(ended).map(([reason, n]) => [`  ${reason}`, n] as const);
     if (reasons.length > 0) await print(facts(Object.fromEntries(reasons)));

@@ -1,0 +1,74 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+
+/**
+ * Outlives us to do one thing: when the pipe on its standard input ends without the word `done`, whoever held the other
+ * end was killed, and the command is killed too. It is told whom to kill before the command may run, and until then
+ * the command itself waits for us; so there is no moment in which our death would leave it running.
+ *
+ * `group N` is a process group. `tree N` is a process that shares our group with others (a terminal's job): it and its
+ * descendants are stopped one by one, so that none can start another meanwhile, and then killed.
+ * (Signals are named with -s: dash takes `kill -KILL -- -N` for a mistake.)
+ */
+const SCRIPT = `
+trap '' TERM INT HUP QUIT USR1 USR2 TSTP TTIN TTOU PIPE
+children() { cat /proc/"$1"/task/*/children 2>/dev/null || pgrep -P "$1"; }
+descend() {
+  kill -s STOP "$1" && victims="$victims $1"
+  for child in $(children "$1"); do descend "$child"; done
+}
+read -r how target || exit 0
+read -r word
+[ "$word" = done ] && exit 0
+if [ "$how" = group ]; then kill -s KILL -- "-$target"; exit 0; fi
+victims=
+descend "$target"
+[ -z "$victims" ] || kill -s KILL $victims
+`;
+
+/** What is to be killed: a whole process group, or one process with its descendants. */
+export interface Target {
+  readonly how: 'group' | 'tree';
+  readonly pid: number;
+}
+
+export class Guardian {
+  readonly #process: ChildProcess;
+
+  constructor() {
+    this.#process = spawn('/bin/sh', ['-c', SCRIPT, 'moirai-guardian'], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' },
+      detached: true, // in a session of its own: what kills our group or our terminal does not reach it
+    });
+    this.#process.stdin?.on('error', () => undefined); // It is gone; then there is nobody to tell.
+  }
+
+  /** Resolves when it runs. */
+  ready(): Promise<void> {
+    return new Promise((ready, failed) => {
+      this.#process.once('spawn', () => {
+        // It waits for us, not we for it.
+        this.#process.unref();
+        (this.#process.stdin as unknown as { unref(): void }).unref();
+        ready();
+      });
+      this.#process.once('error', failed);
+    });
+  }
+
+  /** From now on the target dies with us. */
+  watch({ how, pid }: Target): Promise<void> {
+    return new Promise((told) => this.#process.stdin?.write(`${how} ${pid}\n`, () => told()));
+  }
+
+  /** There is nothing left to be killed. */
+  dismiss(): void {
+    this.#process.stdin?.end('done\n');
+  }
+
+  /** Kills the target now, as if we had died. */
+  strike(): void {
+    this.#process.stdin?.end();
+  }
+}

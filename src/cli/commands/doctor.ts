@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
+import { checkMachine } from '../doctor/check-machine.ts';
+import { checkStore } from '../doctor/check-store.ts';
+import type { Finding } from '../doctor/finding.ts';
+import { describeReaped, fix } from '../doctor/fix.ts';
+import { printable, printJson, printLine } from '../print.ts';
+import { makeHome, type Settings, settingsOf } from '../settings.ts';
+import { Visit } from '../visit.ts';
+
+interface Report {
+  readonly findings: readonly Finding[];
+  /** What was put right on the way. */
+  readonly done: readonly string[];
+}
+
+export function define(command: Command): void {
+  command
+    .description('Checks that everything holds: the machine, the store, and the promises about every session.')
+    .option('--fix', 'settle what dead processes left, and end what is overdue')
+    .addHelpText('after', '\nEvery check is ok, warn or fail. The command exits with 1 when one fails.')
+    .action((options: { fix?: boolean }) => doctor(command, options.fix === true));
+}
+
+async function doctor(command: Command, withFix: boolean): Promise<void> {
+  const settings = settingsOf(command);
+  makeHome(settings.home);
+  const machine = checkMachine(settings.home);
+  const { findings: rest, done } = await examineStore(settings, withFix);
+  const findings = [...machine, ...rest];
+  const ok = findings.every(({ status }) => status !== 'fail');
+  if (!ok) process.exitCode = 1;
+  if (settings.json) return printJson({ ok, checks: findings, done });
+  for (const { status, check, message, hint } of findings) {
+    await printLine(`${status.padEnd(4)}  ${printable(`${check}: ${message}`)}`);
+    if (hint !== undefined) await printLine(`        ${printable(hint)}`);
+  }
+  for (const sentence of done) await printLine(`done  ${printable(sentence)}`);
+  await printLine(ok ? 'All is well.' : 'Something is wrong.');
+}
+
+async function examineStore(settings: Settings, withFix: boolean): Promise<Report> {
+  let here: Visit;
+  try {
+    here = await Visit.begin(settings);
+  } catch (thrown) {
+    if (hasCode(thrown, 'store_url')) throw thrown;
+    return { findings: [storeFailure(thrown)], done: [] };
+  }
+  try {
+    const { settled } = here;
+    const done = withFix ? await fix(await here.engine(), settled) : settled === null ? [] : describeReaped(settled);
+    await here.leave(); // The doctor is no instance to be listed.
+    return { findings: await checkStore(here.store, Date.now()), done };
+  } catch (thrown) {
+    return { findings: [storeFailure(thrown)], done: [] };
+  } finally {
+    await here.end();
+  }
+}
+
+function storeFailure(thrown: unknown): Finding {
+  const { code, message, hint } = MoiraiError.wrap(thrown);
+  return { check: 'store', status: 'fail', message: `${message} [${code}]`, hint, details: { code } };
+}

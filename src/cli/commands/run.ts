@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Engine } from '../../engine/engine.ts';
+import { Upkeep } from '../../engine/upkeep.ts';
+import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
+import { processTimers } from '../../events/timers.ts';
+import type { Session } from '../../lifecycle/session.ts';
+import { buildKey } from '../../lifecycle/session-key.ts';
+import type { EndCause, EndReason } from '../../lifecycle/states.ts';
+import { BatchCommand, type Exit, exitCodeOf } from '../batch/batch-command.ts';
+import { keptWords, titleOf } from '../batch/command-line.ts';
+import { findProgram } from '../batch/find-program.ts';
+import { complain, printable, shorten } from '../print.ts';
+import { reportError } from '../report-error.ts';
+import { type Settings, settingsOf } from '../settings.ts';
+import { Visit } from '../visit.ts';
+
+const HEARTBEAT_MS = 15_000;
+/** How long the end of the session is tried when the store is away. */
+const END_PATIENCE_MS = 60_000;
+const END_RETRY_MS = 500;
+const WARNING_PAUSE_MS = 30_000;
+const LEASE_LOST_EXIT = 1;
+
+export function define(command: Command): void {
+  command
+    .description(
+      'Runs any command as a session of the kind batch: it is open while the command runs, ends as batch_complete or\n' +
+        'batch_failed, and as reaped when it was killed. The command gets our input, output and signals, and dies with\n' +
+        'us. We exit as it does: with its code, with 128+n after a signal, 127 when there is no such command, 126 when\n' +
+        'it cannot be executed.',
+    )
+    .usage('[options] [--] <command...>')
+    .argument('<command...>', 'the command and its arguments')
+    .option('--title <text>', 'what to call the session (default: the command line)')
+    .addHelpText('after', EXAMPLES)
+    .passThroughOptions()
+    .action(async (words: string[], options: { title?: string }) => {
+      process.exitCode = await run(settingsOf(command), words, options.title);
+    });
+}
+
+const EXAMPLES = `
+Examples:
+  moirai run -- make -j4 test
+  moirai run --title "nightly backup" -- ./backup.sh /srv
+  pg_dump shop | moirai run -- gzip -9 > shop.sql.gz`;
+
+/** How a session of a command ends. */
+interface Ending {
+  readonly reason: EndReason;
+  readonly cause?: EndCause;
+}
+
+async function run(settings: Settings, words: readonly string[], title?: string): Promise<number> {
+  // With threads: while the store is busy, signals are still heard and passed on.
+  const here = await Visit.begin(settings, { threads: true });
+  try {
+    return await runAsSession(here, settings, words, shorten(printable(title ?? titleOf(words)), 100));
+  } finally {
+    // The command is over; that we could not leave in order is found out by whoever comes next.
+    await here.end().catch(warn);
+  }
+}
+
+async function runAsSession(here: Visit, settings: Settings, words: readonly string[], title: string): Promise<number> {
+  const engine = await here.engine();
+  const [name = '', ...args] = words;
+  const found = findProgram(name, process.env.PATH);
+  if (!('file' in found)) {
+    const session = await startSession(engine, title, originOf(words));
+    await endSession(engine, session, { reason: 'batch_failed', cause: 'not_started' });
+    reportError(new MoiraiError('command_not_started', found.fault), settings.json);
+    return found.exitCode;
+  }
+  // A name that begins with a dash would be an option of the shell's `exec`.
+  const command = await BatchCommand.prepare([name.startsWith('-') ? found.file : name, ...args]);
+  try {
+    const session = await startSession(engine, title, { ...originOf(words), pid: command.pid });
+    return await attend(here, engine, session, command);
+  } catch (thrown) {
+    command.abandon();
+    throw thrown;
+  }
+}
+
+function originOf(words: readonly string[]): Record<string, unknown> {
+  return { command: keptWords(words), cwd: process.cwd() };
+}
+
+function startSession(engine: Engine, title: string, origin: Record<string, unknown>): Promise<Session> {
+  const key = buildKey({ profile: 'main', platform: 'batch', type: 'dm', chat: randomUUID() });
+  return engine.start({ key, kind: 'batch', platform: 'batch', userId: null, origin, attached: true }, { title });
+}
+
+/** Lets the command run under our lease, and ends its session when it is over. */
+async function attend(here: Visit, engine: Engine, session: Session, command: BatchCommand): Promise<number> {
+  let lost = false;
+  const upkeep = new Upkeep(engine, {
+    heartbeatMs: HEARTBEAT_MS,
+    timers: processTimers,
+    wallClock: Date.now,
+    expire: false,
+    failed: makeWarner(),
+    lost: () => {
+      lost = true;
+      void command.kill();
+    },
+  });
+  await upkeep.start();
+  command.run();
+  const exit = await command.exited;
+  if (!lost) await endSession(engine, session, endingOf(exit));
+  await upkeep.stop();
+  if (!lost) return exitCodeOf(exit);
+  complain(
+    `moirai: this process was away for longer than its lease, so the session was given up and the command killed\n`,
+  );
+  await here.leave();
+  await here.settle(); // Under a new instance: the old one's session ends as reaped now, not when somebody comes.
+  return LEASE_LOST_EXIT;
+}
+
+function endingOf(exit: Exit): Ending {
+  if ('signal' in exit) return { reason: 'batch_failed', cause: 'signal' };
+  return exit.code === 0 ? { reason: 'batch_complete' } : { reason: 'batch_failed', cause: 'exit' };
+}
+
+/** Ends the session. A store that is away is waited for; whatever happens, the command's exit code is not held back. */
+async function endSession(engine: Engine, session: Session, ending: Ending): Promise<void> {
+  const impatience = new AbortController();
+  const giveUp = (): void => impatience.abort();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, giveUp);
+  const deadline = performance.now() + END_PATIENCE_MS;
+  for (;;) {
+    try {
+      const { session: ended, already } = await engine.end(session.id, { ...ending, trigger: 'process' });
+      const byOthers = already && ended.endReason !== ending.reason;
+      if (byOthers) complain(`moirai: the session had been ended before: ${ended.endReason}\n`);
+      return;
+    } catch (thrown) {
+      const passing = hasCode(thrown, 'store_unreachable', 'store_locked', 'store_outcome_unknown', 'store_full');
+      if (!passing || impatience.signal.aborted || performance.now() > deadline) {
+        complain(`moirai: the end of session ${session.id} could not be written; it will be found and reaped\n`);
+        warn(thrown);
+        return;
+      }
+      await setTimeout(END_RETRY_MS, undefined, { signal: impatience.signal }).catch(() => undefined); // Impatient.
+    }
+  }
+}
+
+/** Troubles that pass by themselves are mentioned, but not every time: the terminal is the command's. */
+function makeWarner(): (error: MoiraiError) => void {
+  let quietUntil = 0;
+  return (error) => {
+    if (performance.now() < quietUntil) return;
+    quietUntil = performance.now() + WARNING_PAUSE_MS;
+    warn(error);
+  };
+}
+
+function warn(thrown: unknown): void {
+  const { message, code } = MoiraiError.wrap(thrown);
+  complain(`moirai: ${printable(message)} [${code}]\n`);
+}

@@ -1,0 +1,41 @@
+import type { Engine } from '../../engine/engine.ts';
+import type { Reaped } from '../../store/transactions/liveness.ts';
+
+const BATCH = 100;
+
+/** Settles what the dead left and ends what is overdue. Returns what was done, as sentences. */
+export async function fix(engine: Engine, settled: Reaped | null): Promise<string[]> {
+  const reaped = await engine.reap();
+  const orphans = await reapOrphans(engine);
+  return [
+    ...(settled === null ? [] : describeReaped(settled)),
+    ...describeReaped(reaped),
+    ...describeReaped(orphans),
+  ].concat(await expire(engine));
+}
+
+/** Also finds sessions whose owner has no row at all, which no lease and no proof of death leads to. */
+async function reapOrphans(engine: Engine): Promise<Reaped> {
+  return engine.store.write('reap', { giver: engine.giver(), provenDead: [], limit: BATCH });
+}
+
+export function describeReaped({ lost, reaped, interrupted, released }: Reaped): string[] {
+  const count = (ids: readonly string[], what: string): string[] =>
+    ids.length === 0 ? [] : [`${ids.length} ${what}: ${ids.join(', ')}`];
+  return [
+    ...count(lost, 'instances found dead'),
+    ...count(reaped, 'sessions ended as reaped'),
+    ...count(interrupted, 'turns cut, to be resumed'),
+    ...count(released, 'sessions released'),
+  ];
+}
+
+async function expire(engine: Engine): Promise<string[]> {
+  const ended: string[] = [];
+  for (let more = true; more; ) {
+    const batch = await engine.expire('watcher');
+    ended.push(...batch.ended);
+    more = batch.more && batch.ended.length > 0;
+  }
+  return ended.length === 0 ? [] : [`${ended.length} overdue sessions ended: ${ended.join(', ')}`];
+}

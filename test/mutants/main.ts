@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { LAYERS, type Mutant, MUTANTS } from './mutants.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const TIME_LIMIT_MS = 300_000;
+const USAGE = `Puts deliberate bugs into copies of the source and runs the layer of proof that must catch each.
+
+  npm run mutants -- [--only TEXT] [--jobs 2] [--json]
+`;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    jobs: { type: 'string', default: '2' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+
+interface Verdict {
+  readonly mutant: Mutant;
+  readonly caught: boolean;
+  readonly seconds: number;
+  readonly evidence: string;
+}
+
+/** A copy of the source with the bug in it, inside the project so that its packages are found. */
+function plant(mutant: Mutant): string {
+  const place = join(ROOT, '.mutants', mutant.name.replaceAll(/[^a-z0-9]+/gi, '-'));
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place, { recursive: true });
+  for (const part of ['src', 'test', 'package.json']) cpSync(join(ROOT, part), join(place, part), { recursive: true });
+  const path = join(place, mutant.file);
+  const source = readFileSync(path, 'utf8');
+  const places = source.split(mutant.find).length - 1;
+  if (places !== 1) throw new TypeError(`mutant "${mutant.name}": its text is ${places} times in ${mutant.file}`);
+  writeFileSync(path, source.replace(mutant.find, () => mutant.replace));
+  return place;
+}
+
+async function hunt(mutant: Mutant): Promise<Verdict> {
+  const place = plant(mutant);
+  const layer = LAYERS[mutant.layer];
+  const started = performance.now();
+  const { code, output } = await run(place, layer.args);
+  const seconds = (performance.now() - started) / 1000;
+  rmSync(place, { recursive: true, force: true });
+  // A layer that merely falls over has found nothing: it must say what it found.
+  const caught = code !== 0 && layer.finding.test(output);
+  const lines = output.split('\n').filter((line) => /never|says|violation|seed \d+:|drained|e\.g\.|Counterexample|TypeError/.test(line));
+  return { mutant, caught, seconds, evidence: (lines.at(-1) ?? output.slice(-300)).trim().slice(0, 160) };
+}
+
+function run(cwd: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
+  return new Promise((done) => {
+    const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    const keep = (data: Buffer): void => {
+      output = (output + data.toString()).slice(-100_000);
+    };
+    child.stdout.on('data', keep);
+    child.stderr.on('data', keep);
+    const timer = setTimeout(() => child.kill('SIGKILL'), TIME_LIMIT_MS);
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      done({ code, output });
+    });
+  });
+}
+
+async function main(): Promise<number> {
+  const chosen = MUTANTS.filter((mutant) => mutant.name.includes(values.only));
+  const waiting = [...chosen];
+  const verdicts: Verdict[] = [];
+  const worker = async (): Promise<void> => {
+    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+      const verdict = await hunt(mutant);
+      verdicts.push(verdict);
+      if (!values.json) console.log(describe(verdict));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, Number(values.jobs)) }, worker));
+  const survivors = verdicts.filter(({ caught }) => !caught);
+  if (values.json) console.log(JSON.stringify(verdicts, null, 2));
+  console.log(`${chosen.length} mutants, ${chosen.length - survivors.length} caught, ${survivors.length} survived`);
+  return survivors.length === 0 && chosen.length > 0 ? 0 : 1;
+}
+
+function describe({ mutant, caught, seconds, evidence }: Verdict): string {
+  const mark = caught ? 'caught  ' : 'SURVIVED';
+  return `${mark} ${mutant.name.padEnd(58)} ${mutant.layer.padEnd(11)} ${seconds.toFixed(1).padStart(6)} s  ${evidence}`;
+}
+
+if (values.help) console.log(USAGE);
+else process.exitCode = await main();

@@ -1,0 +1,160 @@
+/** The layers of proof, each as a command that must fail when the code is wrong, and how its finding looks. */
+export const LAYERS = {
+  model: { args: ['test/simulation/main.ts', '--seeds', '0', '--commands', '25000'], finding: /Property failed/ },
+  simulation: {
+    args: ['test/simulation/main.ts', '--seeds', '250', '--commands', '0', '--jobs', '1', '--stop'],
+    finding: /^seed \d+:/m,
+  },
+  'power cut': {
+    args: ['test/power-cut/main.ts', '--workload', 'store', '--points', '25', '--commits', '800'],
+    finding: /crash points with violations\n\s+e\.g\./,
+  },
+  torture: { args: ['test/torture/main.ts', '--kills', '12', '--seed', '1'], finding: /violation/i },
+} as const;
+
+export type Layer = keyof typeof LAYERS;
+
+/** One deliberate bug: the text of one place, replaced. */
+export interface Mutant {
+  readonly name: string;
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** The layer of the default run that must catch it. */
+  readonly layer: Layer;
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'no fence check',
+    file: 'src/lifecycle/transition.ts',
+    find: "if (!('epoch' in command) || command.epoch === null) return;",
+    replace: 'if (command !== null) return;',
+    layer: 'model',
+  },
+  {
+    name: 'no lease check',
+    file: 'src/store/transactions/sessions.ts',
+    find: "lease.data !== 'up' || numberOf(lease, 'lease_until') <= ctx.leaseNow",
+    replace: "lease.data === 'nobody'",
+    layer: 'simulation',
+  },
+  {
+    name: 'a lease that ran out can be renewed',
+    file: 'src/store/transactions/liveness.ts',
+    find: "WHERE id = ? AND state = 'up' AND lease_until > ? RETURNING id`",
+    replace: "WHERE id = ? AND state = 'up' AND lease_until > ? - 1000000000 RETURNING id`",
+    layer: 'model',
+  },
+  {
+    name: 'takeover without a new epoch',
+    file: 'src/lifecycle/transition.ts',
+    find: `      owner: context.instance,
+      epoch: session.epoch + 1,`,
+    replace: `      owner: context.instance,
+      epoch: session.epoch,`,
+    layer: 'model',
+  },
+  {
+    name: 'acknowledge before deliver',
+    file: 'src/events/courier.ts',
+    find: '    const replayed: number[] = [];\n',
+    replace: `    const replayed: number[] = [];
+    const early = { upTo: lane.upTo, replayed };
+    await this.#desk.store.write('ackLane', { giver: this.#desk.giver(), lane: ticketOf(lane), delivered: early });
+`,
+    layer: 'simulation',
+  },
+  {
+    name: 'an end without its lane',
+    file: 'src/store/transactions/record.ts',
+    find: 'if (event.except !== subscriber.name && listens(subscriber, event.draft.type)) {',
+    replace:
+      "if (event.draft.type !== 'session:end' && event.except !== subscriber.name && listens(subscriber, event.draft.type)) {",
+    layer: 'model',
+  },
+  {
+    name: 'no re-adoption after a lost reply',
+    file: 'src/engine/engine.ts',
+    find: 'if (sessions.length === 0) return 0;',
+    replace: 'if (sessions.length >= 0) return 0;',
+    layer: 'simulation',
+  },
+  {
+    name: 'a row that names this instance counts as held',
+    file: 'src/engine/engine.ts',
+    find: 'else if (taken) this.#held.set(session.id, session.epoch);',
+    replace: 'else this.#held.set(session.id, taken ? session.epoch : session.epoch);',
+    layer: 'simulation',
+  },
+  {
+    name: 'NORMAL instead of FULL',
+    file: 'src/store/sqlite/connection.ts',
+    find: "if (mode === 'wal' && synchronous === 2) return;",
+    replace: "db.exec('PRAGMA synchronous = NORMAL');\n  if (mode === 'wal' && synchronous === 2) return;",
+    layer: 'power cut',
+  },
+  {
+    name: "the reaper takes a living owner's sessions",
+    file: 'src/store/transactions/liveness.ts',
+    find: "WHERE s.owner IS NOT NULL AND (i.id IS NULL OR i.state = 'dead')",
+    replace: "WHERE s.owner IS NOT NULL AND (i.id IS NULL OR i.state = 'dead' OR i.state = 'up')",
+    layer: 'model',
+  },
+  {
+    name: 'attached sessions of the dead are only released',
+    file: 'src/store/transactions/liveness.ts',
+    find: 'if (life.session.attached) {',
+    replace: 'if (life.session.attached && life.turns.length > 1000) {',
+    layer: 'model',
+  },
+  {
+    name: 'a running turn does not hold the deadline',
+    file: 'src/lifecycle/deadline.ts',
+    find: "turn.state === 'queued' || turn.state === 'running'",
+    replace: "turn.state === 'queued'",
+    layer: 'model',
+  },
+  {
+    name: 'system activity moves the deadline',
+    file: 'src/lifecycle/transition.ts',
+    find: "if (by === 'user') return { lastActivityAt",
+    replace: "if (by === 'user' || by === 'system') return { lastActivityAt",
+    layer: 'model',
+  },
+  {
+    name: 'a redelivered message is a second turn',
+    file: 'src/store/transactions/conversations.ts',
+    find: 'if (known !== undefined) return known;',
+    replace: 'if (known !== undefined && !known.duplicate) return known;',
+    layer: 'model',
+  },
+  {
+    name: 'messages that wait are dropped at a reset',
+    file: 'src/lifecycle/transition.ts',
+    find: "if (turn.state === 'queued' && successorId !== null) return",
+    replace: "if (turn.state === 'queued' && successorId === '') return",
+    layer: 'model',
+  },
+  {
+    name: 'a stuck turn is resumed for ever',
+    file: 'src/lifecycle/transition.ts',
+    find: 'const stuck = cuts >= context.stuckAfter;',
+    replace: 'const stuck = cuts >= context.stuckAfter + 1000;',
+    layer: 'model',
+  },
+  {
+    name: 'a message to a session another instance holds is refused',
+    file: 'src/store/transactions/conversations.ts',
+    find: '&& owner === args.giver.instance;',
+    replace: '&& owner !== null;',
+    layer: 'model',
+  },
+  {
+    name: 'a lost claim is forgotten',
+    file: 'src/store/transactions/lanes.ts',
+    find: 'AND (claimed_until IS NULL OR claimed_until <= ? OR token = ?)',
+    replace: 'AND (claimed_until IS NULL OR (claimed_until <= ? AND claimed_until < 0) OR token = ?)',
+    layer: 'model',
+  },
+];

@@ -49,7 +49,9 @@ async function runOnBundledNode() {
     env: Object.assign({}, process.env, { MOIRAI_LIFELINE_FD: '3' }),
   });
   inner.on('error', (error) => refuse(error.message));
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']) process.on(signal, () => inner.kill(signal));
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2']) {
+    process.on(signal, () => inner.kill(signal));
+  }
   inner.on('exit', (code, signal) => {
     if (signal === null) process.exit(code);
     process.removeAllListeners(signal);

@@ -16,24 +16,24 @@ export class ExpiryWatcher {
   readonly #timers: Timers;
   readonly #wallClock: () => number;
   readonly #failed: (error: MoiraiError) => void;
-  readonly #unlisten: () => void;
+  #unlisten: () => void = () => undefined;
   #cancelTimer: () => void = () => undefined;
   #armedFor = Number.POSITIVE_INFINITY;
   #sweeping: Promise<void> = Promise.resolve();
   #stopped = false;
+  #busy = true;
+  #heard = Number.POSITIVE_INFINITY;
 
   constructor(engine: Engine, timers: Timers, wallClock: () => number, failed: (error: MoiraiError) => void) {
     this.#engine = engine;
     this.#timers = timers;
     this.#wallClock = wallClock;
     this.#failed = failed;
-    this.#unlisten = engine.store.onCommit(({ nextDeadline }) => {
-      if (nextDeadline !== null && nextDeadline < this.#armedFor) this.#arm(nextDeadline);
-    });
   }
 
   /** Ends what is overdue since before this process began, then watches. */
   async start(): Promise<void> {
+    this.#unlisten = this.#engine.store.onCommit(({ nextDeadline }) => this.#hear(nextDeadline));
     await this.#sweep('startup');
   }
 
@@ -44,11 +44,18 @@ export class ExpiryWatcher {
     await this.#sweeping;
   }
 
-  #arm(deadline: number | null): void {
+  /** While a sweep is under way its end arms the timer; what is heard meanwhile is remembered for that. */
+  #hear(deadline: number | null): void {
+    if (deadline === null) return;
+    this.#heard = Math.min(this.#heard, deadline);
+    if (!this.#busy && deadline < this.#armedFor) this.#arm(deadline);
+  }
+
+  #arm(deadline: number): void {
     this.#cancelTimer();
     if (this.#stopped) return;
-    this.#armedFor = deadline ?? Number.POSITIVE_INFINITY;
-    const wait = Math.min(this.#armedFor - this.#wallClock(), LONGEST_SLEEP_MS);
+    this.#armedFor = deadline;
+    const wait = Math.min(deadline - this.#wallClock(), LONGEST_SLEEP_MS);
     this.#cancelTimer = this.#timers.after(Math.max(wait, SHORTEST_SLEEP_MS), () => {
       // One sweep at a time: the next begins where the last one ended.
       this.#sweeping = this.#sweeping.then(() => this.#sweep('watcher'));
@@ -56,15 +63,19 @@ export class ExpiryWatcher {
   }
 
   async #sweep(trigger: 'startup' | 'watcher'): Promise<void> {
+    this.#busy = true;
+    let next = Number.POSITIVE_INFINITY;
     try {
       for (let more = true; more && !this.#stopped; ) {
         const batch = await this.#engine.expire(trigger);
         more = batch.more && batch.ended.length > 0;
       }
-      this.#arm(await this.#engine.store.read('nextDeadline', {}));
+      this.#heard = Number.POSITIVE_INFINITY;
+      next = (await this.#engine.store.read('nextDeadline', {})) ?? next;
     } catch (thrown) {
       this.#failed(MoiraiError.wrap(thrown));
-      this.#arm(null);
     }
+    this.#busy = false;
+    this.#arm(Math.min(next, this.#heard));
   }
 }

@@ -30,9 +30,13 @@ export interface CourierDesk {
 
 const EVENTS_PER_CLAIM = 16;
 const POLL_MS = 1000;
+const STOP_GRACE_MS = 2000;
 const RETRY_BASE_MS = 1000;
 const RETRY_CAP_MS = 300_000;
 const WAIT_CAP_MS = 30_000;
+
+/** The answer of a handler that was still at work when the process stopped. */
+const ABANDONED = Symbol('abandoned');
 
 /**
  * Serves one subscriber: claims its due lanes, hands each lane's events over in order, and says how it went. A lane
@@ -49,6 +53,7 @@ export class Courier {
   #claimToken: string | null = null;
   #cancelTimer: () => void = () => undefined;
   readonly #idle = new Set<() => void>();
+  readonly #abandon = new AbortController();
 
   constructor(spec: SubscriberSpec, desk: CourierDesk) {
     this.spec = spec;
@@ -61,11 +66,16 @@ export class Courier {
     if (!this.#claiming && !this.#stopped) void this.#claim();
   }
 
-  /** Takes no new lanes; resolves when those in hand are settled. */
-  async stop(): Promise<void> {
+  /**
+   * Takes no new lanes and lets the handlers at work finish for a while. What they have not taken by then is given
+   * back uncounted, for the next start.
+   */
+  async stop(graceMs = STOP_GRACE_MS): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer();
+    const cancel = this.#desk.timers.after(graceMs, () => this.#abandon.abort());
     while (this.#inFlight > 0 || this.#claiming) await new Promise<void>((done) => this.#idle.add(done));
+    cancel();
   }
 
   async #claim(): Promise<void> {
@@ -77,7 +87,8 @@ export class Courier {
         wait = await this.#claimOnce();
       }
     } catch (thrown) {
-      this.#desk.failed(MoiraiError.wrap(thrown));
+      if (hasCode(thrown, 'store_closed')) this.#stopped = true;
+      else this.#desk.failed(MoiraiError.wrap(thrown));
     } finally {
       this.#claiming = false;
       this.#settled();
@@ -135,24 +146,28 @@ export class Courier {
     const replayed: number[] = [];
     for (const [i, item] of lane.events.entries()) {
       const error = await this.#hand(item.event);
-      if (error !== null) {
-        const delivered = { upTo: deliveredBefore(lane, i), replayed };
-        await this.#fail(lane, item, i === 0, delivered, error);
-        return;
-      }
+      const delivered = { upTo: deliveredBefore(lane, i), replayed };
+      if (error === ABANDONED) return this.#acknowledge(lane, delivered);
+      if (error !== null) return this.#fail(lane, item, i === 0, delivered, error);
       if (item.replay) replayed.push(item.no);
     }
-    const delivered = { upTo: lane.upTo, replayed };
-    await this.#insist(() =>
-      this.#desk.store.write('ackLane', { giver: this.#desk.giver(), lane: ticketOf(lane), delivered }),
-    );
+    await this.#acknowledge(lane, { upTo: lane.upTo, replayed });
+  }
+
+  #acknowledge(lane: ClaimedLane, delivered: Delivered): Promise<void> {
+    const { store, giver } = this.#desk;
+    return this.#insist(() => store.write('ackLane', { giver: giver(), lane: ticketOf(lane), delivered }));
   }
 
   /** Calls the handler behind its deadline; null when it took the event. */
-  async #hand(event: MoiraiEvent): Promise<MoiraiError | null> {
+  async #hand(event: MoiraiEvent): Promise<MoiraiError | typeof ABANDONED | null> {
+    if (this.#abandon.signal.aborted) return ABANDONED;
     const abort = new AbortController();
     const { name, timeoutMs } = this.spec;
     let cancel: () => void = () => undefined;
+    const abandoned = new Promise<typeof ABANDONED>((resolve) => {
+      this.#abandon.signal.addEventListener('abort', () => resolve(ABANDONED), { signal: abort.signal });
+    });
     const deadline = new Promise<never>((_, reject) => {
       cancel = this.#desk.timers.after(timeoutMs, () => {
         const error = new MoiraiError('subscriber_timeout', `${name} did not answer ${event.id} in ${timeoutMs} ms`);
@@ -161,12 +176,14 @@ export class Courier {
       });
     });
     try {
-      await Promise.race([Promise.resolve().then(() => this.spec.handle(event, abort.signal)), deadline]);
-      return null;
+      const handled = Promise.resolve().then(() => this.spec.handle(event, abort.signal));
+      const outcome = await Promise.race([handled, deadline, abandoned]);
+      return outcome === ABANDONED ? ABANDONED : null;
     } catch (thrown) {
       return MoiraiError.wrap(thrown, 'subscriber_failed');
     } finally {
       cancel();
+      abort.abort();
     }
   }
 

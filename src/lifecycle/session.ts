@@ -61,8 +61,22 @@ export interface Session {
   readonly seq: number;
   /** Rises with every write: the compare-and-set of each transaction. */
   readonly version: number;
-  /** The last command applied, so that a repeated one is recognised. */
+  /** The last command applied. */
   readonly lastCommand: string | null;
+  /** The ids of the last few commands that may come again, newest first, with spaces between. */
+  readonly recentCommands: string;
+}
+
+const REMEMBERED_COMMANDS = 4;
+
+/** True when the command was applied already: its answer got lost, and who gave it asks again. */
+export function hasApplied(session: Session, commandId: string): boolean {
+  return session.recentCommands.split(' ').includes(commandId);
+}
+
+export function rememberCommand(session: Session, commandId: string): string {
+  if (hasApplied(session, commandId)) return session.recentCommands;
+  return [commandId, ...session.recentCommands.split(' ')].slice(0, REMEMBERED_COMMANDS).join(' ').trimEnd();
 }
 
 /** One inbound message, the run it causes, and its outcome. */

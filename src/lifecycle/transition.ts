@@ -3,7 +3,7 @@ import type { Command, StartCommand } from './commands.ts';
 import { deadlineOf } from './deadline.ts';
 import { type EventDraft, type EventFields, isNumbered } from './events.ts';
 import type { ResetPolicy } from './reset-policy.ts';
-import { type Life, runningTurn, type Session, type Turn } from './session.ts';
+import { type Life, rememberCommand, runningTurn, type Session, type Turn } from './session.ts';
 import { parseKey } from './session-key.ts';
 import { END_REASONS, MOVES, moveFrom, type SessionState } from './states.ts';
 
@@ -55,7 +55,8 @@ export function transition(life: Life | null, command: Command, context: Transit
     throw new MoiraiError('illegal_move', `cannot ${command.name} session ${session.id}: it is ${session.state}`);
   }
   assertFence(session, command, context);
-  return settle(life, target, applyCommand(life, command, context), context);
+  // A repeated message is known by its turn; remembering each would push out what only its command id tells.
+  return settle(life, target, applyCommand(life, command, context), context, command.name !== 'enqueue');
 }
 
 function start(life: Life | null, command: StartCommand, context: TransitionContext): Transition {
@@ -95,6 +96,7 @@ function start(life: Life | null, command: StartCommand, context: TransitionCont
     seq: 0,
     version: 0,
     lastCommand: null,
+    recentCommands: '',
   };
   const fields = { parent_id: session.parentId, lineage: session.lineage, origin: session.origin };
   const events: EventDraft[] = [{ type: 'session:start', fields }];
@@ -158,7 +160,8 @@ function enqueue(life: Life, command: Extract<Command, { name: 'enqueue' }>, con
     state: 'queued',
     outcome: null,
     text: command.text,
-    createdAt: context.now,
+    // Turns are served by age: one that comes after the clock was set back must not go ahead.
+    createdAt: Math.max(context.now, life.turns.at(-1)?.createdAt ?? 0),
     startedAt: null,
     endedAt: null,
     cuts: 0,
@@ -326,7 +329,13 @@ function interruptedRuns(life: Life): EventDraft[] {
 }
 
 /** The bookkeeping every move shares: next state, version, command id, deadline, and the numbers of its events. */
-function settle(life: Life, target: SessionState, step: Step, context: TransitionContext): Transition {
+function settle(
+  life: Life,
+  target: SessionState,
+  step: Step,
+  context: TransitionContext,
+  repeatable = true,
+): Transition {
   const changed = step.turns ?? [];
   const untouched = life.turns.filter((turn) => !changed.some((other) => other.id === turn.id));
   const here = changed.filter((turn) => turn.state !== 'over' && turn.sessionId === life.session.id);
@@ -342,6 +351,7 @@ function settle(life: Life, target: SessionState, step: Step, context: Transitio
     seq,
     version: life.session.version + 1,
     lastCommand: context.commandId,
+    recentCommands: repeatable ? rememberCommand(life.session, context.commandId) : life.session.recentCommands,
   };
   const deadline = deadlineOf(
     { session: moved, turns: [...untouched, ...here] },

@@ -4,7 +4,7 @@ import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import type { EndReason, ResumeReason } from '../../src/lifecycle/states.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { Party, PlainCommand } from '../../src/store/transactions/conversations.ts';
 import type { Giver } from '../../src/store/transactions/sessions.ts';
 import type { StoreDump } from './check-store.ts';
 import {
@@ -296,11 +296,11 @@ class CutLoop extends OnSession {
     const free = session.turns.every((turn) => turn.state !== 'running') && session.owner === null;
     const able = up && free && !session.attached && (session.state === 'open' || session.state === 'resume_pending');
     if (!able || turnId === undefined) return { answer: 'ok', needsLease: false, action: async () => undefined };
-    const commands = [];
+    const commands: PlainCommand[] = [];
     while (session.state !== 'suspended') {
       model.begin(session, turnId, instance);
-      commands.push({ name: 'begin', turnId } as const);
-      commands.push({ name: 'interrupt', reason: 'crash', epoch: session.epoch } as const);
+      commands.push({ name: 'begin', turnId });
+      commands.push({ name: 'interrupt', reason: 'crash', epoch: session.epoch });
       model.interrupt(session);
     }
     return {

@@ -6,6 +6,7 @@ import type { Fault } from './plan.ts';
 import type { FromWorker, ToWorker, WorkerTask } from './settings.ts';
 
 const WORKER = join(import.meta.dirname, 'worker.ts');
+const BOOT_MS = 10_000;
 const READY_MS = 60_000;
 const STOP_MS = 30_000;
 
@@ -54,6 +55,9 @@ export class Fleet {
       this.#pauses.add(pause);
       return;
     }
+    // On a slow machine a process would die again and again before it did anything; the young ones are for that.
+    await place.restart;
+    await place.process?.heard('ready', BOOT_MS);
     await this.#kill(place, fault.fault === 'young' ? 0 : fault.restartMs);
     if (fault.fault !== 'young') return;
     await place.restart;
@@ -65,9 +69,9 @@ export class Fleet {
   async drain(): Promise<void> {
     await Promise.all(this.#pauses);
     await Promise.all(this.#places.map((place) => place.restart));
-    await Promise.all(this.#living().map((living) => living.heard('ready', READY_MS)));
+    await Promise.all(this.#living().map((living) => living.mustSay('ready', READY_MS)));
     for (const living of this.#living()) living.tell({ say: 'drain' });
-    await Promise.all(this.#living().map((living) => living.heard('quiet', READY_MS)));
+    await Promise.all(this.#living().map((living) => living.mustSay('quiet', READY_MS)));
   }
 
   async stop(): Promise<void> {
@@ -78,7 +82,7 @@ export class Fleet {
   async sweep(settled: () => Promise<void>): Promise<void> {
     const task = { ...this.#options.task, worker: this.#places.length, life: 1, sweeper: true };
     const sweeper = new WorkerProcess(task, this.#options.wrong);
-    await sweeper.heard('quiet', READY_MS);
+    await sweeper.mustSay('quiet', READY_MS);
     await settled();
     await sweeper.stop();
   }
@@ -163,10 +167,16 @@ class WorkerProcess {
     if (this.#child.connected) this.#child.send(order);
   }
 
-  async heard(what: FromWorker['say'], withinMs: number): Promise<void> {
-    const late = Symbol('late');
-    const first = await Promise.race([this.#said(what).promise, this.#exited, sleep(withinMs, late, { ref: false })]);
-    if (first === late) this.#wrong(`${this.#name} was not ${what} within ${withinMs / 1000} s`);
+  /** Resolves when it said so, or is dead; false when it took longer than that. */
+  async heard(what: FromWorker['say'], withinMs: number): Promise<boolean> {
+    const said = Promise.race([this.#said(what).promise, this.#exited]).then(() => true);
+    return Promise.race([said, sleep(withinMs, false, { ref: false })]);
+  }
+
+  /** The same, where being late is wrong. */
+  async mustSay(what: FromWorker['say'], withinMs: number): Promise<void> {
+    if (await this.heard(what, withinMs)) return;
+    this.#wrong(`${this.#name} was not ${what} within ${withinMs / 1000} s`);
   }
 
   async kill(): Promise<void> {

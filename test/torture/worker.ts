@@ -13,8 +13,8 @@ import { Tenure } from './tenure.ts';
 import { Workload } from './workload.ts';
 
 /** Things a process does at the same time, and how long each pauses in between at most. */
-const ACTORS = 5;
-const PAUSE_MS = 40;
+const ACTORS = 6;
+const PAUSE_MS = 25;
 
 async function main(task: WorkerTask): Promise<void> {
   const orders = listen();

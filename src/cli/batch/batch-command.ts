@@ -14,6 +14,7 @@ const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2
 const FROM_TERMINAL: ReadonlySet<string> = new Set(['SIGINT', 'SIGHUP', 'SIGQUIT']);
 
 const STRIKE_MS = 3000;
+const ECHO_MS = 100;
 
 /** How a command ended. */
 export type Exit = { readonly code: number } | { readonly signal: NodeJS.Signals };
@@ -36,6 +37,7 @@ export class BatchCommand {
   readonly #child: ChildProcess;
   readonly #guardian: Guardian;
   readonly #inOurGroup: boolean;
+  readonly #forwardedAt = new Map<string, number>();
   #over = false;
 
   private constructor(child: ChildProcess, pid: number, guardian: Guardian, inOurGroup: boolean) {
@@ -65,7 +67,7 @@ export class BatchCommand {
       });
       const pid = await pidOf(child);
       const command = new BatchCommand(child, pid, guardian, inOurGroup);
-      await guardian.watch({ how: inOurGroup ? 'tree' : 'group', pid });
+      await guardian.watch(pid, !inOurGroup);
       return command;
     } catch (cause) {
       guardian.dismiss();
@@ -98,12 +100,25 @@ export class BatchCommand {
   }
 
   #forward(signal: NodeJS.Signals): void {
-    if (this.#over || (this.#inOurGroup && FROM_TERMINAL.has(signal))) return;
+    if (this.#over || this.#isSeenTo(signal)) return;
     try {
       process.kill(this.#inOurGroup ? this.pid : -this.pid, signal);
     } catch {
       // It is gone already; its exit is on its way to us.
     }
+  }
+
+  /**
+   * One Ctrl-C is one signal. In our group the terminal has sent it to the command as well; and an outer process (the
+   * launcher on an older Node) that got it too passes it on to us a moment later.
+   */
+  #isSeenTo(signal: NodeJS.Signals): boolean {
+    if (!FROM_TERMINAL.has(signal)) return false;
+    if (this.#inOurGroup) return true;
+    const now = performance.now();
+    const last = this.#forwardedAt.get(signal) ?? Number.NEGATIVE_INFINITY;
+    this.#forwardedAt.set(signal, now);
+    return now - last < ECHO_MS;
   }
 }
 

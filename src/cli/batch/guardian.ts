@@ -5,9 +5,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
  * end was killed, and the command is killed too. It is told whom to kill before the command may run, and until then
  * the command itself waits for us; so there is no moment in which our death would leave it running.
  *
- * `group N` is a process group. `tree N` is a process that shares our group with others (a terminal's job): it and its
- * descendants are stopped one by one, so that none can start another meanwhile, and then killed.
- * (Signals are named with -s: dash takes `kill -KILL -- -N` for a mistake.)
+ * The first line is the command's process id, and `-N` where it has a process group N of its own. It and its descendants
+ * are stopped one by one, so that none can start another meanwhile, and then killed; so is the group, for those whose
+ * parents have left. (Signals are named with -s: dash takes `kill -KILL -- -N` for a mistake.)
  */
 const SCRIPT = `
 trap '' TERM INT HUP QUIT USR1 USR2 TSTP TTIN TTOU PIPE
@@ -16,20 +16,13 @@ descend() {
   kill -s STOP "$1" && victims="$victims $1"
   for child in $(children "$1"); do descend "$child"; done
 }
-read -r how target || exit 0
+read -r pid group || exit 0
 read -r word
 [ "$word" = done ] && exit 0
-if [ "$how" = group ]; then kill -s KILL -- "-$target"; exit 0; fi
 victims=
-descend "$target"
-[ -z "$victims" ] || kill -s KILL $victims
+descend "$pid"
+[ -z "$victims$group" ] || kill -s KILL -- $victims $group
 `;
-
-/** What is to be killed: a whole process group, or one process with its descendants. */
-export interface Target {
-  readonly how: 'group' | 'tree';
-  readonly pid: number;
-}
 
 export class Guardian {
   readonly #process: ChildProcess;
@@ -57,9 +50,10 @@ export class Guardian {
     });
   }
 
-  /** From now on the target dies with us. */
-  watch({ how, pid }: Target): Promise<void> {
-    return new Promise((told) => this.#process.stdin?.write(`${how} ${pid}\n`, () => told()));
+  /** From now on the process dies with us, and all of its group if it leads one. */
+  watch(pid: number, leadsGroup: boolean): Promise<void> {
+    const line = leadsGroup ? `${pid} -${pid}\n` : `${pid}\n`;
+    return new Promise((told) => this.#process.stdin?.write(line, () => told()));
   }
 
   /** There is nothing left to be killed. */
@@ -67,7 +61,7 @@ export class Guardian {
     this.#process.stdin?.end('done\n');
   }
 
-  /** Kills the target now, as if we had died. */
+  /** Kills now, as if we had died. */
   strike(): void {
     this.#process.stdin?.end();
   }

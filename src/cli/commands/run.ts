@@ -133,6 +133,7 @@ async function endSession(engine: Engine, session: Session, ending: Ending): Pro
   const giveUp = (): void => impatience.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, giveUp);
   const deadline = performance.now() + END_PATIENCE_MS;
+  let said = false;
   for (;;) {
     try {
       const { session: ended, already } = await engine.end(session.id, { ...ending, trigger: 'process' });
@@ -146,6 +147,8 @@ async function endSession(engine: Engine, session: Session, ending: Ending): Pro
         warn(thrown);
         return;
       }
+      if (!said) complain(`moirai: the end of the session cannot be written yet; trying for a minute, Ctrl-C gives up\n`);
+      said = true;
       await setTimeout(END_RETRY_MS, undefined, { signal: impatience.signal }).catch(() => undefined); // Impatient.
     }
   }

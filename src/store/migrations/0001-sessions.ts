@@ -62,6 +62,7 @@ export function statements({ integer, text, serialKey, clustered, endedIsFinal, 
       seq ${integer} NOT NULL,
       version ${integer} NOT NULL,
       last_command ${text},
+      recent_commands ${text} NOT NULL,
       CHECK ((state = 'ended') = (ended_at IS NOT NULL)),
       CHECK ((state = 'ended') = (end_reason IS NOT NULL)),
       CHECK (state <> 'ended' OR (owner IS NULL AND expires_at IS NULL))

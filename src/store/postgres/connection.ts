@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
-import { numberOf, type Row, type Tx } from '../transaction.ts';
+import { numberOf, type Row } from '../transaction.ts';
 import { postgresDialect } from './dialect.ts';
-import { runBatch } from './pipeline.ts';
+import { runOn } from './transact.ts';
 
 const MIN_VERSION = 150_000;
 const SCHEMA = 'moirai';
@@ -39,22 +39,6 @@ export function shownUrl(url: string): string {
   } catch (thrown) {
     throw new MoiraiError('store_url', 'the store URL is not a valid postgres:// URL', { cause: thrown });
   }
-}
-
-/** Runs a transaction's statements on a client that has a transaction open. */
-export async function runOn<T>(client: pg.ClientBase, tx: Tx<T>): Promise<T> {
-  let step = tx.next();
-  while (!step.done) {
-    let rows: Row[][];
-    try {
-      rows = await runBatch(client, step.value);
-    } catch (thrown) {
-      step = tx.throw(thrown);
-      continue;
-    }
-    step = tx.next(rows);
-  }
-  return step.value;
 }
 
 /** Refuses a server that cannot keep the promises. */

@@ -4,7 +4,7 @@ import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { StoreClock } from '../clock.ts';
 import { CommitListeners } from '../commit-listeners.ts';
 import type { Store } from '../port.ts';
-import { type Effects, noEffects, numberOf, type Row, type TxContext } from '../transaction.ts';
+import type { Effects } from '../transaction.ts';
 import {
   type ReadArgs,
   type ReadName,
@@ -14,14 +14,13 @@ import {
   type WriteName,
   type WriteResult,
 } from '../transactions/index.ts';
-import { assertSafe, connectionOptions, migrateServer, runOn, shownUrl } from './connection.ts';
-import { postgresDialect } from './dialect.ts';
+import { assertSafe, connectionOptions, migrateServer, shownUrl } from './connection.ts';
 import { isAway, wantsRetry, wrapPostgres } from './errors.ts';
 import { Hints } from './hints.ts';
+import { commit, runNew, ServerContext } from './transact.ts';
 
 const MAX_CONNECTIONS = 16;
 const MAX_ATTEMPTS = 12;
-const BEGIN = 'BEGIN; SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now';
 
 export interface PostgresOptions {
   /** Replaces the server's clock; for simulations only. */
@@ -130,29 +129,16 @@ export class PostgresStore implements Store {
     }
     let committing = false;
     try {
-      const context = await this.#begin(client);
-      const value = await runOn(client, transactionNamed(name, context, args));
+      const context = new ServerContext(this.#rules, this.#clock);
+      const value = await runNew(client, context, () => transactionNamed(name, context, args));
       committing = true;
-      await client.query('COMMIT');
+      await commit(client);
       client.release();
       return { ok: true, value, effects: context.effects };
     } catch (thrown) {
       await giveBack(client, thrown);
       return { ok: false, thrown, inDoubt: committing && isAway(thrown) };
     }
-  }
-
-  async #begin(client: pg.PoolClient): Promise<TxContext> {
-    const results: unknown = await client.query<Row>(BEGIN);
-    const server = Array.isArray(results) ? (results[1] as pg.QueryResult<Row>).rows[0] : undefined;
-    const serverNow = server === undefined ? 0 : numberOf(server, 'now');
-    return {
-      dialect: postgresDialect,
-      now: this.#clock?.now() ?? serverNow,
-      leaseNow: this.#clock?.lease() ?? serverNow,
-      rules: this.#rules,
-      effects: noEffects(),
-    };
   }
 }
 

@@ -1,6 +1,6 @@
 import { arrive } from '../../lifecycle/arrival.ts';
 import type { Command, StartCommand } from '../../lifecycle/commands.ts';
-import type { Life, Origin, Session, Turn } from '../../lifecycle/session.ts';
+import { hasApplied, type Life, type Origin, type Session, type Turn } from '../../lifecycle/session.ts';
 import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
 import { type Ask, type Query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
@@ -48,7 +48,7 @@ export function* startSession(ctx: TxContext, args: StartArgs): Tx<Session> {
   const desk = yield* enter(ctx, args.giver);
   yield* lockKey(ctx, args.party.key);
   const [known] = yield* together(readingLife(ctx, args.sessionId));
-  if (known !== undefined && known.session.lastCommand === args.giver.commandId) return known.session;
+  if (known !== undefined && hasApplied(known.session, args.giver.commandId)) return known.session;
   const { sessionId, parentId, lineage, title } = args;
   const start = startCommand(sessionId, args.party, { parentId, lineage, title });
   const life = yield* apply(ctx, desk, known ?? null, [start]);
@@ -309,7 +309,8 @@ export interface EndArgs extends EndFacts {
 /** Ends a session. Ending it twice returns the first end. */
 export function* endSession(ctx: TxContext, args: EndArgs): Tx<{ session: Session; already: boolean }> {
   const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
-  if (life.session.state === 'ended') return { session: life.session, already: true };
+  const already = !hasApplied(life.session, args.giver.commandId);
+  if (life.session.state === 'ended') return { session: life.session, already };
   const { reason, cause, trigger, epoch } = args;
   const after = yield* apply(ctx, desk, life, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
   return { session: after.session, already: false };
@@ -324,7 +325,7 @@ export type PlainCommand = Extract<
 /** Applies one plain command to a session; repeated with the same command id it changes nothing. */
 export function* command(ctx: TxContext, args: { giver: Giver; sessionId: string; command: PlainCommand }): Tx<Life> {
   const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
-  if (life.session.lastCommand === args.giver.commandId) return life;
+  if (hasApplied(life.session, args.giver.commandId)) return life;
   return yield* apply(ctx, desk, life, [args.command]);
 }
 

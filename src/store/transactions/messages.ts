@@ -1,6 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
-import type { Life } from '../../lifecycle/session.ts';
+import { hasApplied, type Life } from '../../lifecycle/session.ts';
 import { pageSize } from '../limits.ts';
 import { storableText } from '../text.ts';
 import {
@@ -73,7 +73,7 @@ export function* appendMessages(
   args: { giver: Giver; sessionId: string; epoch: number | null; messages: readonly MessageToAppend[] },
 ): Tx<number> {
   const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
-  if (life.session.lastCommand === args.giver.commandId) return life.session.messageCount;
+  if (hasApplied(life.session, args.giver.commandId)) return life.session.messageCount;
   const after = yield* apply(ctx, desk, life, appendCommand(args.messages, args.epoch), {
     rows: () => messageRows(ctx, life, args.messages),
   });

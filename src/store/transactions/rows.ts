@@ -35,6 +35,7 @@ const SESSION_COLUMNS: Readonly<Record<keyof Session, string>> = {
   seq: 'seq',
   version: 'version',
   lastCommand: 'last_command',
+  recentCommands: 'recent_commands',
 };
 const SESSION_FIELDS = Object.keys(SESSION_COLUMNS) as (keyof Session)[];
 
@@ -97,6 +98,7 @@ export function toSession(row: Row): Session {
     seq: numberOf(row, 'seq'),
     version: numberOf(row, 'version'),
     lastCommand: nullableText(row, 'last_command'),
+    recentCommands: textOf(row, 'recent_commands'),
   };
 }
 

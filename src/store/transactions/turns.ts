@@ -1,5 +1,5 @@
 import type { Command, TurnResult } from '../../lifecycle/commands.ts';
-import type { Life, Turn } from '../../lifecycle/session.ts';
+import { hasApplied, type Life, type Turn } from '../../lifecycle/session.ts';
 import { storableText } from '../text.ts';
 import { query, queryOne, type Tx, type TxContext } from '../transaction.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
@@ -24,7 +24,7 @@ export interface FinishArgs {
 /** A turn is over: its outcome, the rest of its transcript and its replies, in one transaction. */
 export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<Life> {
   const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
-  if (life.session.lastCommand === args.giver.commandId) return life;
+  if (hasApplied(life.session, args.giver.commandId)) return life;
   const { turnId, epoch, result } = args;
   const response = result.response === null ? null : storableText(result.response, 'the response');
   const error = args.error === null ? null : storableText(args.error, 'the error');

@@ -95,8 +95,8 @@ export function databaseRulesContract(open: Open): void {
 }
 
 const insertSession = `INSERT INTO sessions (id, key, kind, platform, attached, started_at, state, last_activity_at,
-    message_count, tokens_in, tokens_out, epoch, cuts, background, seq, version)
-  VALUES (?, ?, 'chat', 'telegram', 0, 0, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0)`;
+    message_count, tokens_in, tokens_out, epoch, cuts, background, seq, version, recent_commands)
+  VALUES (?, ?, 'chat', 'telegram', 0, 0, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, '')`;
 
 async function refused(scene: Scene, sql: string, ...params: string[]): Promise<void> {
   await expect(scene.raw(sql, ...params), sql).rejects.toThrow(/constraint|final|unique/i);

@@ -161,6 +161,14 @@ export function endsContract(open: Open): void {
       expect(await scene.types(id)).toEqual(['session:start', 'session:end']);
     });
 
+    test('the same end again, whose answer was lost, is still the first', async (scene) => {
+      const { id } = await scene.start('42');
+      const args = { giver: scene.giver(), sessionId: id, reason: 'api_close', cause: null, trigger: 'api' } as const;
+      const first = await scene.store.write('endSession', { ...args, epoch: null });
+      expect(await scene.store.write('endSession', { ...args, epoch: null })).toEqual(first);
+      expect(first.already).toBe(false);
+    });
+
     test('nothing moves an ended session', async (scene) => {
       const asked = await scene.ask('42');
       const { session } = await scene.end(asked.session.id);

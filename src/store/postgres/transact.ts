@@ -1,0 +1,98 @@
+import type pg from 'pg';
+import type { ResetRules } from '../../lifecycle/reset-policy.ts';
+import type { StoreClock } from '../clock.ts';
+import { type Effects, noEffects, numberOf, type Query, type Row, type Tx, type TxContext } from '../transaction.ts';
+import { postgresDialect } from './dialect.ts';
+import { runBatch } from './pipeline.ts';
+
+const BEGIN: Query = { sql: 'BEGIN', params: [] };
+const COMMIT: Query = { sql: 'COMMIT', params: [] };
+const CLOCK: Query = {
+  sql: 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+  params: [],
+};
+
+/** Runs a transaction's statements on a client that has a transaction open. */
+export async function runOn<T>(client: pg.ClientBase, tx: Tx<T>, first = tx.next()): Promise<T> {
+  let step = first;
+  while (!step.done) {
+    let rows: Row[][];
+    try {
+      rows = await runBatch(client, step.value);
+    } catch (thrown) {
+      step = tx.throw(thrown);
+      continue;
+    }
+    step = tx.next(rows);
+  }
+  return step.value;
+}
+
+/**
+ * Opens a transaction and runs it up to its commit. Most transactions ask something before they look at the clock:
+ * their first statements travel with BEGIN. Those that look first are made anew once it is known.
+ */
+export async function runNew<T>(client: pg.ClientBase, context: ServerContext, make: () => Tx<T>): Promise<T> {
+  const early = firstStep(make);
+  const ahead = early?.step.value ?? [];
+  const [, clock = [], ...rows] = await runBatch(client, [BEGIN, CLOCK, ...ahead]);
+  context.tell(clock);
+  if (early === null) return runOn(client, make());
+  return runOn(client, early.tx, early.tx.next(rows));
+}
+
+export async function commit(client: pg.ClientBase): Promise<void> {
+  await runBatch(client, [COMMIT]);
+}
+
+interface Early<T> {
+  readonly tx: Tx<T>;
+  readonly step: IteratorYieldResult<readonly Query[]>;
+}
+
+/** A transaction that has asked its first question; null when it cannot ask before it knows the time. */
+function firstStep<T>(make: () => Tx<T>): Early<T> | null {
+  const tx = make();
+  try {
+    const step = tx.next();
+    return step.done ? null : { tx, step };
+  } catch (thrown) {
+    if (thrown instanceof ClockUnknown) return null;
+    throw thrown;
+  }
+}
+
+class ClockUnknown extends Error {}
+
+/** What a transaction knows; the time is the server's, so it is not known before the first answer. */
+export class ServerContext implements TxContext {
+  readonly dialect = postgresDialect;
+  readonly effects: Effects = noEffects();
+  readonly rules: ResetRules;
+  readonly #simulated: StoreClock | null;
+  #time: { readonly now: number; readonly lease: number } | null = null;
+
+  constructor(rules: ResetRules, simulated: StoreClock | null) {
+    this.rules = rules;
+    this.#simulated = simulated;
+  }
+
+  get now(): number {
+    return this.#known().now;
+  }
+
+  get leaseNow(): number {
+    return this.#known().lease;
+  }
+
+  /** Takes the answer to `CLOCK`. From now on time stands still for this transaction. */
+  tell([row]: readonly Row[]): void {
+    const server = row === undefined ? 0 : numberOf(row, 'now');
+    this.#time = { now: this.#simulated?.now() ?? server, lease: this.#simulated?.lease() ?? server };
+  }
+
+  #known(): { readonly now: number; readonly lease: number } {
+    if (this.#time === null) throw new ClockUnknown('the time is known after the first statement');
+    return this.#time;
+  }
+}

@@ -23,6 +23,13 @@ export function deadlineOf(life: Life, policy: ResetPolicy, resumeWindowMs: numb
   return { expiresAt: Math.max(next.at, earliest), expiresCause: next.cause };
 }
 
+/** When to look at a session next, given when that was planned before; see `Session.checkAt`. */
+export function checkTime(session: Session, expiresAt: number | null): number | null {
+  if (session.state === 'ended') return null;
+  if (expiresAt === null) return session.checkAt;
+  return session.checkAt === null ? expiresAt : Math.min(session.checkAt, expiresAt);
+}
+
 function isHeld(session: Session, life: Life): boolean {
   return session.background > 0 || life.turns.some((turn) => turn.state === 'queued' || turn.state === 'running');
 }

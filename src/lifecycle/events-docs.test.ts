@@ -16,7 +16,7 @@ function documented(from: string, to: string): Record<string, string[]> {
 
 /** The names of the fields of an interface or an object type, as the source declares them. */
 function fieldsOf(declaration: string): string[] {
-  const own = [...declaration.replace(/\{[^{}]*\{[^{}]*\}[^{}]*\}/g, '').matchAll(/(?:readonly )?(\w+): /g)];
+  const own = [...declaration.matchAll(/(?:readonly )?(\w+): /g)];
   const shared = declaration.includes('TurnFields &') || declaration.startsWith('TurnFields') ? TURN_FIELDS : [];
   return [...shared, ...own.map(([, name]) => name ?? '')];
 }

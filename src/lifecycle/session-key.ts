@@ -62,8 +62,9 @@ const MAX_PART = 256;
 const MAX_KEY = 1024;
 const DEFAULT_PROFILE = 'main';
 const PLATFORM = /^[a-z][a-z0-9_-]*$/;
-// Cc is C0, DEL and C1; Cs under the u flag is a surrogate without its pair; the rest breaks or reorders printed lines.
-const UNSAFE = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+// Cc is C0, DEL and C1; Cs under the u flag is a surrogate without its pair; U+FFFD stands for a character that was lost,
+// and two that were lost look the same; the rest breaks or reorders printed lines.
+const UNSAFE = /[\p{Cc}\p{Cs}\ufffd\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 const FOREIGN_ESCAPE = /%(?!3A|25)/;
 // The colon stands for the drive of `C:..\x`.
 const TRAVERSAL = /(?:^|[/\\:])\.\.?(?:[/\\]|$)/;

@@ -36,6 +36,11 @@ export interface Session {
   /** Null while something holds the deadline off, and for sessions that have none. */
   readonly expiresAt: number | null;
   readonly expiresCause: 'idle' | 'daily' | null;
+  /**
+   * When the watcher looks at the session: never after `expiresAt`, often before it. It moves only when it must, since
+   * it is what sessions are sorted by: one that is active all day is looked at once a day, not sorted at each message.
+   */
+  readonly checkAt: number | null;
   readonly endedAt: number | null;
   readonly endReason: EndReason | null;
   readonly endCause: EndCause | null;

@@ -1,6 +1,6 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Command, StartCommand } from './commands.ts';
-import { deadlineOf } from './deadline.ts';
+import { checkTime, deadlineOf } from './deadline.ts';
 import { type EventDraft, type EventFields, isNumbered } from './events.ts';
 import type { ResetPolicy } from './reset-policy.ts';
 import { type Life, rememberCommand, runningTurn, type Session, type Turn } from './session.ts';
@@ -80,6 +80,7 @@ function start(life: Life | null, command: StartCommand, context: TransitionCont
     lastSystemAt: null,
     expiresAt: null,
     expiresCause: null,
+    checkAt: null,
     endedAt: null,
     endReason: null,
     endCause: null,
@@ -358,7 +359,8 @@ function settle(
     context.policy,
     context.resumeWindowMs,
   );
-  return { session: { ...moved, ...deadline }, turns: changed, events };
+  const checkAt = checkTime(moved, deadline.expiresAt);
+  return { session: { ...moved, ...deadline, checkAt }, turns: changed, events };
 }
 
 function assertFence(session: Session, command: Command, context: TransitionContext): void {

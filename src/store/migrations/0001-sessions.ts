@@ -46,6 +46,7 @@ export function statements({ integer, text, serialKey, clustered, endedIsFinal, 
       last_system_at ${integer},
       expires_at ${integer},
       expires_cause ${text},
+      check_at ${integer},
       ended_at ${integer},
       end_reason ${text} CHECK (end_reason IN (${list(END_REASONS)})),
       end_cause ${text},
@@ -65,13 +66,16 @@ export function statements({ integer, text, serialKey, clustered, endedIsFinal, 
       recent_commands ${text} NOT NULL,
       CHECK ((state = 'ended') = (ended_at IS NOT NULL)),
       CHECK ((state = 'ended') = (end_reason IS NOT NULL)),
-      CHECK (state <> 'ended' OR (owner IS NULL AND expires_at IS NULL))
+      CHECK (state <> 'ended' OR (owner IS NULL AND expires_at IS NULL AND check_at IS NULL)),
+      CHECK (expires_at IS NULL OR (check_at IS NOT NULL AND check_at <= expires_at))
     )`,
     "CREATE UNIQUE INDEX sessions_one_open_per_key ON sessions (key) WHERE state <> 'ended'",
     'CREATE INDEX sessions_by_start ON sessions (started_at, id)',
     'CREATE INDEX sessions_by_key ON sessions (key, started_at)',
-    'CREATE INDEX sessions_due ON sessions (expires_at) WHERE expires_at IS NOT NULL',
-    'CREATE INDEX sessions_owned ON sessions (owner) WHERE owner IS NOT NULL',
+    // What every message changes is in no index: a message would write each of them twice.
+    'CREATE INDEX sessions_due ON sessions (check_at) WHERE check_at IS NOT NULL',
+    "CREATE INDEX sessions_attached ON sessions (id) WHERE attached = 1 AND state <> 'ended'",
+    'CREATE INDEX sessions_in_background ON sessions (id) WHERE background > 0',
     "CREATE INDEX sessions_open_children ON sessions (parent_id) WHERE kind = 'child' AND state <> 'ended'",
     `CREATE TABLE turns (
       id ${text} PRIMARY KEY,
@@ -93,6 +97,12 @@ export function statements({ integer, text, serialKey, clustered, endedIsFinal, 
     ) ${clustered}`,
     'CREATE UNIQUE INDEX turns_once_per_message ON turns (origin_ref) WHERE origin_ref IS NOT NULL',
     "CREATE INDEX turns_unfinished ON turns (session_id, created_at, id) WHERE state <> 'over'",
+    // All sessions that have an owner: the lifecycle gives one to these and to no others.
+    `CREATE VIEW owned_sessions AS
+       SELECT s.id, s.owner FROM turns t JOIN sessions s ON s.id = t.session_id
+         WHERE t.state <> 'over' AND t.state = 'running' AND s.owner IS NOT NULL
+       UNION SELECT id, owner FROM sessions WHERE attached = 1 AND state <> 'ended' AND owner IS NOT NULL
+       UNION SELECT id, owner FROM sessions WHERE background > 0 AND owner IS NOT NULL`,
     `CREATE TABLE messages (
       no ${serialKey},
       session_id ${text} NOT NULL,

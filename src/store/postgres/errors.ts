@@ -26,8 +26,10 @@ const BROKEN_RULES: Readonly<Record<string, ErrorCode>> = {
   sessions_pkey: 'session_exists',
 };
 
-function constraintOf(thrown: unknown): string {
-  return thrown instanceof Error && 'constraint' in thrown ? String(thrown.constraint) : '';
+/** The unique index that a row would have broken; empty for any other error. */
+function brokenRule(thrown: unknown): string {
+  const unique = codeOf(thrown) === '23505';
+  return unique && thrown instanceof Error && 'constraint' in thrown ? String(thrown.constraint) : '';
 }
 
 function codeOf(thrown: unknown): string {
@@ -38,7 +40,7 @@ function codeOf(thrown: unknown): string {
 
 export function wantsRetry(thrown: unknown): boolean {
   // Two conversations took the same message at once: tried again, the second finds the turn of the first.
-  return RETRY.has(codeOf(thrown)) || constraintOf(thrown) === 'turns_once_per_message';
+  return RETRY.has(codeOf(thrown)) || brokenRule(thrown) === 'turns_once_per_message';
 }
 
 /** True when the connection is gone: what was asked of it last may or may not have happened. */
@@ -66,7 +68,7 @@ export function wrapPostgres(thrown: unknown, location: string): MoiraiError {
   if (code.startsWith('28') || code === '3D000') return as('store_unreachable');
   if (code === '58030' || code.startsWith('XX')) return as('store_io');
   if (RETRY.has(code)) return as('store_locked');
-  const rule = BROKEN_RULES[constraintOf(thrown)];
+  const rule = BROKEN_RULES[brokenRule(thrown)];
   if (rule !== undefined) return as(rule);
   // Values the server cannot hold, and rows larger than it can index.
   if (code.startsWith('22') || code.startsWith('54')) return as('bad_input');

@@ -1,3 +1,4 @@
+import { storable } from '../text.ts';
 import type { Tx, TxContext } from '../transaction.ts';
 import * as conversations from './conversations.ts';
 import * as deliveries from './deliveries.ts';
@@ -86,5 +87,5 @@ const ALL: Table = { ...WRITES, ...READS };
 export function transactionNamed(name: string, ctx: TxContext, args: unknown): Tx<unknown> {
   const make = ALL[name];
   if (make === undefined) throw new TypeError(`no transaction is called ${name}`);
-  return make(ctx, args as never);
+  return make(ctx, storable(args) as never);
 }

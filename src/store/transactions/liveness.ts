@@ -78,14 +78,18 @@ export function* beat(ctx: TxContext, args: { instance: string; ttlMs: number })
     ctx.leaseNow,
   );
   if (renewed.length === 0) throw new MoiraiError('lease_lost', `the lease of instance ${args.instance} ran out`);
-  yield* query('UPDATE sessions SET last_heartbeat_at = ? WHERE owner = ?', ctx.now, args.instance);
+  yield* query(
+    'UPDATE sessions SET last_heartbeat_at = ? WHERE id IN (SELECT id FROM owned_sessions WHERE owner = ?)',
+    ctx.now,
+    args.instance,
+  );
 }
 
 /** An instance leaves in order. What it still owns is left to the reaper, at once. */
 export function* stopInstance(ctx: TxContext, args: { instance: string }): Tx<void> {
   yield* releaseLanes(ctx, args.instance);
   yield* releaseDeliveries(ctx, args.instance);
-  const owned = yield* queryOne('SELECT count(*) AS n FROM sessions WHERE owner = ?', args.instance);
+  const owned = yield* queryOne('SELECT count(*) AS n FROM owned_sessions WHERE owner = ?', args.instance);
   if (owned !== undefined && numberOf(owned, 'n') > 0) {
     yield* query("UPDATE instances SET state = 'dead', lost_at = ? WHERE id = ?", ctx.now, args.instance);
   } else {
@@ -117,8 +121,8 @@ export function* reap(ctx: TxContext, args: ReapArgs): Tx<Reaped> {
   const desk = yield* enter(ctx, args.giver);
   const lost = yield* buryInstances(ctx, desk, args.provenDead);
   const orphans = yield* query(
-    `SELECT s.id, s.owner FROM sessions s LEFT JOIN instances i ON i.id = s.owner
-     WHERE s.owner IS NOT NULL AND (i.id IS NULL OR i.state = 'dead') ORDER BY s.id LIMIT ?`,
+    `SELECT s.id, s.owner FROM owned_sessions s LEFT JOIN instances i ON i.id = s.owner
+     WHERE i.id IS NULL OR i.state = 'dead' ORDER BY s.id LIMIT ?`,
     args.limit,
   );
   const found = orphans.map((row) => ({ id: textOf(row, 'id'), owner: textOf(row, 'owner') }));
@@ -151,7 +155,7 @@ function* buryInstances(ctx: TxContext, desk: Desk, provenDead: readonly string[
     lost.push(id);
     yield* releaseLanes(ctx, id);
     yield* releaseDeliveries(ctx, id);
-    const owned = yield* queryOne('SELECT count(*) AS n FROM sessions WHERE owner = ?', id);
+    const owned = yield* queryOne('SELECT count(*) AS n FROM owned_sessions WHERE owner = ?', id);
     yield* announce(ctx, desk, {
       id: `${id}:lost`,
       draft: {
@@ -210,7 +214,7 @@ function afterOwner(life: Life): Command {
 
 /** What the rows say an instance holds. */
 export function* heldBy(_ctx: TxContext, args: { instance: string }): Tx<{ sessions: string[]; deliveries: string[] }> {
-  const sessions = yield* query('SELECT id FROM sessions WHERE owner = ? ORDER BY id', args.instance);
+  const sessions = yield* query('SELECT id FROM owned_sessions WHERE owner = ? ORDER BY id', args.instance);
   const deliveries = yield* query(
     "SELECT id FROM deliveries WHERE claimed_by = ? AND state = 'sending' ORDER BY id",
     args.instance,
@@ -265,7 +269,7 @@ export function* expire(
 /** All known instances, the living and the recently lost. */
 export function* listInstances(ctx: TxContext, _args: Record<never, never>): Tx<Instance[]> {
   const rows = yield* query(
-    `SELECT instances.*, (SELECT count(*) FROM sessions WHERE owner = instances.id) AS owns
+    `SELECT instances.*, (SELECT count(*) FROM owned_sessions WHERE owner = instances.id) AS owns
      FROM instances ORDER BY started_at, id`,
   );
   return rows.map((row) => toInstance(row, ctx.leaseNow));
@@ -275,7 +279,7 @@ export function* listInstances(ctx: TxContext, _args: Record<never, never>): Tx<
 export function* forgetInstances(ctx: TxContext, args: { lostBefore: number }): Tx<void> {
   yield* query(
     `DELETE FROM instances WHERE state = 'dead' AND lost_at < ?
-     AND NOT EXISTS (SELECT 1 FROM sessions WHERE owner = instances.id)`,
+     AND NOT EXISTS (SELECT 1 FROM owned_sessions WHERE owner = instances.id)`,
     Math.min(args.lostBefore, ctx.now),
   );
 }

@@ -174,7 +174,7 @@ export function* listSessions(_ctx: TxContext, args: SessionFilter): Tx<{ sessio
 }
 
 function parseCursor(cursor: string): { at: number; id: string } {
-  const match = /^(\d+)_(.+)$/.exec(cursor);
+  const match = /^(\d{1,15})_(.+)$/.exec(cursor);
   if (match === null) throw new MoiraiError('bad_input', `"${cursor}" is not a cursor of this listing`);
   return { at: Number(match[1]), id: match[2] ?? '' };
 }

@@ -200,7 +200,7 @@ export function* apply(
     appending(ctx, events),
   );
   yield* openLanes(ctx, desk.subscribers, events, numbers);
-  noteDeadline(ctx, session);
+  noteDeadline(ctx, life?.session, session);
   if (session.state === 'ended') yield* endChildren(ctx, desk, session);
   return after;
 }
@@ -287,9 +287,9 @@ function turnChanges(before: readonly Turn[], changed: Iterable<Turn>, outcome: 
 
 const NOTHING_KEPT = { response: null, model: null, error: null };
 
-function noteDeadline(ctx: TxContext, session: Session): void {
-  if (session.expiresAt === null) return;
-  ctx.effects.nextDeadline = Math.min(ctx.effects.nextDeadline ?? Number.POSITIVE_INFINITY, session.expiresAt);
+function noteDeadline(ctx: TxContext, before: Session | undefined, { checkAt }: Session): void {
+  if (checkAt === null || checkAt === before?.checkAt) return;
+  ctx.effects.nextDeadline = Math.min(ctx.effects.nextDeadline ?? Number.POSITIVE_INFINITY, checkAt);
 }
 
 /** A child lives no longer than its parent. */
@@ -307,8 +307,8 @@ function* endChildren(ctx: TxContext, desk: Desk, parent: Session): Tx<void> {
   }
 }
 
-/** The earliest deadline in the store. */
+/** When to look for what is overdue: no session's deadline is earlier. */
 export function* nextDeadline(_ctx: TxContext, _args: Record<never, never>): Tx<number | null> {
-  const row = yield* queryOne('SELECT min(expires_at) AS at FROM sessions WHERE expires_at IS NOT NULL');
+  const row = yield* queryOne('SELECT min(check_at) AS at FROM sessions WHERE check_at IS NOT NULL');
   return row === undefined ? null : nullableNumber(row, 'at');
 }

@@ -126,7 +126,14 @@ export class Engine {
     const { sessionId, epoch } = hold;
     const giver = this.giver();
     const write = this.store.write('finishTurn', {
-      ...{ giver, sessionId, turnId, epoch, result, error, messages, deliveries },
+      giver,
+      sessionId,
+      turnId,
+      epoch,
+      result,
+      error,
+      messages,
+      deliveries,
     });
     return this.#fenced(
       hold,
@@ -139,7 +146,14 @@ export class Engine {
     const result = { outcome, response: null, model: null, usage: null };
     const giver = this.giver();
     return this.store.write('finishTurn', {
-      ...{ giver, sessionId, turnId, epoch: null, result, error, messages: [], deliveries: [] },
+      giver,
+      sessionId,
+      turnId,
+      epoch: null,
+      result,
+      error,
+      messages: [],
+      deliveries: [],
     });
   }
 
@@ -213,9 +227,7 @@ export class Engine {
     const newSessionId = this.#ids.session();
     const giver = this.giver();
     return this.#taking(
-      this.store.write('continueSession', {
-        ...{ giver, fromId, lineage, newSessionId, title, trigger, party, slash },
-      }),
+      this.store.write('continueSession', { giver, fromId, lineage, newSessionId, title, trigger, party, slash }),
       ({ session, ended, created }) => this.#noteSuccessor(session, ended, created),
     );
   }

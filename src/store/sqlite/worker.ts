@@ -78,7 +78,7 @@ function answer(port: MessagePort, engine: Engine, batch: readonly Extract<ToWor
 }
 
 function toAnswer(id: number, outcome: Outcome | undefined): Answer {
-  if (outcome === undefined) throw new TypeError('a request was left without an outcome');
+  if (outcome === undefined) throw new MoiraiError('internal', 'a request was left without an outcome');
   if (!outcome.ok) return { id, ok: false, error: outcome.error.toJSON() };
   const { subscribers, nextDeadline, deliveries } = outcome.effects;
   const matters = subscribers.size > 0 || nextDeadline !== null || deliveries;

@@ -1,3 +1,4 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
 import { arrive } from '../../lifecycle/arrival.ts';
 import type { Command, StartCommand } from '../../lifecycle/commands.ts';
 import { hasApplied, type Life, type Origin, type Session, type Turn } from '../../lifecycle/session.ts';
@@ -167,7 +168,7 @@ function turnRow(turn: Turn, { originRef, party }: ReceiveArgs, text: string): Q
 
 function turnIn(life: Life, turnId: string): Turn {
   const turn = life.turns.find((candidate) => candidate.id === turnId);
-  if (turn === undefined) throw new TypeError(`turn ${turnId} was not enqueued`);
+  if (turn === undefined) throw new MoiraiError('internal', `turn ${turnId} was not enqueued`);
   return turn;
 }
 

@@ -1,3 +1,4 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
 import { storable } from '../text.ts';
 import type { Tx, TxContext } from '../transaction.ts';
 import * as conversations from './conversations.ts';
@@ -86,6 +87,6 @@ const ALL: Table = { ...WRITES, ...READS };
 /** A named transaction as a generator; names and arguments arrive from another thread, so they are checked by name. */
 export function transactionNamed(name: string, ctx: TxContext, args: unknown): Tx<unknown> {
   const make = ALL[name];
-  if (make === undefined) throw new TypeError(`no transaction is called ${name}`);
+  if (make === undefined) throw new MoiraiError('internal', `no transaction is called ${name}`);
   return make(ctx, storable(args) as never);
 }

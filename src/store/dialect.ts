@@ -18,6 +18,11 @@ export interface Dialect {
   lockKey(expression: string): string;
   /** The same without waiting; the expression is true (or 1) when the lock is held. */
   tryLockKey(expression: string): string;
+  /**
+   * Locks that keep an instance from being declared dead in the middle of its own write, which nobody would settle
+   * then: writers share one, who buries takes it alone. Null where writes do not overlap.
+   */
+  readonly instanceLock: { readonly share: string; readonly take: string; readonly tryTake: string } | null;
   /** Statements that give every committed event its public number, in commit order. Empty where that is by nature. */
   readonly sequence: readonly string[];
   /** Database rules that need the engine's own language: an ended session never changes its end. */

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { LAYERS, type Mutant, MUTANTS } from './mutants.ts';
+import { LAYERS, MUTANTS, type Mutant } from './mutants.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const TIME_LIMIT_MS = 300_000;
@@ -37,7 +37,10 @@ function plant(mutant: Mutant): string {
   const source = readFileSync(path, 'utf8');
   const places = source.split(mutant.find).length - 1;
   if (places !== 1) throw new TypeError(`mutant "${mutant.name}": its text is ${places} times in ${mutant.file}`);
-  writeFileSync(path, source.replace(mutant.find, () => mutant.replace));
+  writeFileSync(
+    path,
+    source.replace(mutant.find, () => mutant.replace),
+  );
   return place;
 }
 
@@ -50,7 +53,9 @@ async function hunt(mutant: Mutant): Promise<Verdict> {
   rmSync(place, { recursive: true, force: true });
   // A layer that merely falls over has found nothing: it must say what it found.
   const caught = code !== 0 && layer.finding.test(output);
-  const lines = output.split('\n').filter((line) => /never|says|violation|seed \d+:|drained|e\.g\.|Counterexample|TypeError/.test(line));
+  const lines = output
+    .split('\n')
+    .filter((line) => /never|says|violation|seed \d+:|drained|e\.g\.|Counterexample|TypeError/.test(line));
   return { mutant, caught, seconds, evidence: (lines.at(-1) ?? output.slice(-300)).trim().slice(0, 160) };
 }
 

@@ -39,7 +39,8 @@ async function talk(engine: Engine, party: Party): Promise<Session> {
 /** Ends a session the plain way, with the reason its kind has. */
 function ending(kind: SessionKind, reason: EndReason, cause: 'exit' | null = null): Way {
   return async (engine) => {
-    const party = kind === 'webhook' || kind === 'api' ? { ...owned(kind, reason), attached: false } : owned(kind, reason);
+    const party =
+      kind === 'webhook' || kind === 'api' ? { ...owned(kind, reason), attached: false } : owned(kind, reason);
     const { id } = await engine.start(party);
     await engine.end(id, { reason, trigger: 'process', ...(cause === null ? {} : { cause }) });
     return { id, cause, trigger: 'process' };

@@ -160,7 +160,16 @@ describe.each(ENGINES)('subscribers on %s', (engineName) => {
   });
 
   async function firstSession() {
-    const filter = { states: [], kinds: [], platforms: [], reasons: [], key: null, user: null, text: null, since: null };
+    const filter = {
+      states: [],
+      kinds: [],
+      platforms: [],
+      reasons: [],
+      key: null,
+      user: null,
+      text: null,
+      since: null,
+    };
     const { sessions } = await opened.store.read('listSessions', { ...filter, limit: 1, cursor: null });
     const [session] = sessions;
     if (session === undefined) throw new TypeError('no session');

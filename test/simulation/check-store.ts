@@ -1,4 +1,4 @@
-import { matches, type MoiraiEvent } from '../../src/lifecycle/events.ts';
+import { type MoiraiEvent, matches } from '../../src/lifecycle/events.ts';
 import type { History } from './history.ts';
 
 type Row = Record<string, string | number | null>;
@@ -46,7 +46,10 @@ function checkSession(session: Row, events: readonly MoiraiEvent[], history: His
     return;
   }
   const [end] = ends;
-  if (ends.length !== 1 || end === undefined) return wrong(`${ends.length} ends`);
+  if (ends.length !== 1 || end === undefined) {
+    wrong(`${ends.length} ends`);
+    return;
+  }
   if (events.at(-1) !== end) wrong(`${events.at(-1)?.type} after the end`);
   if (end.reason !== session.end_reason || end.cause !== session.end_cause) wrong('row and event differ in the reason');
   if (new Date(end.at).getTime() !== session.ended_at) wrong('row and event differ in the time');

@@ -96,14 +96,18 @@ function progress(): (summary: SeedSummary) => void {
 async function main(): Promise<number> {
   let failed = false;
   if (seeds > 0) {
-    const summary = await (values.engine === 'postgres' ? simulateOnPostgres(progress()) : simulateInParallel(progress()));
+    const summary = await (values.engine === 'postgres'
+      ? simulateOnPostgres(progress())
+      : simulateInParallel(progress()));
     console.log(`simulation on ${values.engine}: ${describe(summary)}`);
     for (const { seed, violations } of summary.failures) console.log(`seed ${seed}:\n  ${violations.join('\n  ')}`);
     failed ||= summary.failures.length > 0 || summary.seeds !== seeds;
   }
   if (commands > 0) {
     const result = await runModel({ commands, seed: from, tell: (done) => console.log(`  ${done} commands`) });
-    console.log(`model: ${result.commands} commands in ${result.histories} histories, ${result.failure ?? 'all as the model says'}`);
+    console.log(
+      `model: ${result.commands} commands in ${result.histories} histories, ${result.failure ?? 'all as the model says'}`,
+    );
     failed ||= result.failure !== null;
   }
   return failed ? 1 : 0;

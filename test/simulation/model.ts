@@ -1,6 +1,8 @@
 import fc from 'fast-check';
-import { compareLogs, drain, MODEL_RULES, modelCommands, type Real } from './model-commands.ts';
+import { modelCommands } from './model-commands.ts';
+import { compareLogs, drain } from './model-delivery.ts';
 import { Model } from './model-state.ts';
+import { MODEL_RULES, type Real } from './model-step.ts';
 import { SqliteFiles } from './stores.ts';
 import type { OpenedStore } from './world.ts';
 

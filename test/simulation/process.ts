@@ -78,9 +78,10 @@ export class SimProcess {
 
   #after(ms: number, callback: () => void): () => void {
     let cancelled = false;
-    const cancel = this.#world.time.after(ms, async () => {
-      await this.#resumed;
-      if (this.#alive && !cancelled) callback();
+    const cancel = this.#world.time.after(ms, () => {
+      void this.#resumed.then(() => {
+        if (this.#alive && !cancelled) callback();
+      });
     });
     return () => {
       cancelled = true;

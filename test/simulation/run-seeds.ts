@@ -1,6 +1,6 @@
+import type { VirtualTime } from './virtual-time.ts';
 import type { OpenedStore, Outcome } from './world.ts';
 import { simulate } from './world.ts';
-import type { VirtualTime } from './virtual-time.ts';
 
 export interface SeedSummary {
   seeds: number;

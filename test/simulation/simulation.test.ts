@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe as suite, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, describe as suite, test } from 'vitest';
 import { createDatabase } from '../support/postgres.ts';
 import { describe, runSeeds } from './run-seeds.ts';
 import { postgresStores, SqliteFiles } from './stores.ts';

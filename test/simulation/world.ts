@@ -1,12 +1,12 @@
 import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import type { Store } from '../../src/store/port.ts';
+import { checkStore, type StoreDump } from './check-store.ts';
 import type { FaultMix } from './faulty-store.ts';
 import { History } from './history.ts';
 import { SimProcess, SUBSCRIBERS } from './process.ts';
 import { Random } from './random.ts';
 import { VirtualTime } from './virtual-time.ts';
-import { checkStore, type StoreDump } from './check-store.ts';
 
 /** Sessions expire fast here, so that a short life meets every kind of end. */
 export const SIM_RULES: ResetRules = {

@@ -129,7 +129,9 @@ async function settled(sql: Sql, when: string, violations: Violations): Promise<
     );
     if (row !== undefined && whole(row, 'lanes') + whole(row, 'overdue') + whole(row, 'orphans') === 0) return;
     if (Date.now() > deadline) {
-      violations.add(`not everything was settled in ${DRAIN_MS / 1000} s`, `${when}: ${JSON.stringify(row)}`);
+      const lanes = await sql.all('SELECT * FROM lanes LIMIT 3');
+      const example = `${when}: ${JSON.stringify(row)}, such as ${JSON.stringify(lanes)}`;
+      violations.add(`not everything was settled in ${DRAIN_MS / 1000} s`, example);
       return;
     }
     await sleep(100);

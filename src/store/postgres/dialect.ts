@@ -12,6 +12,11 @@ export const postgresDialect: Dialect = {
   forUpdate: 'FOR UPDATE',
   lockKey: (expression) => `pg_advisory_xact_lock(hashtextextended(${expression}, 0))`,
   tryLockKey: (expression) => `pg_try_advisory_xact_lock(hashtextextended(${expression}, 0))`,
+  instanceLock: {
+    share: 'SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 3))',
+    take: 'SELECT pg_advisory_xact_lock(hashtextextended(?, 3))',
+    tryTake: 'SELECT CASE WHEN pg_try_advisory_xact_lock(hashtextextended(?, 3)) THEN 1 ELSE 0 END AS held',
+  },
   // Commit order is not insertion order here: a reader of `no > last` would miss events. Under one lock, whatever is
   // committed and unnumbered gets the next numbers; `no` keeps the order within each conversation.
   sequence: [

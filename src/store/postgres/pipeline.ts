@@ -28,6 +28,7 @@ const NUMBERS: ReadonlySet<number> = new Set([INT2, INT4, INT8, NUMERIC]);
 
 /** Runs statements in order, in one round trip; the first that fails ends the batch. */
 export function runBatch(client: pg.ClientBase, queries: readonly Query[]): Promise<Row[][]> {
+  if (queries.length === 0) return Promise.resolve([]);
   return new Promise((done, failed) => {
     client.query(new Batch(queries, done, failed));
   });

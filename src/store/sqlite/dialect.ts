@@ -14,6 +14,7 @@ export const sqliteDialect: Dialect = {
   forUpdate: '',
   lockKey: () => '0',
   tryLockKey: () => '1',
+  instanceLock: null,
   sequence: [],
   endedIsFinal: [
     `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE ON sessions

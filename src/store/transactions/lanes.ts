@@ -34,18 +34,25 @@ export function* subscribe(
 ): Tx<{ created: boolean }> {
   for (const pattern of args.patterns) assertPattern(pattern);
   if (args.patterns.length === 0) throw new MoiraiError('bad_input', `subscriber ${args.name} listens to nothing`);
-  yield* holdWritersBack(ctx);
   const patterns = JSON.stringify(args.patterns);
+  yield* oneRegistrationAtATime(ctx);
   const known = yield* queryOne('SELECT patterns FROM subscribers WHERE name = ?', args.name);
+  // Every process that boots registers what is registered already: it must not stop all writers for that.
+  if (known !== undefined && textOf(known, 'patterns') === patterns) return { created: false };
+  yield* holdWritersBack(ctx);
   if (known !== undefined) {
-    if (textOf(known, 'patterns') !== patterns) {
-      yield* query('UPDATE subscribers SET patterns = ? WHERE name = ?', patterns, args.name);
-    }
+    yield* query('UPDATE subscribers SET patterns = ? WHERE name = ?', patterns, args.name);
     return { created: false };
   }
   yield* query('INSERT INTO subscribers (name, patterns, created_at) VALUES (?, ?, ?)', args.name, patterns, ctx.now);
   if (args.from !== 'now') yield* openLanesFrom(ctx, args.name, args.from);
   return { created: true };
+}
+
+/** Two that have read the table and both want it alone would wait for each other. */
+function* oneRegistrationAtATime(ctx: TxContext): Tx<void> {
+  if (ctx.dialect.name !== 'postgres') return;
+  yield* query("SELECT pg_advisory_xact_lock(hashtextextended('moirai:subscribe', 1))");
 }
 
 /** Every writer has read the subscribers: the lock waits for those in flight and keeps the next ones out. */
@@ -71,6 +78,7 @@ function* openLanesFrom(ctx: TxContext, name: string, from: 'open' | 'start'): T
 
 /** Removes a subscriber with everything it has not received. */
 export function* unsubscribe(ctx: TxContext, args: { name: string }): Tx<void> {
+  yield* oneRegistrationAtATime(ctx);
   yield* holdWritersBack(ctx);
   yield* query('DELETE FROM subscribers WHERE name = ?', args.name);
   yield* query('DELETE FROM lanes WHERE subscriber = ?', args.name);

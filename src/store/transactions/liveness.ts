@@ -1,6 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
-import { type Life, runningTurn } from '../../lifecycle/session.ts';
+import { type Life, runningTurn, type Session } from '../../lifecycle/session.ts';
 import type { Trigger } from '../../lifecycle/states.ts';
 import {
   nullableNumber,
@@ -17,7 +17,7 @@ import {
 import { releaseDeliveries, releaseDelivery } from './deliveries.ts';
 import { releaseLanes } from './lanes.ts';
 import { NO_KEY, NOWHERE, record } from './record.ts';
-import { apply, type Desk, enter, type Giver, lockKey, lockLife, tryLockSession } from './sessions.ts';
+import { apply, applyEach, type Desk, enter, type Giver, lockKey, lockLives } from './sessions.ts';
 
 /** What an instance says of itself, so that others on its host can prove its death. */
 export interface InstanceFacts {
@@ -79,14 +79,19 @@ export function* beat(ctx: TxContext, args: { instance: string; ttlMs: number })
   );
   if (renewed.length === 0) throw new MoiraiError('lease_lost', `the lease of instance ${args.instance} ran out`);
   yield* query(
-    'UPDATE sessions SET last_heartbeat_at = ? WHERE id IN (SELECT id FROM owned_sessions WHERE owner = ?)',
+    `UPDATE sessions SET last_heartbeat_at = ?
+     WHERE owner = ? AND id IN (SELECT id FROM owned_sessions WHERE owner = ?)`,
     ctx.now,
+    args.instance,
     args.instance,
   );
 }
 
 /** An instance leaves in order. What it still owns is left to the reaper, at once. */
 export function* stopInstance(ctx: TxContext, args: { instance: string }): Tx<void> {
+  const { instanceLock } = ctx.dialect;
+  // What it is still writing comes first: afterwards there is nobody whom it could belong to.
+  if (instanceLock !== null) yield* query(instanceLock.take, args.instance);
   yield* releaseLanes(ctx, args.instance);
   yield* releaseDeliveries(ctx, args.instance);
   const owned = yield* queryOne('SELECT count(*) AS n FROM owned_sessions WHERE owner = ?', args.instance);
@@ -142,6 +147,8 @@ function* buryInstances(ctx: TxContext, desk: Desk, provenDead: readonly string[
   const lost: string[] = [];
   for (const row of candidates) {
     const id = textOf(row, 'id');
+    // It is in the middle of a write, or frozen in one: what that takes would be left to nobody. The next round has it.
+    if (!(yield* tryTakeInstance(ctx, id))) continue;
     // Between the two statements a late heartbeat may have renewed the lease: only who is still out is buried.
     const buried = yield* query(
       `UPDATE instances SET state = 'dead', lost_at = ? WHERE id = ? AND state = 'up' AND (lease_until <= ? ${proven})
@@ -165,6 +172,13 @@ function* buryInstances(ctx: TxContext, desk: Desk, provenDead: readonly string[
     });
   }
   return lost;
+}
+
+function* tryTakeInstance(ctx: TxContext, id: string): Tx<boolean> {
+  const { instanceLock } = ctx.dialect;
+  if (instanceLock === null) return true;
+  const row = yield* queryOne(instanceLock.tryTake, id);
+  return row !== undefined && numberOf(row, 'held') === 1;
 }
 
 type Announcement = Pick<Parameters<typeof record>[2][number], 'id' | 'draft'>;
@@ -191,10 +205,9 @@ function* settleOrphans(
   const interrupted: string[] = [];
   const released: string[] = [];
   for (const { id, owner } of orphans) {
-    if (!(yield* tryLockSession(ctx, id))) continue;
-    const life = yield* lockLife(ctx, id);
+    const [life] = yield* lockLives(ctx, [id]);
     // Between the listing and the lock another reaper may have settled it, and somebody alive taken it.
-    if (life.session.owner !== owner) continue;
+    if (life?.session.owner !== owner) continue;
     const command = afterOwner(life);
     yield* apply(ctx, desk, life, [command]);
     const list = command.name === 'end' ? reaped : command.name === 'interrupt' ? interrupted : released;
@@ -245,25 +258,48 @@ export function* expire(
   args: { giver: Giver; limit: number; trigger: Extract<Trigger, 'watcher' | 'startup'> },
 ): Tx<{ ended: string[]; more: boolean }> {
   const desk = yield* enter(ctx, args.giver);
-  const due = yield* query(
-    'SELECT id FROM sessions WHERE expires_at <= ? ORDER BY expires_at, id LIMIT ?',
+  const listed = yield* query(
+    'SELECT id, expires_at FROM sessions WHERE check_at <= ? ORDER BY check_at, id LIMIT ?',
     ctx.now,
     args.limit,
   );
-  const ended: string[] = [];
-  for (const row of due) {
-    const id = textOf(row, 'id');
-    if (!(yield* tryLockSession(ctx, id))) continue;
-    const life = yield* lockLife(ctx, id);
-    const { expiresAt, expiresCause } = life.session;
-    // A message may have come between the listing and the lock.
-    if (expiresAt === null || expiresAt > ctx.now) continue;
-    const reason = expiresCause === 'daily' ? 'daily_reset' : 'idle_expiry';
-    const end = { name: 'end', reason, cause: null, successorId: null, epoch: null } as const;
-    yield* apply(ctx, desk, life, [{ ...end, trigger: args.trigger }]);
-    ended.push(id);
-  }
-  return { ended, more: due.length === args.limit };
+  const [due, early] = split(listed, (row) => isDue(nullableNumber(row, 'expires_at'), ctx.now));
+  yield* lookLater(
+    ctx,
+    early.map((row) => textOf(row, 'id')),
+  );
+  const lives = yield* lockLives(
+    ctx,
+    due.map((row) => textOf(row, 'id')),
+  );
+  // A message may have come between the listing and the lock.
+  const overdue = lives.filter(({ session }) => isDue(session.expiresAt, ctx.now));
+  yield* applyEach(
+    ctx,
+    desk,
+    overdue.map((life) => ({ life, commands: [endOf(life.session, args.trigger)] })),
+  );
+  return { ended: overdue.map(({ session }) => session.id), more: listed.length === args.limit };
+}
+
+function isDue(expiresAt: number | null, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}
+
+function endOf({ expiresCause }: Session, trigger: Trigger): Command {
+  const reason = expiresCause === 'daily' ? 'daily_reset' : 'idle_expiry';
+  return { name: 'end', reason, cause: null, trigger, successorId: null, epoch: null };
+}
+
+/** Sorts sessions that were active since to where their deadline is now; while it is held off, to nowhere. */
+function* lookLater(ctx: TxContext, sessionIds: readonly string[]): Tx<void> {
+  const sql = 'UPDATE sessions SET check_at = expires_at WHERE id = ? AND (expires_at IS NULL OR expires_at > ?)';
+  // In the order of their ids: two watchers that do the same at once then wait for each other, and never in a circle.
+  yield sessionIds.toSorted().map((id) => ({ sql, params: [id, ctx.now] }));
+}
+
+function split<T>(all: readonly T[], belongs: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(belongs), all.filter((one) => !belongs(one))];
 }
 
 /** All known instances, the living and the recently lost. */

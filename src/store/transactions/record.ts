@@ -44,12 +44,16 @@ export const NOWHERE: Omit<EventPlace, 'instance'> = {
  * The caller holds the lock of the conversation, so numbers rise in commit order within it.
  */
 export function* record(ctx: TxContext, subscribers: readonly Subscriber[], events: readonly EventToWrite[]): Tx<void> {
-  const [numbers] = yield* together(appending(ctx, events));
-  yield* openLanes(ctx, subscribers, events, numbers);
+  const [written] = yield* together(appending(ctx, events));
+  yield* openLanes(ctx, subscribers, written);
 }
 
-/** The first half of `record`, for whoever writes more at once: gives the events' numbers. */
-export function appending(ctx: TxContext, events: readonly EventToWrite[]): Ask<number[]> {
+export interface NumberedEvent extends EventToWrite {
+  readonly no: number;
+}
+
+/** The first half of `record`, for whoever writes more at once. */
+export function appending(ctx: TxContext, events: readonly EventToWrite[]): Ask<NumberedEvent[]> {
   if (events.length === 0) return { queries: [], read: () => [] };
   const at = new Date(ctx.now).toISOString();
   const params: Param[] = [];
@@ -62,7 +66,10 @@ export function appending(ctx: TxContext, events: readonly EventToWrite[]): Ask<
   const sql = `INSERT INTO events (session_id, session_seq, session_key, type, at, body) VALUES ${values} RETURNING no`;
   return {
     queries: [{ sql, params }],
-    read: ([rows = []]) => rows.map((row) => numberOf(row, 'no')).sort((a, b) => a - b),
+    read: ([rows = []]) => {
+      const numbers = rows.map((row) => numberOf(row, 'no')).sort((a, b) => a - b);
+      return events.map((event, i) => ({ ...event, no: numbers[i] ?? 0 }));
+    },
   };
 }
 
@@ -87,38 +94,29 @@ function widen(lanes: Map<string, Lane>, subscriber: string, key: string, no: nu
 export function* openLanes(
   ctx: TxContext,
   subscribers: readonly Subscriber[],
-  events: readonly EventToWrite[],
-  numbers: readonly number[],
+  events: readonly NumberedEvent[],
 ): Tx<void> {
-  const lanes = lanesOf(subscribers, events, numbers);
+  const lanes = lanesOf(subscribers, events);
   if (lanes.length === 0) return;
-  const params: Param[] = [];
-  for (const lane of lanes) {
-    params.push(lane.subscriber, lane.key, lane.first, lane.last, ctx.now);
-    ctx.effects.subscribers.add(lane.subscriber);
-  }
-  yield* query(
-    `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
-     VALUES ${lanes.map(() => '(?, ?, ?, ?, ?, 0, 0)').join(', ')}
-     ON CONFLICT (subscriber, session_key) DO UPDATE SET last_no = excluded.last_no`,
-    ...params,
-  );
+  for (const { subscriber } of lanes) ctx.effects.subscribers.add(subscriber);
+  // A statement per conversation: the same few texts over and over, which the engine knows already.
+  yield [...Map.groupBy(lanes, ({ key }) => key).values()].map((group) => ({
+    sql: `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
+      VALUES ${group.map(() => '(?, ?, ?, ?, ?, 0, 0)').join(', ')}
+      ON CONFLICT (subscriber, session_key) DO UPDATE SET last_no = excluded.last_no`,
+    params: group.flatMap(({ subscriber, key, first, last }) => [subscriber, key, first, last, ctx.now]),
+  }));
 }
 
-function lanesOf(
-  subscribers: readonly Subscriber[],
-  events: readonly EventToWrite[],
-  numbers: readonly number[],
-): Lane[] {
+function lanesOf(subscribers: readonly Subscriber[], events: readonly NumberedEvent[]): Lane[] {
   const lanes = new Map<string, Lane>();
-  events.forEach((event, i) => {
-    const no = numbers[i] ?? 0;
+  for (const { draft, place, no, except } of events) {
     for (const subscriber of subscribers) {
-      if (event.except !== subscriber.name && listens(subscriber, event.draft.type)) {
-        widen(lanes, subscriber.name, event.place.session_key ?? NO_KEY, no);
+      if (except !== subscriber.name && listens(subscriber, draft.type)) {
+        widen(lanes, subscriber.name, place.session_key ?? NO_KEY, no);
       }
     }
-  });
+  }
   return [...lanes.values()];
 }
 

@@ -8,14 +8,13 @@ import {
   nullableNumber,
   numberOf,
   type Query,
-  query,
   queryOne,
   type Tx,
   type TxContext,
   textOf,
   together,
 } from '../transaction.ts';
-import { appending, openLanes, placeOf, type Subscriber } from './record.ts';
+import { appending, type NumberedEvent, openLanes, placeOf, type Subscriber } from './record.ts';
 import {
   INSERT_SESSION,
   SELECT_SESSION,
@@ -41,15 +40,19 @@ export interface Desk {
 const patternCache = new Map<string, readonly string[]>();
 
 /**
- * The first step of every write: the giver's lease must be live by the store's clock. The same statement reads the
- * subscribers, and on PostgreSQL thereby makes a registration wait for us, so that no event falls between the two.
+ * The first step of every write: the giver's lease must be live by the store's clock, and nobody declares him dead
+ * before the write is over: what it takes would be left to nobody. The same statement reads the subscribers, and on PostgreSQL thereby makes a registration wait for us, so that no event falls between the two.
  */
 function entering(ctx: TxContext, giver: Giver): Ask<Desk> {
   const sql = `SELECT id AS name, state AS data, lease_until FROM instances WHERE id = ?
      UNION ALL SELECT name, patterns, NULL FROM subscribers`;
+  const { instanceLock } = ctx.dialect;
+  // A statement of its own: the lease must be read as it is once the lock is held.
+  const locks = instanceLock === null ? [] : [{ sql: instanceLock.share, params: [giver.instance] }];
   return {
-    queries: [{ sql, params: [giver.instance] }],
-    read: ([rows = []]) => {
+    queries: [...locks, { sql, params: [giver.instance] }],
+    read: (answers) => {
+      const rows = answers[locks.length] ?? [];
       const lease = rows.find((row) => row.lease_until !== null);
       if (lease === undefined || lease.data !== 'up' || numberOf(lease, 'lease_until') <= ctx.leaseNow) {
         throw new MoiraiError('lease_lost', `instance ${giver.instance} holds no live lease`);
@@ -109,14 +112,22 @@ function lockingKey(ctx: TxContext, key: string): Ask<void> {
   return { queries: ctx.dialect.name === 'sqlite' ? [] : [{ sql, params: [key] }], read: () => undefined };
 }
 
-/** For batches: a conversation somebody else is busy with is left for the next round, so that batches never deadlock. */
-export function* tryLockSession(ctx: TxContext, sessionId: string): Tx<boolean> {
-  if (ctx.dialect.name === 'sqlite') return true;
-  const row = yield* queryOne(
-    `SELECT CASE WHEN ${ctx.dialect.tryLockKey('key')} THEN 1 ELSE 0 END AS held FROM sessions WHERE id = ?`,
-    sessionId,
-  );
-  return row !== undefined && numberOf(row, 'held') === 1;
+/**
+ * The lives of several sessions, for batches. A conversation somebody else is busy with is left out, for the next
+ * round: batches that wait for each other would deadlock.
+ */
+export function* lockLives(ctx: TxContext, sessionIds: readonly string[]): Tx<Life[]> {
+  const free = yield* tryLock(ctx, sessionIds);
+  const lives = yield* together(...free.map((id) => readingLife(ctx, id)));
+  return lives.filter((life) => life !== undefined);
+}
+
+function* tryLock(ctx: TxContext, sessionIds: readonly string[]): Tx<readonly string[]> {
+  if (ctx.dialect.name === 'sqlite') return sessionIds;
+  const held = `CASE WHEN ${ctx.dialect.tryLockKey('key')} THEN 1 ELSE 0 END`;
+  const sql = `SELECT ${held} AS held FROM sessions WHERE id = ?`;
+  const rows = yield sessionIds.map((id) => ({ sql, params: [id] }));
+  return sessionIds.filter((_, i) => rows[i]?.[0]?.held === 1);
 }
 
 /** Locks the conversation of a session and reads its life. */
@@ -188,31 +199,39 @@ export function* apply(
   commands: readonly Command[],
   extras: Extras = {},
 ): Tx<Life> {
-  const { after, turns, drafts } = applyAll(ctx, desk, life, commands);
-  const { session } = after;
-  const place = placeOf(session, desk.giver.instance);
-  const events = drafts.map(({ draft, sessionSeq }) => {
-    return { draft, sessionSeq, place, id: `${session.id}:${sessionSeq}` };
-  });
-  const [, , numbers] = yield* together(
-    savingSession(life?.session ?? null, session),
-    writing([...turnChanges(life?.turns ?? [], turns, extras.outcome), ...(extras.rows?.(after) ?? [])]),
-    appending(ctx, events),
-  );
-  yield* openLanes(ctx, desk.subscribers, events, numbers);
-  noteDeadline(ctx, life?.session, session);
-  if (session.state === 'ended') yield* endChildren(ctx, desk, session);
+  const [after] = yield* applyEach(ctx, desk, [{ life, commands, extras }]);
+  if (after === undefined) throw new MoiraiError('internal', 'a change was left without an outcome');
   return after;
 }
 
-interface Applied {
-  readonly after: Life;
-  /** The turns that changed. */
-  readonly turns: Iterable<Turn>;
-  readonly drafts: readonly NumberedDraft[];
+export interface Change {
+  readonly life: Life | null;
+  readonly commands: readonly Command[];
+  readonly extras?: Extras;
 }
 
-function applyAll(ctx: TxContext, desk: Desk, life: Life | null, commands: readonly Command[]): Applied {
+/** The same for several sessions in one transaction. */
+export function* applyEach(ctx: TxContext, desk: Desk, changes: readonly Change[]): Tx<Life[]> {
+  const applied = changes.map((change) => applyAll(ctx, desk, change));
+  const written = yield* together(...applied.map(({ saving }) => saving));
+  yield* openLanes(ctx, desk.subscribers, written.flat());
+  for (const { before, after } of applied) noteDeadline(ctx, before, after.session);
+  yield* endChildren(
+    ctx,
+    desk,
+    applied.map(({ after }) => after.session),
+  );
+  return applied.map(({ after }) => after);
+}
+
+interface Applied {
+  readonly before: Session | undefined;
+  readonly after: Life;
+  /** Writes it all, and gives the events with their numbers. */
+  readonly saving: Ask<NumberedEvent[]>;
+}
+
+function applyAll(ctx: TxContext, desk: Desk, { life, commands, extras = {} }: Change): Applied {
   let current = life;
   const drafts: NumberedDraft[] = [];
   const turns = new Map<string, Turn>();
@@ -231,30 +250,42 @@ function applyAll(ctx: TxContext, desk: Desk, life: Life | null, commands: reado
     current = { session: result.session, turns: unfinished(current?.turns ?? [], turns, result.session.id) };
   }
   if (current === null) throw new MoiraiError('internal', 'no command to apply');
-  return { after: current, turns: turns.values(), drafts };
+  const { session } = current;
+  const place = placeOf(session, desk.giver.instance);
+  const appended = appending(
+    ctx,
+    drafts.map(({ draft, sessionSeq }) => ({ draft, sessionSeq, place, id: `${session.id}:${sessionSeq}` })),
+  );
+  const rows = [...turnChanges(life?.turns ?? [], turns.values(), extras.outcome), ...(extras.rows?.(current) ?? [])];
+  return { before: life?.session, after: current, saving: saving(life?.session, session, rows, appended) };
+}
+
+/** The row of a session by compare-and-set, what else belongs to the change, and its events. */
+function saving(before: Session | undefined, after: Session, rows: readonly Query[], events: Events): Events {
+  return {
+    queries: [saveSession(before, after), ...rows, ...events.queries],
+    read: (answers) => {
+      if (before !== undefined && answers[0]?.length !== 1) {
+        throw new MoiraiError('illegal_move', `session ${after.id} changed under this transaction`);
+      }
+      return events.read(answers.slice(1 + rows.length));
+    },
+  };
+}
+
+type Events = Ask<NumberedEvent[]>;
+
+function saveSession(before: Session | undefined, after: Session): Query {
+  if (before === undefined) return { sql: INSERT_SESSION, params: sessionParams(after) };
+  const { set, params } = sessionChanges(before, after);
+  const sql = `UPDATE sessions SET ${set} WHERE id = ? AND version = ? RETURNING id`;
+  return { sql, params: [...params, after.id, before.version] };
 }
 
 function unfinished(before: readonly Turn[], changed: ReadonlyMap<string, Turn>, sessionId: string): Turn[] {
   const all = new Map(before.map((turn) => [turn.id, turn]));
   for (const [id, turn] of changed) all.set(id, turn);
   return [...all.values()].filter((turn) => turn.state !== 'over' && turn.sessionId === sessionId);
-}
-
-function savingSession(before: Session | null, after: Session): Ask<void> {
-  if (before === null) return writing([{ sql: INSERT_SESSION, params: sessionParams(after) }]);
-  const { set, params } = sessionChanges(before, after);
-  const sql = `UPDATE sessions SET ${set} WHERE id = ? AND version = ? RETURNING id`;
-  return {
-    queries: [{ sql, params: [...params, after.id, before.version] }],
-    read: ([saved = []]) => {
-      if (saved.length === 1) return;
-      throw new MoiraiError('illegal_move', `session ${after.id} changed under this transaction`);
-    },
-  };
-}
-
-function writing(queries: readonly Query[]): Ask<void> {
-  return { queries, read: () => undefined };
 }
 
 /** What is kept of a finished turn beside its state. */
@@ -293,12 +324,12 @@ function noteDeadline(ctx: TxContext, before: Session | undefined, { checkAt }: 
 }
 
 /** A child lives no longer than its parent. */
-function* endChildren(ctx: TxContext, desk: Desk, parent: Session): Tx<void> {
-  const children = yield* query(
-    "SELECT id FROM sessions WHERE parent_id = ? AND kind = 'child' AND state <> 'ended' ORDER BY id",
-    parent.id,
-  );
-  for (const child of children) {
+function* endChildren(ctx: TxContext, desk: Desk, sessions: readonly Session[]): Tx<void> {
+  const ended = sessions.filter(({ state }) => state === 'ended');
+  if (ended.length === 0) return;
+  const sql = "SELECT id FROM sessions WHERE parent_id = ? AND kind = 'child' AND state <> 'ended' ORDER BY id";
+  const children = yield ended.map(({ id }) => ({ sql, params: [id] }));
+  for (const child of children.flat()) {
     const life = yield* lockLife(ctx, textOf(child, 'id'));
     if (life.session.state === 'ended') continue;
     yield* apply(ctx, desk, life, [

@@ -346,6 +346,7 @@ export async function codeOf(action: Promise<unknown>): Promise<string> {
     await action;
     return 'no error';
   } catch (error) {
+    if (process.env.SHOW) console.log(error);
     return error instanceof Error && 'code' in error ? String(error.code) : String(error);
   }
 }

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { packageVersion } from './package-version.ts';
+import { complain, print } from './print.ts';
 import { reportError } from './report-error.ts';
 import { addCommonOptions } from './settings.ts';
 
@@ -60,25 +61,28 @@ function makeProgram(): Command {
     // What follows a command's name belongs to that command: `moirai run ls --json` is not ours to read.
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ outputError: () => undefined });
-  addCommonOptions(program);
+    // Errors are reported below, as all errors are.
+    .configureOutput({ writeOut: (text) => void print(text), writeErr: complain, outputError: () => undefined })
+    .configureHelp({ subcommandTerm: (command) => command.name() });
   addCommands(program, COMMANDS);
   return program;
 }
 
 function addCommands(parent: Command, entries: readonly Entry[]): void {
-  parent.helpCommand(false).helpOption('-h, --help', 'show this help');
+  parent.helpCommand(false);
   const files = new Map<string, () => Promise<CommandFile>>();
   for (const entry of entries) {
-    const command = parent.command(entry.name).summary(entry.summary).helpOption('-h, --help', 'show this help');
-    command.description(entry.summary);
-    addCommonOptions(command);
+    const command = parent.command(entry.name).summary(entry.summary);
+    command.description(`${entry.summary.charAt(0).toUpperCase()}${entry.summary.slice(1)}.`);
     if ('load' in entry) files.set(entry.name, entry.load);
     else addCommands(command.enablePositionalOptions(), entry.commands);
   }
+  addCommonOptions(parent);
   parent.hook('preSubcommand', async (_, command) => {
     const file = await files.get(command.name())?.();
-    file?.define(command);
+    if (file === undefined) return;
+    file.define(command);
+    addCommonOptions(command);
   });
 }
 
@@ -91,8 +95,16 @@ function exitCodeOf(thrown: unknown, args: readonly string[]): number {
   return reportError(error, wantsJson(args));
 }
 
-/** Also known when the rest of the line cannot be read. Behind `run` and `--` stands somebody else's command line. */
+const TAKES_VALUE = ['--home', '--store', '--title'];
+
+/** Also known when the rest of the line cannot be read. Behind `run` and its options stands somebody else's command. */
 function wantsJson(args: readonly string[]): boolean {
-  const foreign = args.findIndex((arg) => arg === '--' || arg === 'run');
-  return args.slice(0, foreign === -1 ? args.length : foreign).includes('--json');
+  const words: string[] = [];
+  for (const [i, arg] of args.entries()) {
+    if (arg === '--json') return true;
+    if (arg.startsWith('-') || TAKES_VALUE.includes(args[i - 1] ?? '')) continue;
+    words.push(arg);
+    if (words[0] === 'run' && words.length === 2) return false;
+  }
+  return false;
 }

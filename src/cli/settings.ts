@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
-import type { Command } from 'commander';
+import { dirname, join, resolve } from 'node:path';
+import { type Command, Option } from 'commander';
 import { MoiraiError } from '../errors/moirai-error.ts';
 
 /** What every command is told beside its own options. */
@@ -16,10 +16,12 @@ const DEFAULT_STORE = 'sqlite:state.db';
 
 /** The options that every command takes, before its name or behind it. */
 export function addCommonOptions(command: Command): void {
-  command
-    .option('--home <dir>', 'folder of everything that is kept (default: $MOIRAI_HOME, else ~/.moirai)')
-    .option('--store <url>', `sqlite:<file>, relative to the home, or postgres://... (default: ${DEFAULT_STORE})`)
-    .option('--json', 'print JSON, errors too');
+  const add = (flags: string, description: string): unknown =>
+    command.addOption(new Option(flags, description).helpGroup('Common options:'));
+  add('--home <dir>', 'folder of everything that is kept (default: $MOIRAI_HOME, else ~/.moirai)');
+  add('--store <url>', `sqlite:<file>, relative to the home, or postgres://... (default: ${DEFAULT_STORE})`);
+  add('--json', 'print JSON, errors too');
+  command.helpOption('-h, --help', 'show this help');
 }
 
 /** The settings a command was called with: the options nearest to it count. */
@@ -38,9 +40,21 @@ function lineOf(command: Command): Command[] {
 /** Makes the home on first use, for its owner only. */
 export function makeHome(home: string): void {
   try {
-    mkdirSync(home, { recursive: true, mode: 0o700 });
+    makeFolder(home);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new MoiraiError('home_unusable', `the home ${home} cannot be made: ${why}`, { cause });
+  }
+}
+
+/** Step by step: Node's own recursion never ends where the system answers "no such folder" for the new one (/proc). */
+function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (dirname(path) !== path) makeFolder(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (thrown) {
+    // Another process may have made it meanwhile.
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw thrown;
   }
 }

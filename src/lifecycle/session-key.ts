@@ -118,6 +118,19 @@ export function buildKey(conversation: Conversation): string {
  * `buildKey(parseKey(key)) === key`; all others throw `bad_key` with what is wrong and in which part.
  */
 export function parseKey(key: string): Conversation {
+  const known = parsed.get(key);
+  if (known !== undefined) return known;
+  const conversation = parse(key);
+  if (parsed.size >= MAX_PARSED) parsed.clear();
+  parsed.set(key, conversation);
+  return conversation;
+}
+
+// A message asks half a dozen times for the parts of its key, and so does the next one of the same conversation.
+const parsed = new Map<string, Conversation>();
+const MAX_PARSED = 1000;
+
+function parse(key: string): Conversation {
   if (typeof key !== 'string') throw badKey(`a session key is text, not ${typeof key}`);
   checkLength(key);
   const [agent, profile, platform, type, ...tail] = key.split(':');
@@ -131,7 +144,7 @@ export function parseKey(key: string): Conversation {
   const conversation: Conversation = { ...head, ...readTail(head.type, tail) };
   checkTail(conversation);
   checkShortest(conversation, tail.length);
-  return conversation;
+  return Object.freeze(conversation);
 }
 
 /** Throws `bad_key` unless the value is a session key that `parseKey` accepts. */

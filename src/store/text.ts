@@ -9,13 +9,15 @@ import { MAX_TEXT_CHARS } from './limits.ts';
 export function storable<T>(value: T, what = 'the request'): T {
   if (typeof value === 'string') return storableText(value, what) as T;
   if (typeof value !== 'object' || value === null) return value;
-  const changes: Record<string, unknown> = {};
-  for (const [name, part] of Object.entries(value)) {
-    const kept = storable<unknown>(part, name);
-    if (kept !== part) changes[name] = kept;
+  let copy: Record<string, unknown> | null = null;
+  for (const name of Object.keys(value)) {
+    const part = (value as Record<string, unknown>)[name];
+    const kept = storable(part, name);
+    if (kept === part) continue;
+    copy ??= (Array.isArray(value) ? [...value] : { ...value }) as Record<string, unknown>;
+    copy[name] = kept;
   }
-  if (Object.keys(changes).length === 0) return value;
-  return Object.assign(Array.isArray(value) ? [...value] : { ...value }, changes) as T;
+  return (copy ?? value) as T;
 }
 
 /** The same for one text. */

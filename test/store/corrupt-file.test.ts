@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
-import { codeOf, fakeClock, Scene } from './contract/scene.ts';
+import { codeOf } from './contract/code-of.ts';
+import { fakeClock, Scene } from './contract/scene.ts';
 
 const PAGE = 4096;
 const folder = mkdtempSync(join(tmpdir(), 'moirai-corrupt-'));
@@ -81,20 +82,20 @@ test('garbage in place of any page is reported as such, never as something else'
   const random = seeded(7);
   const pages = readFileSync(sound).length / PAGE;
   let noticed = 0;
-  for (let page = 1; page < pages; page += 3) {
+  for (let page = 1; page < pages; page += 4) {
     const codes = await damaged(`page-${page}`, (bytes) => {
       for (let i = 0; i < PAGE; i++) bytes[page * PAGE + i] = Math.floor(random() * 256);
     });
     expect([page, codes.filter((code) => code !== 'store_corrupt')]).toEqual([page, []]);
     if (codes.length > 0) noticed++;
   }
-  expect(noticed).toBeGreaterThan(pages / 6);
+  expect(noticed).toBeGreaterThan(pages / 8);
 });
 
 test('bytes flipped in the middle give a coded error or none, and never hang or crash', async () => {
   const random = seeded(11);
   const seen = new Set<string>();
-  for (let round = 0; round < 60; round++) {
+  for (let round = 0; round < 40; round++) {
     const codes = await damaged(`flip-${round}`, (bytes) => {
       for (let flips = 0; flips < 8; flips++) {
         const at = PAGE + Math.floor(random() * (bytes.length - PAGE));
@@ -103,8 +104,7 @@ test('bytes flipped in the middle give a coded error or none, and never hang or 
     });
     for (const code of codes) seen.add(code);
   }
-  console.log([...seen]);
-  expect([...seen].filter((code) => code === 'internal')).toEqual([]);
+  expect([...seen]).toEqual(['store_corrupt']);
 });
 
 test('a damaged header is not taken for a database', async () => {

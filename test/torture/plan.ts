@@ -34,7 +34,7 @@ export interface PlanOptions {
 export function drawPlan(options: PlanOptions): Fault[] {
   const random = seededRandom(options.seed, 1);
   const plan: Fault[] = [];
-  const sleepers = new Sleepers(options.workers);
+  const roster = new Roster(options.workers);
   const crashEvery = options.serverCrashes === 0 ? 0 : Math.floor(options.kills / (options.serverCrashes + 1));
   let crashes = 0;
   for (let kills = 0; kills < options.kills; ) {
@@ -42,37 +42,43 @@ export function drawPlan(options: PlanOptions): Fault[] {
       crashes++;
       plan.push({ fault: 'server', afterMs: between(random, 300, 1500) });
     }
-    const fault = drawFault(random, options.workers, options.kills - kills, sleepers);
+    const fault = drawFault(random, options.workers, options.kills - kills, roster);
     plan.push(fault);
     kills += killsOf(fault, options.workers);
   }
   return plan;
 }
 
-function drawFault(random: Random, workers: number, left: number, sleepers: Sleepers): Fault {
+function drawFault(random: Random, workers: number, left: number, roster: Roster): Fault {
   const afterMs = between(random, 300, 1500);
-  sleepers.pass(afterMs);
-  const worker = between(random, 0, workers - 1);
+  roster.pass(afterMs);
+  const worker = roster.longerAlive(between(random, 0, workers - 1), between(random, 0, workers - 1));
   const restartMs = between(random, 0, 300);
-  if (random() < 0.25 && sleepers.mayPause(worker)) {
+  if (random() < 0.25 && roster.mayPause(worker)) {
     const then = random() < 0.8 ? 'continue' : 'kill';
     const forMs = between(random, 2300, 3500);
-    sleepers.pause(worker, forMs);
+    roster.pause(worker, forMs);
     return { fault: 'pause', afterMs, worker, forMs, then, restartMs };
   }
   const which = random();
   if (which < 0.04 && left >= workers) return { fault: 'all', afterMs, restartMs };
-  if (which < 0.16 && left >= 2) return { fault: 'young', afterMs, worker, ageMs: between(random, 0, 700), restartMs };
+  if (which < 0.16 && left >= 2) {
+    roster.kill(worker);
+    return { fault: 'young', afterMs, worker, ageMs: between(random, 0, 700), restartMs };
+  }
+  roster.kill(worker);
   return { fault: 'kill', afterMs, worker, restartMs };
 }
 
-/** Who is paused at this point of the plan: never more than half, so that there is somebody to take over. */
-class Sleepers {
+/** Who is paused at this point of the plan (never more than half, so that somebody can take over), and who is young. */
+class Roster {
   readonly #untilMs: number[];
+  readonly #bornMs: number[];
   #nowMs = 0;
 
   constructor(workers: number) {
     this.#untilMs = Array.from({ length: workers }, () => 0);
+    this.#bornMs = Array.from({ length: workers }, () => 0);
   }
 
   pass(ms: number): void {
@@ -82,6 +88,14 @@ class Sleepers {
   mayPause(worker: number): boolean {
     const asleep = this.#untilMs.filter((until) => until > this.#nowMs).length;
     return asleep < this.#untilMs.length / 2 && (this.#untilMs[worker] ?? 0) <= this.#nowMs;
+  }
+
+  kill(worker: number): void {
+    this.#bornMs[worker] = this.#nowMs;
+  }
+
+  longerAlive(one: number, other: number): number {
+    return (this.#bornMs[other] ?? 0) < (this.#bornMs[one] ?? 0) ? other : one;
   }
 
   pause(worker: number, ms: number): void {

@@ -1,4 +1,5 @@
 // One process of the torture test: opens the store, takes part, and does things at random until it is killed.
+import { flushCompileCache } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isLeaseLost } from '../../src/engine/engine.ts';
 import { hasCode } from '../../src/errors/moirai-error.ts';
@@ -25,6 +26,7 @@ async function main(task: WorkerTask): Promise<void> {
   const tenure = await Tenure.begin(store, task, journal, makeSubscribers(task, random, faults));
   const workload = new Workload(tenure, task, journal, random);
   tell({ say: 'ready' });
+  flushCompileCache(); // It would be written at the end of the process, which is a SIGKILL.
   if (task.sweeper) await sweep(workload);
   else await work(workload, random, orders.drain);
   faults.on = false;

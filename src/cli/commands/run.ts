@@ -26,10 +26,10 @@ const LEASE_LOST_EXIT = 1;
 export function define(command: Command): void {
   command
     .description(
-      'Runs any command as a session of the kind batch: it is open while the command runs, ends as batch_complete or\n' +
-        'batch_failed, and as reaped when it was killed. The command gets our input, output and signals, and dies with\n' +
-        'us. We exit as it does: with its code, with 128+n after a signal, 127 when there is no such command, 126 when\n' +
-        'it cannot be executed.',
+      'Runs any command as a session of the kind batch. It is open while the command runs, and ends as batch_complete ' +
+        'or batch_failed, or as reaped when we were killed. The command has our input, our outputs and our signals, ' +
+        'and dies with us. We exit as it does: with its code, with 128+n after signal n, with 127 when there is no ' +
+        'such command, with 126 when it cannot be executed.',
     )
     .usage('[options] [--] <command...>')
     .argument('<command...>', 'the command and its arguments')
@@ -147,7 +147,8 @@ async function endSession(engine: Engine, session: Session, ending: Ending): Pro
         warn(thrown);
         return;
       }
-      if (!said) complain(`moirai: the end of the session cannot be written yet; trying for a minute, Ctrl-C gives up\n`);
+      if (!said)
+        complain(`moirai: the end of the session cannot be written yet; trying for a minute, Ctrl-C gives up\n`);
       said = true;
       await setTimeout(END_RETRY_MS, undefined, { signal: impatience.signal }).catch(() => undefined); // Impatient.
     }

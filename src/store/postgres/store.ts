@@ -46,6 +46,8 @@ export class PostgresStore implements Store {
     this.#pool = new pg.Pool({ ...connectionOptions(url), max: options.maxConnections ?? MAX_CONNECTIONS });
     // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
     this.#pool.on('error', () => undefined);
+    // So would one that breaks in the middle of a transaction; there the next statement tells, and all is tried again.
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
     this.#hints = new Hints(connectionOptions(url), (effects) => this.#listeners.tell(effects));
   }
 

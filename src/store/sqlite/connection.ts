@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { MoiraiError } from '../../errors/moirai-error.ts';
@@ -35,7 +35,10 @@ export class SqliteConnection {
       const db = new DatabaseSync(path, { timeout: 0 });
       try {
         const connection = new SqliteConnection(db, path);
-        insist(() => prepareFile(db, path));
+        insist(() => assertOurs(db, path));
+        // A newer store is refused before anything in it is touched.
+        insist(() => connection.#schemaVersion());
+        insist(() => makeDurable(db, path));
         insist(() => connection.#migrate());
         return connection;
       } catch (thrown) {
@@ -70,8 +73,9 @@ export class SqliteConnection {
     return step.value;
   }
 
+  /** Runs a statement that has no parameters and gives no rows. */
   exec(sql: string): void {
-    this.#db.exec(sql);
+    this.#execute({ sql, params: [] });
   }
 
   /** False when an error has already undone the open transaction. */
@@ -135,7 +139,11 @@ function guarded<T>(path: string, open: () => T): T {
 function assertUsable(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   assertLocalFileSystem(path);
-  if (!existsSync(path) || statSync(path).size === 0) return;
+  // SQLite makes more files beside the database; of a folder it may not write to it says only that it cannot open them.
+  accessSync(dirname(path), constants.W_OK | constants.X_OK);
+  if (!existsSync(path)) return;
+  accessSync(path, constants.R_OK | constants.W_OK);
+  if (statSync(path).size === 0) return;
   const head = Buffer.alloc(MAGIC.length);
   const file = openSync(path, 'r');
   try {
@@ -147,14 +155,17 @@ function assertUsable(path: string): void {
     throw new MoiraiError('store_not_database', `${path} is not an SQLite database`);
 }
 
-/** Sets what durability depends on and reads it back: a setting that did not take is worse than none. */
-function prepareFile(db: DatabaseSync, path: string): void {
+function assertOurs(db: DatabaseSync, path: string): void {
   assertVersion(db);
   const objects = Number(pragma(db, 'schema_version'));
   const application = Number(pragma(db, 'application_id'));
   if (objects > 0 && application !== APPLICATION_ID) {
     throw new MoiraiError('store_not_database', `${path} is a database of another program`);
   }
+}
+
+/** Sets what durability depends on and reads it back: a setting that did not take is worse than none. */
+function makeDurable(db: DatabaseSync, path: string): void {
   const mode = pragma(db, 'journal_mode = WAL');
   db.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1');
   db.exec(

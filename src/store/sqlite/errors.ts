@@ -13,6 +13,22 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   26: 'store_not_database',
 };
 
+/** What the operating system says when a file cannot even be looked at. */
+const SYSTEM_CODES: Readonly<Record<string, ErrorCode>> = {
+  EACCES: 'store_read_only',
+  EPERM: 'store_read_only',
+  EROFS: 'store_read_only',
+  ENOSPC: 'store_full',
+  EDQUOT: 'store_full',
+  EISDIR: 'store_not_database',
+  ENOTDIR: 'store_io',
+  EEXIST: 'store_io',
+  ENOENT: 'store_io',
+  ELOOP: 'store_io',
+  EMFILE: 'store_io',
+  EIO: 'store_io',
+};
+
 /** Rules of the database that say what is wrong with a request; the rest are defects of ours. */
 const BROKEN_RULES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/UNIQUE constraint failed: sessions\.key/, 'key_busy'],
@@ -28,6 +44,10 @@ export function sqliteCode(thrown: unknown): number | undefined {
   return thrown.errcode & 0xff;
 }
 
+function systemCode(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
+}
+
 export function isBusy(thrown: unknown): boolean {
   const code = sqliteCode(thrown);
   return code === 5 || code === 6;
@@ -37,12 +57,23 @@ export function isBusy(thrown: unknown): boolean {
 export function wrapSqlite(thrown: unknown, path: string): MoiraiError {
   if (thrown instanceof MoiraiError) return thrown;
   const code = sqliteCode(thrown);
-  const known = code === undefined ? undefined : CODES[code];
+  const known = code === undefined ? SYSTEM_CODES[systemCode(thrown)] : CODES[code];
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   const rule = BROKEN_RULES.find(([pattern]) => pattern.test(message));
   if (rule !== undefined) return new MoiraiError(rule[1], message, { cause: thrown });
+  if (known === undefined && isDamage(thrown)) {
+    return new MoiraiError('store_corrupt', `${path}: ${message}`, { cause: thrown, details: { path } });
+  }
   if (known === undefined) return MoiraiError.wrap(thrown);
   return new MoiraiError(known, `${path}: ${message}`, { cause: thrown, details: { path } });
+}
+
+/** What SQLite says of tables that are not as we made them, without calling it damage. */
+const FOREIGN_SCHEMA = /^(vtable constructor failed|no such (table|column)|table \w+ (has no column|already exists))/;
+
+/** True for JSON and tables that we wrote and cannot read any more: something else has written here. */
+function isDamage(thrown: unknown): boolean {
+  return thrown instanceof SyntaxError || (thrown instanceof Error && FOREIGN_SCHEMA.test(thrown.message));
 }
 
 export function endsTransaction(error: MoiraiError): boolean {

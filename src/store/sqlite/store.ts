@@ -66,18 +66,20 @@ export class SqliteStore implements Store {
 class StoreThread {
   onEffects: (effects: Effects) => void = () => undefined;
   readonly #worker: Worker;
+  readonly #bell = new Int32Array(new SharedArrayBuffer(4));
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: MoiraiError): void }>();
   readonly #exited: Promise<void>;
   #nextId = 1;
   #closed = false;
 
-  private constructor(task: WorkerTask) {
+  private constructor(task: Omit<WorkerTask, 'bell'>) {
     const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData: task, name: `store-${task.role}` });
+    const workerData: WorkerTask = { ...task, bell: this.#bell };
+    this.#worker = new Worker(new URL(file, import.meta.url), { workerData, name: `store-${task.role}` });
     this.#exited = new Promise((done) => this.#worker.once('exit', () => done()));
   }
 
-  static start(task: WorkerTask): Promise<StoreThread> {
+  static start(task: Omit<WorkerTask, 'bell'>): Promise<StoreThread> {
     const thread = new StoreThread(task);
     return new Promise((started, failed) => {
       thread.#worker.on('message', (message: FromWorker) => {
@@ -109,6 +111,8 @@ class StoreThread {
 
   post(message: ToWorker): void {
     this.#worker.postMessage(message);
+    Atomics.add(this.#bell, 0, 1);
+    Atomics.notify(this.#bell, 0);
   }
 
   async close(): Promise<void> {

@@ -44,9 +44,7 @@ export class SqliteWriter {
       return this.#refuseAll(requests, thrown);
     }
     try {
-      const outcomes = requests.map((request) => this.#runOne(request));
-      this.#connection.exec('COMMIT');
-      return outcomes;
+      return requests.length === 1 ? this.#runAlone(requests) : this.#runTogether(requests);
     } catch (thrown) {
       return this.#abandon(requests, thrown);
     }
@@ -57,18 +55,33 @@ export class SqliteWriter {
     this.#connection.close();
   }
 
-  #runOne(request: Request): Outcome {
+  /** A request that is alone needs no savepoint: if it fails, nothing else is undone with it. */
+  #runAlone(requests: readonly Request[]): Outcome[] {
+    const outcomes = requests.map((request) => this.#run(request));
+    this.#connection.exec(outcomes.every(({ ok }) => ok) ? 'COMMIT' : 'ROLLBACK');
+    return outcomes;
+  }
+
+  #runTogether(requests: readonly Request[]): Outcome[] {
+    const outcomes = requests.map((request) => {
+      this.#connection.exec('SAVEPOINT request');
+      const outcome = this.#run(request);
+      if (!outcome.ok) this.#connection.exec('ROLLBACK TO request');
+      this.#connection.exec('RELEASE request');
+      return outcome;
+    });
+    this.#connection.exec('COMMIT');
+    return outcomes;
+  }
+
+  #run(request: Request): Outcome {
     const context = contextOf(this.#clock, this.rules);
-    this.#connection.exec('SAVEPOINT request');
     try {
       const value = this.#connection.run(transactionNamed(request.name, context, request.args));
-      this.#connection.exec('RELEASE request');
       return { ok: true, value, effects: context.effects };
     } catch (thrown) {
       const error = wrapSqlite(thrown, this.#connection.path);
       if (endsTransaction(error) || !this.#connection.inTransaction) throw error;
-      this.#connection.exec('ROLLBACK TO request');
-      this.#connection.exec('RELEASE request');
       return { ok: false, error };
     }
   }
@@ -120,7 +133,15 @@ export class SqliteReader {
     } catch (thrown) {
       return { ok: false, error: wrapSqlite(thrown, this.#connection.path) };
     } finally {
+      this.#leave();
+    }
+  }
+
+  #leave(): void {
+    try {
       if (this.#connection.inTransaction) this.#connection.exec('COMMIT');
+    } catch {
+      // Only a damaged file cannot end a read, and whoever reads next is told of it.
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { EventDraft, EventPlace, EventType, MoiraiEvent } from '../../lifecycle/events.ts';
 import { matches } from '../../lifecycle/events.ts';
 import type { Session } from '../../lifecycle/session.ts';
-import { type Ask, numberOf, type Param, query, type Tx, type TxContext, together } from '../transaction.ts';
+import { type Ask, numberOf, type Param, type Tx, type TxContext, together } from '../transaction.ts';
 
 export interface Subscriber {
   readonly name: string;
@@ -89,7 +89,8 @@ function widen(lanes: Map<string, Lane>, subscriber: string, key: string, no: nu
 
 /**
  * The second half of `record`. An idle lane has no row: everything before this event was delivered, so a new row
- * begins with it. A lane that has one keeps its place, its claim and its backoff, and only grows.
+ * begins with it, due at once: no clock that is set back later can hold it up. A lane that has one keeps its place, its
+ * claim and its backoff, and only grows.
  */
 export function* openLanes(
   ctx: TxContext,
@@ -102,9 +103,9 @@ export function* openLanes(
   // A statement per conversation: the same few texts over and over, which the engine knows already.
   yield [...Map.groupBy(lanes, ({ key }) => key).values()].map((group) => ({
     sql: `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
-      VALUES ${group.map(() => '(?, ?, ?, ?, ?, 0, 0)').join(', ')}
+      VALUES ${group.map(() => '(?, ?, ?, ?, 0, 0, 0)').join(', ')}
       ON CONFLICT (subscriber, session_key) DO UPDATE SET last_no = excluded.last_no`,
-    params: group.flatMap(({ subscriber, key, first, last }) => [subscriber, key, first, last, ctx.now]),
+    params: group.flatMap(({ subscriber, key, first, last }) => [subscriber, key, first, last]),
   }));
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { ClaimedLane } from '../../../src/store/transactions/lanes.ts';
-import { codeOf, type Open, type Scene, SECOND, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { type Open, type Scene, SECOND, sceneTests } from './scene.ts';
 
 /** What happens when a subscriber fails. */
 export function deadLettersContract(open: Open): void {

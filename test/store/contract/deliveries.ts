@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { DeliveryOutcome } from '../../../src/store/transactions/deliveries.ts';
-import { codeOf, MINUTE, type Open, type Scene, SECOND, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { MINUTE, type Open, type Scene, SECOND, sceneTests } from './scene.ts';
 
 /** Replies on their way out. */
 export function deliveriesContract(open: Open): void {

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import { END_REASONS, type EndReason, type SessionKind } from '../../../src/lifecycle/states.ts';
-import { codeOf, DAY, HOUR, type Open, rulesWith, type Scene, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { DAY, HOUR, type Open, rulesWith, type Scene, sceneTests } from './scene.ts';
 
 interface Way {
   /** What the event says beside the reason. */

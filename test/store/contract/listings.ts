@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { SessionFilter } from '../../../src/store/transactions/reading.ts';
-import { codeOf, MINUTE, type Open, type Scene, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { MINUTE, type Open, type Scene, sceneTests } from './scene.ts';
 
 /** Lists, counts and finds. */
 export function listingsContract(open: Open): void {

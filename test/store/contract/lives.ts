@@ -1,7 +1,8 @@
 import { describe, expect } from 'vitest';
 import type { MoiraiEvent } from '../../../src/lifecycle/events.ts';
 import type { Session } from '../../../src/lifecycle/session.ts';
-import { codeOf, type Open, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { type Open, sceneTests } from './scene.ts';
 
 const ISO: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const NUMBER: unknown = expect.any(Number);

@@ -1,6 +1,7 @@
 import { describe, expect } from 'vitest';
 import { MAX_TEXT_CHARS } from '../../../src/store/limits.ts';
-import { codeOf, type Open, type Scene, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { type Open, type Scene, sceneTests } from './scene.ts';
 
 /** No UTF-8 has a lone surrogate, and PostgreSQL has no NUL. */
 const ODD = 'a\ud800b\u0000c\udfff';

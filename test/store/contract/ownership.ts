@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
-import { codeOf, HOUR, MINUTE, type Open, SECOND, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { HOUR, MINUTE, type Open, SECOND, sceneTests } from './scene.ts';
 
 /** Who may write: leases, owners and epochs. */
 export function ownershipContract(open: Open): void {

@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
-import { codeOf, DAY, HOUR, MINUTE, type Open, SECOND, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { DAY, HOUR, MINUTE, type Open, SECOND, sceneTests } from './scene.ts';
 
 /** What becomes of the sessions of an instance that died, and of those whose instance lives. */
 export function reapingContract(open: Open): void {

@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
-import { codeOf, type Open, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { type Open, sceneTests } from './scene.ts';
 
 /** What was asked twice happens once: platforms send again, and replies of the store get lost. */
 export function repeatsContract(open: Open): void {

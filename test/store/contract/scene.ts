@@ -339,14 +339,3 @@ export function sceneTests(open: Open): SceneTest {
     });
   };
 }
-
-/** The code of the error that an action fails with. */
-export async function codeOf(action: Promise<unknown>): Promise<string> {
-  try {
-    await action;
-    return 'no error';
-  } catch (error) {
-    if (process.env.SHOW) console.log(error);
-    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  }
-}

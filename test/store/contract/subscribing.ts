@@ -2,7 +2,8 @@ import { describe, expect } from 'vitest';
 import { MoiraiError } from '../../../src/errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../../src/lifecycle/events.ts';
 import type { SubscribeFrom } from '../../../src/store/transactions/lanes.ts';
-import { codeOf, type Open, type Scene, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { type Open, type Scene, sceneTests } from './scene.ts';
 
 /** How a subscriber comes in: with what was, and then with everything that happens, without gap or duplicate. */
 export function subscribingContract(open: Open): void {

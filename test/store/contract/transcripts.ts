@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
-import { codeOf, type Open, type Scene, sceneTests } from './scene.ts';
+import { codeOf } from './code-of.ts';
+import { type Open, type Scene, sceneTests } from './scene.ts';
 
 /** What was said: kept in order, found again, seen by those who continue it. */
 export function transcriptsContract(open: Open): void {

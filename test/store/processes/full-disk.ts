@@ -11,7 +11,7 @@ const path = join(folder, 'state.db');
 const ballast = join(folder, 'ballast');
 const TEXT = 'x'.repeat(2000);
 
-writeFileSync(ballast, Buffer.alloc(512 * 1024));
+writeFileSync(ballast, Buffer.alloc(4 * 1024 * 1024));
 let store = await SqliteStore.open(path, DEFAULT_RESET_RULES);
 const facts = {
   id: 'one',

@@ -1,0 +1,163 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Engine } from '../../src/engine/engine.ts';
+import { describeThisProcess } from '../../src/engine/host.ts';
+import { timeSortedIds } from '../../src/engine/ids.ts';
+import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
+import { openStore } from '../../src/store/open-store.ts';
+
+export const launcher = fileURLToPath(new URL('../../bin/moirai.js', import.meta.url));
+const HOUR = 3_600_000;
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly output: string;
+  readonly errors: string;
+}
+
+export type Process = ChildProcessWithoutNullStreams;
+
+/** A home of its own, in which real `moirai` processes run. */
+export class House {
+  readonly home = mkdtempSync(join(tmpdir(), 'moirai-cli-'));
+  readonly #store: string | null;
+  readonly #started: Process[] = [];
+
+  constructor(store: string | null = null) {
+    this.#store = store;
+  }
+
+  /** Starts `moirai` with these arguments; its input stays open. */
+  start(args: readonly string[], options: { node?: string; env?: Record<string, string> } = {}): Process {
+    const store = this.#store === null ? [] : ['--store', this.#store];
+    return this.spawn(options.node ?? process.execPath, [launcher, ...store, ...args], options.env);
+  }
+
+  /** Starts anything in this home. */
+  spawn(command: string, args: readonly string[], more: Record<string, string> = {}): Process {
+    const { MOIRAI_DEBUG: _, ...env } = process.env;
+    const child = spawn(command, args, { env: { ...env, MOIRAI_HOME: this.home, ...more } });
+    child.stdin.on('error', () => undefined); // It ended without reading; nobody minds.
+    this.#started.push(child);
+    return child;
+  }
+
+  /** Runs `moirai` to its end, on an empty input. */
+  async moirai(...args: string[]): Promise<Outcome> {
+    return this.feed('', ...args);
+  }
+
+  /** The same with something to read. */
+  async feed(input: string, ...args: string[]): Promise<Outcome> {
+    const child = this.start(args);
+    child.stdin.end(input);
+    return finish(child);
+  }
+
+  /** What a command prints with `--json`; it must succeed. */
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests are about
+  async json(...args: string[]): Promise<any> {
+    const { code, output, errors } = await this.moirai(...args, '--json');
+    if (code !== 0) throw new Error(`moirai ${args.join(' ')} exited with ${code}: ${errors}`);
+    return JSON.parse(output);
+  }
+
+  /** The events of the log, as `events --json` prints them. */
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests are about
+  async events(...args: string[]): Promise<any[]> {
+    const { output } = await this.moirai('events', '--json', ...args);
+    return output
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
+  }
+
+  /** Does something in the store as a gateway would. */
+  async live<T>(action: (engine: Engine) => Promise<T>): Promise<T> {
+    const store = await openStore(this.#store ?? 'sqlite:state.db', this.home, DEFAULT_RESET_RULES, { inline: true });
+    const ids = timeSortedIds(Date.now, Math.random);
+    const instance = { id: ids.command().replace('cmd', 'ins'), name: null, version: '0', ...describeThisProcess() };
+    const engine = await Engine.boot({ store, ids, instance, leaseTtlMs: HOUR });
+    try {
+      return await action(engine);
+    } finally {
+      await engine.stop();
+      await store.close();
+    }
+  }
+
+  /** Starts a `run` whose command tells its process id first. */
+  async startRun(script: string, options: { node?: string } = {}): Promise<{ wrapper: Process; pid: number }> {
+    const wrapper = this.start(['run', '--', 'sh', '-c', `echo $$; ${script}`], options);
+    const [line] = await once(wrapper.stdout, 'data');
+    return { wrapper, pid: Number(String(line).trim()) };
+  }
+
+  remove(): void {
+    for (const child of this.#started) child.kill('SIGKILL');
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+export async function finish(child: Process): Promise<Outcome> {
+  const [output, errors, [code, signal]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>,
+  ]);
+  return { code, signal, output, errors };
+}
+
+/** A direct chat of a platform's. */
+export function chat(n: number | string, platform = 'telegram') {
+  return {
+    key: `agent:main:${platform}:dm:${n}`,
+    kind: 'chat' as const,
+    platform,
+    userId: `user-${n}`,
+    origin: null,
+    attached: false,
+  };
+}
+
+/** One message and its answer. */
+export async function converse(engine: Engine, party: ReturnType<typeof chat>, question: string, answer: string) {
+  const { session, turn } = await engine.receive({ party, text: question, originRef: null, by: 'user' });
+  await engine.finish({ sessionId: session.id, epoch: session.epoch }, turn.id, {
+    outcome: 'done',
+    response: answer,
+    model: 'test',
+    usage: { input: 3, output: 5 },
+    messages: [
+      { role: 'user', text: question, turnId: turn.id },
+      { role: 'assistant', text: answer, turnId: turn.id },
+    ],
+  });
+  return session.id;
+}
+
+/** True while a process runs; a zombie does not. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    if (process.platform !== 'linux') return true;
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2));
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until something holds. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 5000): Promise<void> {
+  for (const deadline = Date.now() + ms; !(await holds()); await sleep(20)) {
+    if (Date.now() > deadline) throw new Error(`not within ${ms} ms: ${what}`);
+  }
+}

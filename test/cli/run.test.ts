@@ -1,0 +1,221 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { finish, House, launcher, until } from './house.ts';
+
+let house: House;
+
+beforeEach(() => {
+  house = new House();
+});
+
+afterEach(() => house.remove());
+
+/** The only session there is. */
+async function theSession() {
+  const { data } = await house.json('sessions', 'list', '--kind', 'batch');
+  expect(data).toHaveLength(1);
+  return data[0];
+}
+
+describe('a command', () => {
+  test('that succeeds completes its session', async () => {
+    const { code, output, errors } = await house.moirai('run', '--', 'echo', 'a  b', '--json');
+    expect({ code, output, errors }).toEqual({ code: 0, output: 'a  b --json\n', errors: '' });
+    expect(await theSession()).toMatchObject({
+      ...{ kind: 'batch', platform: 'batch', title: "echo 'a  b' --json", state: 'ended' },
+      ...{ end_reason: 'batch_complete', end_cause: null, owner: null, user_id: null },
+      key: expect.stringMatching(/^agent:main:batch:dm:[\w-]+$/),
+    });
+    expect(await house.events()).toMatchObject([
+      {
+        type: 'session:start',
+        origin: { command: ['echo', 'a  b', '--json'], cwd: process.cwd(), pid: expect.any(Number) },
+      },
+      { type: 'session:end', reason: 'batch_complete', cause: null, trigger: 'process' },
+    ]);
+  });
+
+  test.each([1, 3, 127, 255])('that exits with %i fails its session, and the code is passed on', async (status) => {
+    expect(await house.moirai('run', '--', 'sh', '-c', `exit ${status}`)).toMatchObject({ code: status });
+    expect(await theSession()).toMatchObject({ end_reason: 'batch_failed', end_cause: 'exit' });
+  });
+
+  test.each(['SIGTERM', 'SIGKILL', 'SIGSEGV'] as const)('that dies of %s gives 128 and its number', async (signal) => {
+    const outcome = await house.moirai('run', '--', 'sh', '-c', `kill -s ${signal.slice(3)} $$`);
+    expect(outcome).toMatchObject({ code: 128 + constants.signals[signal], signal: null });
+    expect(await theSession()).toMatchObject({ end_reason: 'batch_failed', end_cause: 'signal' });
+  });
+
+  test('that is not there gives 127, that cannot be executed 126', async () => {
+    const file = join(house.home, 'plain');
+    writeFileSync(file, 'text');
+    const script = join(house.home, 'script');
+    writeFileSync(script, '#!/no/such/interpreter\n');
+    chmodSync(script, 0o755);
+    const cases = [
+      ['no-such-command-anywhere', 127],
+      ['/no/such/file', 127],
+      [script, 127],
+      [file, 126],
+      [house.home, 126],
+    ] as const;
+    for (const [command, code] of cases) {
+      const outcome = await house.moirai('run', '--', command, 'argument');
+      expect(outcome).toMatchObject({ code, output: '', errors: expect.stringContaining('[command_not_started]') });
+    }
+    const { data } = await house.json('sessions', 'list', '--kind', 'batch');
+    expect(
+      data.map((session: { end_reason: string; end_cause: string }) => [session.end_reason, session.end_cause]),
+    ).toEqual(cases.map(() => ['batch_failed', 'not_started']));
+  });
+
+  test('has a session before it runs, and keeps it open with a live owner', async () => {
+    const { wrapper } = await house.startRun('read _; exit 0');
+    const open = await theSession();
+    expect(open).toMatchObject({ state: 'open', owner: expect.stringMatching(/^ins_/), ended_at: null });
+    expect(await house.json('sessions', 'stats')).toMatchObject({ open: 1, open_owned: 1, open_unowned: 0 });
+    wrapper.stdin.end('go on\n');
+    expect(await finish(wrapper)).toMatchObject({ code: 0 });
+    expect(await theSession()).toMatchObject({ id: open.id, state: 'ended', owner: null });
+    const { checks } = await house.json('doctor');
+    expect(checks.find((each: { check: string }) => each.check === 'instances').details).toEqual([]);
+  });
+
+  test('may be given without --, and with a title', async () => {
+    expect(
+      await house.moirai('run', '--title', 'nightly', 'sh', '-c', 'echo "$@"', 'sh', '--title', 'x'),
+    ).toMatchObject({
+      code: 0,
+      output: '--title x\n',
+    });
+    expect(await theSession()).toMatchObject({ title: 'nightly' });
+  });
+
+  test('with a long or hostile line has a short and printable title', async () => {
+    await house.moirai('run', '--', 'true', '\u001b[31m\u202e\n', 'x'.repeat(10_000));
+    const { title } = await theSession();
+    expect([...title]).toHaveLength(100);
+    expect(title).toMatch(/^true '\\x1b\[31m\\u\{202e\}\\n' x+…$/);
+  });
+
+  test('does not run when its session cannot be started', async () => {
+    writeFileSync(join(house.home, 'state.db'), 'no database');
+    const trace = join(house.home, 'trace');
+    expect(await house.moirai('run', '--', 'touch', trace)).toMatchObject({ code: 1 });
+    expect(existsSync(trace)).toBe(false);
+  });
+});
+
+describe('between a command and the world', () => {
+  test('input, output and errors pass through pipes, large ones and slow ones too', async () => {
+    const input = 'line of input\n'.repeat(200_000);
+    const child = house.start(['run', '--', 'sh', '-c', 'echo begun >&2; cat']);
+    child.stdin.end(input);
+    await once(child.stderr, 'data');
+    await new Promise((done) => setTimeout(done, 300)); // Nobody reads: the command must wait, not fail.
+    const { code, output } = await finish(child);
+    expect(code).toBe(0);
+    expect(output).toBe(input);
+  });
+
+  test('a reader that leaves is the command’s affair', async () => {
+    const child = house.start(['run', '--', 'yes']);
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    const [code] = await once(child, 'exit');
+    expect(code).toBe(128 + constants.signals.SIGPIPE);
+    expect(await theSession()).toMatchObject({ end_reason: 'batch_failed', end_cause: 'signal' });
+  });
+
+  test('nothing else is inherited', async () => {
+    const { output } = await house.moirai(
+      'run',
+      '--',
+      'sh',
+      '-c',
+      'env; ls /proc/$$/fd 2>/dev/null | sort -n | head -4',
+    );
+    expect(output).not.toMatch(/NODE_COMPILE_CACHE|MOIRAI_LIFELINE/);
+    if (process.platform === 'linux') expect(output).toMatch(/\n0\n1\n2\n(\d{2,}\n)?$/);
+  });
+
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const)(
+    '%s is passed on',
+    async (signal) => {
+      const name = signal.slice(3);
+      const { wrapper } = await house.startRun(
+        `trap 'echo got ${name}; exit 9' ${name}; echo ready; while :; do sleep 0.05; done`,
+      );
+      const outcome = finish(wrapper);
+      await once(wrapper.stdout, 'data');
+      wrapper.kill(signal);
+      expect(await outcome).toMatchObject({ code: 9, output: expect.stringContaining(`got ${name}\n`) });
+      expect(await theSession()).toMatchObject({ end_reason: 'batch_failed', end_cause: 'exit' });
+    },
+  );
+
+  test('a signal reaches the whole pipeline of the command', async () => {
+    const { wrapper } = await house.startRun('sleep 600 | sleep 600');
+    wrapper.kill('SIGTERM');
+    expect(await finish(wrapper)).toMatchObject({ code: 128 + 15 });
+    expect(await theSession()).toMatchObject({ end_reason: 'batch_failed', end_cause: 'signal' });
+  });
+});
+
+describe.skipIf(!hasScript())('in a terminal', () => {
+  test('one Ctrl-C is one signal to the command, and its terminal is the real one', async () => {
+    const command = `trap "echo got INT" INT; trap "exit 5" TERM; test -t 0 && echo terminal; while :; do sleep 0.05; done`;
+    const line = ['run', '--', 'sh', '-c', command].map((word) => `'${word}'`).join(' ');
+    const terminal = house.spawn('script', ['-qfec', `'${process.execPath}' '${launcher}' ${line}`, '/dev/null']);
+    let shown = '';
+    terminal.stdout.on('data', (bytes) => {
+      shown += bytes;
+    });
+    await until('the command runs', () => shown.includes('terminal'));
+    terminal.stdin.write('\u0003');
+    await until('the signal arrives', () => shown.includes('got INT'));
+    const { origin } = (await house.events('--types', 'session:start'))[0];
+    process.kill(origin.pid, 'SIGTERM');
+    const [code] = await once(terminal, 'exit');
+    expect({ code, signals: shown.split('got INT').length - 1 }).toEqual({ code: 5, signals: 1 });
+    expect(await theSession()).toMatchObject({ end_reason: 'batch_failed', end_cause: 'exit' });
+  });
+});
+
+test('ten at the same time on one store all end properly', async () => {
+  const outcomes = await Promise.all(
+    Array.from({ length: 10 }, (_, n) => house.moirai('run', '--', 'sh', '-c', `sleep 0.${n}; exit ${n}`)),
+  );
+  expect(outcomes.map(({ code, errors }) => [code, errors])).toEqual(outcomes.map((_, n) => [n, '']));
+  expect(await house.json('sessions', 'stats')).toEqual({
+    ...{ total: 10, open: 0, open_owned: 0, open_unowned: 0 },
+    ended: { batch_complete: 1, batch_failed: 9 },
+  });
+  const { ok, checks } = await house.json('doctor');
+  expect(ok).toBe(true);
+  expect(checks.find((each: { check: string }) => each.check === 'instances').details).toEqual([]);
+});
+
+test('a session that an operator ended is not ended again', async () => {
+  const { wrapper } = await house.startRun('read _; exit 4');
+  const { id } = await theSession();
+  await house.moirai('sessions', 'end', id);
+  wrapper.stdin.end('\n');
+  expect(await finish(wrapper)).toMatchObject({
+    code: 4,
+    errors: expect.stringContaining('ended before: admin_close'),
+  });
+  expect(await house.events('--types', 'session:end')).toMatchObject([{ reason: 'admin_close' }]);
+});
+
+function hasScript(): boolean {
+  try {
+    return execFileSync('script', ['--version'], { encoding: 'utf8' }).includes('util-linux');
+  } catch {
+    return false; // Then a terminal cannot be had here.
+  }
+}

@@ -24,43 +24,28 @@ export class Visit {
   readonly ids: Ids = timeSortedIds(Date.now, () => randomBytes(4).readUInt32LE() / 2 ** 32);
   readonly #host = describeThisProcess();
   #engine: Promise<Engine> | null = null;
-  #settled: Reaped | null = null;
 
   private constructor(store: Store) {
     this.store = store;
   }
 
-  /** `threads` is for a command that stays: it must hear signals while the store is busy. */
+  /** Opens the store. `threads` is for a command that stays: it must hear signals while the store is busy. */
   static async begin(settings: Settings, options: { threads?: boolean } = {}): Promise<Visit> {
     makeHome(settings.home);
     const inline = options.threads !== true;
-    const takeBack = inline ? () => undefined : lendCompiledCode();
-    try {
-      const store = await openStore(settings.storeUrl, settings.home, DEFAULT_RESET_RULES, { inline });
-      const visit = new Visit(store);
-      try {
-        visit.#settled = await visit.settle();
-        return visit;
-      } catch (thrown) {
-        await visit.end();
-        throw thrown;
-      }
-    } finally {
-      takeBack();
-    }
-  }
-
-  /** What was settled at the beginning; null when nothing was. */
-  get settled(): Reaped | null {
-    return this.#settled;
+    return new Visit(await openStore(settings.storeUrl, settings.home, DEFAULT_RESET_RULES, { inline }));
   }
 
   /** Settles what dead processes left; null when there was nothing. Only looks, as long as there is nothing. */
   async settle(): Promise<Reaped | null> {
     const dead = await findDead(this.store, this.#host, null);
     if (dead === null) return null;
+    const tookPart = this.#engine !== null;
     const engine = await this.engine();
-    return engine.reap();
+    const reaped = await engine.reap();
+    // Whoever only looks on may stay for hours without a heartbeat: nobody is to believe in it.
+    if (!tookPart) await this.leave();
+    return reaped;
   }
 
   /** The part this process takes, from the first call on. */
@@ -90,6 +75,23 @@ export class Visit {
   }
 }
 
+/** Does something in the store, behind what the dead left, and leaves in order. */
+export async function visit<T>(
+  settings: Settings,
+  action: (visit: Visit) => Promise<T>,
+  options: { threads?: boolean } = {},
+): Promise<T> {
+  const takeBack = options.threads ? lendCompiledCode() : () => undefined;
+  const here = await Visit.begin(settings, options);
+  try {
+    await here.settle();
+    takeBack();
+    return await action(here);
+  } finally {
+    await here.end();
+  }
+}
+
 /**
  * Threads take their environment from ours when they start, and only by it find the code that `main.ts` keeps compiled.
  * Nobody else is to inherit it. Returns the function that takes it back.
@@ -101,14 +103,4 @@ function lendCompiledCode(): () => void {
   return () => {
     delete process.env.NODE_COMPILE_CACHE;
   };
-}
-
-/** Does something in the store, behind what the dead left, and leaves in order. */
-export async function visit<T>(settings: Settings, action: (visit: Visit) => Promise<T>): Promise<T> {
-  const here = await Visit.begin(settings);
-  try {
-    return await action(here);
-  } finally {
-    await here.end();
-  }
 }

@@ -1,4 +1,4 @@
-import { chmodSync, statSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -35,6 +35,19 @@ function tamper(sql: string): void {
   const db = new DatabaseSync(join(house.home, 'state.db'));
   db.exec(sql);
   db.close();
+}
+
+/** Overwrites the entries at the end of an index's first page, as a failing disk would. */
+function damage(index: string): void {
+  const file = join(house.home, 'state.db');
+  const db = new DatabaseSync(file);
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  const root = Number(db.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').get(index)?.rootpage);
+  const size = Number(db.prepare('PRAGMA page_size').get()?.page_size);
+  db.close();
+  const bytes = readFileSync(file);
+  bytes.fill('x', root * size - 100, root * size);
+  writeFileSync(file, bytes);
 }
 
 describe('a doctor', () => {
@@ -85,11 +98,9 @@ describe('a doctor', () => {
     await house.live(async (engine) => {
       for (let n = 0; n < 50; n++) await converse(engine, chat(n), 'a', 'b');
     });
-    // An index entry without its row: what a damaged page looks like, in a file that opens.
-    tamper(`PRAGMA writable_schema = ON;
-      UPDATE sqlite_master SET sql = replace(sql, '(key, started_at)', '(key, id)') WHERE name = 'sessions_by_key'`);
-    const { code, checks } = await examine();
-    expect({ code, integrity: statusOf(checks, 'integrity') }).toEqual({ code: 1, integrity: 'fail' });
+    damage('sessions_by_key');
+    const { code, ok, checks } = await examine();
+    expect({ code, ok, integrity: statusOf(checks, 'integrity') }).toEqual({ code: 1, ok: false, integrity: 'fail' });
   });
 
   test('tells of instances and subscribers', async () => {
@@ -116,7 +127,7 @@ describe('a doctor', () => {
 describe('doctor --fix', () => {
   test('ends what is overdue and says so', async () => {
     const id = await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
-    tamper('UPDATE sessions SET expires_at = 1');
+    tamper('UPDATE sessions SET expires_at = 1, check_at = 1');
     expect(statusOf((await examine()).checks, 'deadlines')).toBe('warn');
     const { code, done, checks } = await examine('--fix');
     expect({ code, done }).toEqual({ code: 0, done: [`1 overdue sessions ended: ${id}`] });

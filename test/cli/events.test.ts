@@ -49,7 +49,7 @@ describe('events', () => {
 
   test('are readable for people', async () => {
     const id = await house.live((engine) => converse(engine, chat(1), 'hello', 'hi'));
-    const lines = (await house.moirai('events')).output.trim().split('\n');
+    const lines = (await house.moirai('events')).output.trimEnd().split('\n');
     expect(lines).toHaveLength(3);
     expect(lines[0]).toMatch(new RegExp(`^ +\\d+ {2}\\d{4}-.*Z {2}session:start +${id}`));
   });

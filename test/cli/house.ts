@@ -93,9 +93,13 @@ export class House {
     }
   }
 
-  /** Starts a `run` whose command tells its process id first. */
-  async startRun(script: string, options: { node?: string } = {}): Promise<{ wrapper: Process; pid: number }> {
-    const wrapper = this.start(['run', '--', 'sh', '-c', `echo $$; ${script}`], options);
+  /** Starts a `run` of a shell script that tells its process id once it is ready; `setup` comes before. */
+  async startRun(
+    script: string,
+    options: { setup?: string; node?: string } = {},
+  ): Promise<{ wrapper: Process; pid: number }> {
+    const { setup = ':', ...rest } = options;
+    const wrapper = this.start(['run', '--', 'sh', '-c', `${setup}; echo $$; ${script}`], rest);
     const [line] = await once(wrapper.stdout, 'data');
     return { wrapper, pid: Number(String(line).trim()) };
   }

@@ -68,9 +68,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an end without its lane',
     file: 'src/store/transactions/record.ts',
-    find: 'if (event.except !== subscriber.name && listens(subscriber, event.draft.type)) {',
-    replace:
-      "if (event.draft.type !== 'session:end' && event.except !== subscriber.name && listens(subscriber, event.draft.type)) {",
+    find: 'if (except !== subscriber.name && listens(subscriber, draft.type)) {',
+    replace: "if (draft.type !== 'session:end' && except !== subscriber.name && listens(subscriber, draft.type)) {",
     layer: 'model',
   },
   {
@@ -97,8 +96,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "the reaper takes a living owner's sessions",
     file: 'src/store/transactions/liveness.ts',
-    find: "WHERE s.owner IS NOT NULL AND (i.id IS NULL OR i.state = 'dead')",
-    replace: "WHERE s.owner IS NOT NULL AND (i.id IS NULL OR i.state = 'dead' OR i.state = 'up')",
+    find: "WHERE i.id IS NULL OR i.state = 'dead' ORDER BY",
+    replace: "WHERE i.id IS NULL OR i.state = 'dead' OR i.state = 'up' ORDER BY",
     layer: 'model',
   },
   {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -21,6 +21,7 @@ const folder = mkdtempSync(join(tmpdir(), 'moirai-files-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let made = 0;
 const freshPath = () => join(folder, `${++made}.db`);
+const patience = tryLockedFiles();
 
 function open(path: string): Promise<SqliteStore> {
   return SqliteStore.open(path, DEFAULT_RESET_RULES);
@@ -72,11 +73,12 @@ describe('a file that is none of ours', () => {
     expect(await codeOf(open(join(file, 'state.db')))).toBe('store_io');
   });
 
-  test('becomes a store when it is empty, with its folder, and is private to its user', async () => {
+  test('becomes a store when it is empty or not there, in a folder that is private to its user', async () => {
     const path = join(folder, 'new', 'home', 'state.db');
     const store = await open(path);
     expect(await store.read('stats', {})).toMatchObject({ total: 0 });
     await store.close();
+    expect(statSync(join(folder, 'new', 'home')).mode & 0o777).toBe(0o700);
     const empty = freshPath();
     writeFileSync(empty, '');
     await (await open(empty)).close();
@@ -219,20 +221,29 @@ describe('a database that somebody else holds', () => {
   });
 
   test('for too long is said to be locked, to who writes and to who opens it', { timeout: 60_000 }, async () => {
-    const [busy, owned] = [await closedStore(), await closedStore()];
-    const holders = [runChild('hold-lock.ts', [busy, 'begin']), runChild('hold-lock.ts', [owned, 'own'])];
-    for (const holder of holders) expect(await holder.line()).toBe('held');
-    const store = await open(busy);
-    const attempts = [store.write('forgetInstances', { lostBefore: 0 }), open(owned)];
-    expect(await Promise.all(attempts.map(codeOf))).toEqual(['store_locked', 'store_locked']);
+    const { store, codes, letGo } = await patience;
+    expect(await codes).toEqual(['store_locked', 'store_locked']);
     expect(await store.read('stats', {})).toMatchObject({ total: 1 });
-    for (const holder of holders) holder.send('let go');
-    await Promise.all(holders.map(({ exited }) => exited));
+    await letGo();
     await store.write('forgetInstances', { lostBefore: 0 });
     await store.close();
-    await (await open(owned)).close();
   });
 });
+
+/** Begun with the file, because it takes as long as the store is patient. */
+async function tryLockedFiles() {
+  const [busy, owned] = [await closedStore(), await closedStore()];
+  const holders = [runChild('hold-lock.ts', [busy, 'begin']), runChild('hold-lock.ts', [owned, 'own'])];
+  for (const holder of holders) expect(await holder.line()).toBe('held');
+  const store = await open(busy);
+  const codes = Promise.all([store.write('forgetInstances', { lostBefore: 0 }), open(owned)].map(codeOf));
+  const letGo = async (): Promise<void> => {
+    for (const holder of holders) holder.send('let go');
+    await Promise.all(holders.map(({ exited }) => exited));
+    await (await open(owned)).close();
+  };
+  return { store, codes, letGo };
+}
 
 describe('a store URL', () => {
   test.each([

@@ -31,6 +31,8 @@ export class Fleet {
   readonly #options: FleetOptions;
   readonly #places: Place[];
   readonly #pauses = new Set<Promise<void>>();
+  readonly #all = new Set<WorkerProcess>();
+  #over = false;
 
   constructor(options: FleetOptions) {
     this.#options = options;
@@ -81,7 +83,7 @@ export class Fleet {
   /** One more process, which only settles and delivers what the others left; runs until `settled` resolves. */
   async sweep(settled: () => Promise<void>): Promise<void> {
     const task = { ...this.#options.task, worker: this.#places.length, life: 1, sweeper: true };
-    const sweeper = new WorkerProcess(task, this.#options.wrong);
+    const sweeper = this.#start(task);
     await sweeper.mustSay('quiet', READY_MS);
     await settled();
     await sweeper.stop();
@@ -89,7 +91,9 @@ export class Fleet {
 
   /** Leaves no process behind, whatever happened. */
   async killAll(): Promise<void> {
-    await Promise.all(this.#living().map((living) => living.kill()));
+    this.#over = true;
+    await Promise.all(this.#places.map((place) => place.restart));
+    await Promise.all([...this.#all].map((one) => one.kill()));
   }
 
   #living(): WorkerProcess[] {
@@ -97,18 +101,36 @@ export class Fleet {
   }
 
   #spawn(place: Place): void {
+    if (this.#over) return;
     place.life++;
-    const task = { ...this.#options.task, worker: place.worker, life: place.life, sweeper: false };
-    place.process = new WorkerProcess(task, this.#options.wrong);
+    place.process = this.#start({ ...this.#options.task, worker: place.worker, life: place.life, sweeper: false });
   }
 
-  async #kill(place: Place, restartMs: number): Promise<void> {
-    // Dead already: it is killed as soon as it lives again.
-    await place.restart;
-    await place.process?.kill();
-    place.process = null;
-    this.kills.killed++;
-    place.restart = sleep(restartMs).then(() => this.#spawn(place));
+  #start(task: WorkerTask): WorkerProcess {
+    const started = new WorkerProcess(task, this.#options.wrong);
+    this.#all.add(started);
+    return started;
+  }
+
+  /** Kills who is in this place (and nobody else, if a victim is named), and starts another. */
+  async #kill(place: Place, restartMs: number, victim?: WorkerProcess): Promise<void> {
+    // One after the other: who is dead already is killed as soon as it lives again.
+    const killing = place.restart.then(async () => {
+      if (victim !== undefined && place.process !== victim) return false;
+      if (place.process !== null) {
+        await place.process.kill();
+        this.#all.delete(place.process);
+      }
+      place.process = null;
+      this.kills.killed++;
+      return true;
+    });
+    place.restart = killing.then(async (killed) => {
+      if (!killed) return;
+      await sleep(restartMs);
+      this.#spawn(place);
+    });
+    await killing;
   }
 
   async #pause(place: Place, fault: Extract<Fault, { fault: 'pause' }>): Promise<void> {
@@ -121,7 +143,7 @@ export class Fleet {
     // It may have been killed in its sleep; its successor is awake.
     if (place.process !== victim) return;
     if (fault.then === 'continue') victim.signal('SIGCONT');
-    else await this.#kill(place, fault.restartMs);
+    else await this.#kill(place, fault.restartMs, victim);
   }
 }
 
@@ -180,6 +202,7 @@ class WorkerProcess {
     this.#wrong(`${this.#name} was not ${what} within ${withinMs / 1000} s`);
   }
 
+  /** SIGKILL; nothing when it is dead already. */
   async kill(): Promise<void> {
     this.#expected = true;
     this.#child.kill('SIGKILL');

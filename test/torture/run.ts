@@ -37,7 +37,7 @@ const EVIDENCE = ['instances', 'sessions', 'turns', 'events', 'subscribers', 'la
 export async function runTorture(options: TortureOptions, log: (line: string) => void): Promise<TortureReport> {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'moirai-torture-')));
   const plan = drawPlan(options);
-  log(`plan: ${planText(plan)}`);
+  log(`in ${directory}\nplan: ${planText(plan)}`);
   writeFileSync(join(directory, 'plan.txt'), `${JSON.stringify(options)}\n${planText(plan)}\n`);
   const place = await openPlace(options, directory);
   const violations = new Violations();

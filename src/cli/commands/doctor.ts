@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
+import { hasCode } from '../../errors/moirai-error.ts';
 import { checkMachine } from '../doctor/check-machine.ts';
 import { checkStore } from '../doctor/check-store.ts';
-import type { Finding } from '../doctor/finding.ts';
+import { type Finding, failed } from '../doctor/finding.ts';
 import { describeReaped, fix } from '../doctor/fix.ts';
 import { printable, printJson, printLine } from '../print.ts';
 import { makeHome, type Settings, settingsOf } from '../settings.ts';
@@ -45,21 +45,25 @@ async function examineStore(settings: Settings, withFix: boolean): Promise<Repor
     here = await Visit.begin(settings);
   } catch (thrown) {
     if (hasCode(thrown, 'store_url')) throw thrown;
-    return { findings: [storeFailure(thrown)], done: [] };
+    return { findings: [failed('store', thrown)], done: [] };
   }
   try {
-    const { settled } = here;
-    const done = withFix ? await fix(await here.engine(), settled) : settled === null ? [] : describeReaped(settled);
-    await here.leave(); // The doctor is no instance to be listed.
-    return { findings: await checkStore(here.store, Date.now()), done };
-  } catch (thrown) {
-    return { findings: [storeFailure(thrown)], done: [] };
+    const { findings, done } = await settle(here, withFix);
+    return { findings: [...(await checkStore(here.store, Date.now())), ...findings], done };
   } finally {
     await here.end();
   }
 }
 
-function storeFailure(thrown: unknown): Finding {
-  const { code, message, hint } = MoiraiError.wrap(thrown);
-  return { check: 'store', status: 'fail', message: `${message} [${code}]`, hint, details: { code } };
+/** Puts right what can be put right. The doctor itself is no instance to be listed, so it takes part only here. */
+async function settle(here: Visit, withFix: boolean): Promise<Report> {
+  try {
+    const settled = await here.settle();
+    const done = settled === null ? [] : describeReaped(settled);
+    if (withFix) done.push(...(await fix(await here.engine())));
+    await here.leave();
+    return { findings: [], done };
+  } catch (thrown) {
+    return { findings: [failed('reaping', thrown)], done: [] };
+  }
 }

@@ -103,7 +103,6 @@ async function* readLog(
     await pause(POLL_MS, follow);
     if (performance.now() - settledAt < SETTLE_MS) continue;
     await here.settle();
-    await here.leave();
     settledAt = performance.now();
   }
 }

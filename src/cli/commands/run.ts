@@ -10,18 +10,20 @@ import { buildKey } from '../../lifecycle/session-key.ts';
 import type { EndCause, EndReason } from '../../lifecycle/states.ts';
 import { BatchCommand, type Exit, exitCodeOf } from '../batch/batch-command.ts';
 import { keptWords, titleOf } from '../batch/command-line.ts';
+import { dieWithNpm } from '../batch/die-with-npm.ts';
 import { findProgram } from '../batch/find-program.ts';
 import { complain, printable, shorten } from '../print.ts';
 import { reportError } from '../report-error.ts';
 import { type Settings, settingsOf } from '../settings.ts';
-import { Visit } from '../visit.ts';
+import { type Visit, visit } from '../visit.ts';
 
 const HEARTBEAT_MS = 15_000;
 /** How long the end of the session is tried when the store is away. */
 const END_PATIENCE_MS = 60_000;
 const END_RETRY_MS = 500;
 const WARNING_PAUSE_MS = 30_000;
-const LEASE_LOST_EXIT = 1;
+const FAILURE = 1;
+const TITLE_CHARS = 100;
 
 export function define(command: Command): void {
   command
@@ -53,15 +55,22 @@ interface Ending {
   readonly cause?: EndCause;
 }
 
-async function run(settings: Settings, words: readonly string[], title?: string): Promise<number> {
-  // With threads: while the store is busy, signals are still heard and passed on.
-  const here = await Visit.begin(settings, { threads: true });
+async function run(settings: Settings, words: readonly string[], title = titleOf(words)): Promise<number> {
+  dieWithNpm();
+  const shown = shorten(printable(title), TITLE_CHARS);
+  let code: number | null = null;
   try {
-    return await runAsSession(here, settings, words, shorten(printable(title ?? titleOf(words)), 100));
-  } finally {
+    const action = async (here: Visit): Promise<void> => {
+      code = await runAsSession(here, settings, words, shown);
+    };
+    // With threads: while the store is busy, signals are still heard and passed on.
+    await visit(settings, action, { threads: true });
+  } catch (thrown) {
+    if (code === null) throw thrown;
     // The command is over; that we could not leave in order is found out by whoever comes next.
-    await here.end().catch(warn);
+    warn(thrown);
   }
+  return code ?? FAILURE;
 }
 
 async function runAsSession(here: Visit, settings: Settings, words: readonly string[], title: string): Promise<number> {
@@ -119,7 +128,7 @@ async function attend(here: Visit, engine: Engine, session: Session, command: Ba
   );
   await here.leave();
   await here.settle(); // Under a new instance: the old one's session ends as reaped now, not when somebody comes.
-  return LEASE_LOST_EXIT;
+  return FAILURE;
 }
 
 function endingOf(exit: Exit): Ending {

@@ -1,46 +1,49 @@
 import { isoTime } from '../../engine/views.ts';
 import type { Store } from '../../store/port.ts';
-import type { Instance } from '../../store/transactions/liveness.ts';
 import type { PromiseName, PromiseReport } from '../../store/transactions/promises.ts';
 import { relativeTime } from '../print.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, failed } from './finding.ts';
 
 const SAMPLE = 10;
 
-/** Everything that can be asked of an open store. */
+/** Everything that can be asked of an open store. A question that a damaged one cannot answer is a finding too. */
 export async function checkStore(store: Store, now: number): Promise<Finding[]> {
-  return [
-    { check: 'store', status: 'ok', message: `${store.engine}, ${store.location}` },
-    await checkSettings(store),
-    await checkIntegrity(store),
-    ...(await store.read('checkPromises', { sample: SAMPLE })).map(promiseFinding),
-    await checkOwners(store),
-    await checkDeadlines(store, now),
-    ...instanceFindings(await store.read('listInstances', {}), now),
-    ...(await checkSubscribers(store, now)),
-  ];
+  const checks: Record<string, () => Promise<Finding[]>> = {
+    settings: () => checkSettings(store),
+    integrity: () => checkIntegrity(store),
+    promises: () => checkPromises(store),
+    owners: () => checkOwners(store),
+    deadlines: () => checkDeadlines(store, now),
+    instances: () => checkInstances(store, now),
+    subscribers: () => checkSubscribers(store, now),
+  };
+  const findings: Finding[] = [{ check: 'store', status: 'ok', message: `${store.engine}, ${store.location}` }];
+  for (const [name, check] of Object.entries(checks)) {
+    findings.push(...(await check().catch((thrown: unknown) => [failed(name, thrown)])));
+  }
+  return findings;
 }
 
 /** Opening has refused what is unsafe; this shows what it found, and what has changed since. */
-async function checkSettings(store: Store): Promise<Finding> {
+async function checkSettings(store: Store): Promise<Finding[]> {
   const details = await store.read('engineSettings', {});
   const message = Object.entries(details)
     .map(([name, value]) => `${name} ${value}`)
     .join(', ');
   const { journal_mode = 'wal', fsync = 'on', synchronous_commit = 'on', full_page_writes = 'on' } = details;
   const safe = journal_mode === 'wal' && fsync === 'on' && synchronous_commit !== 'off' && full_page_writes === 'on';
-  if (safe) return { check: 'settings', status: 'ok', message, details };
+  if (safe) return [{ check: 'settings', status: 'ok', message, details }];
   const hint = 'The engine may lose what it has acknowledged. Correct its settings and restart it.';
-  return { check: 'settings', status: 'fail', message, hint, details };
+  return [{ check: 'settings', status: 'fail', message, hint, details }];
 }
 
-async function checkIntegrity(store: Store): Promise<Finding> {
+async function checkIntegrity(store: Store): Promise<Finding[]> {
   const check = 'integrity';
   const findings = await store.read('checkIntegrity', {});
-  if (findings === null) return { check, status: 'ok', message: 'left to the engine' };
-  if (findings.length === 0) return { check, status: 'ok', message: 'the file is sound' };
+  if (findings === null) return [{ check, status: 'ok', message: 'left to the engine' }];
+  if (findings.length === 0) return [{ check, status: 'ok', message: 'the file is sound' }];
   const hint = 'Stop all processes, copy the database files, and restore a backup.';
-  return { check, status: 'fail', message: findings.join('; '), hint, details: findings };
+  return [{ check, status: 'fail', message: findings.join('; '), hint, details: findings }];
 }
 
 const PROMISED: Readonly<Record<PromiseName, string>> = {
@@ -52,6 +55,11 @@ const PROMISED: Readonly<Record<PromiseName, string>> = {
   end_comes_last: 'session:end is the last numbered event of its session',
 };
 
+async function checkPromises(store: Store): Promise<Finding[]> {
+  const reports = await store.read('checkPromises', { sample: SAMPLE });
+  return reports.map(promiseFinding);
+}
+
 function promiseFinding({ promise, broken, sessionIds }: PromiseReport): Finding {
   const check = `promise:${promise}`;
   if (broken === 0) return { check, status: 'ok', message: PROMISED[promise] };
@@ -60,34 +68,28 @@ function promiseFinding({ promise, broken, sessionIds }: PromiseReport): Finding
   return { check, status: 'fail', message, hint, details: { broken, session_ids: sessionIds } };
 }
 
-async function checkOwners(store: Store): Promise<Finding> {
+async function checkOwners(store: Store): Promise<Finding[]> {
   const check = 'owners';
   const { open, openUnowned } = await store.read('stats', {});
   const details = { open, open_unowned: openUnowned };
   if (openUnowned === 0) {
-    return { check, status: 'ok', message: `${open} open sessions, none without a live owner`, details };
+    return [{ check, status: 'ok', message: `${open} open sessions, none without a live owner`, details }];
   }
   const message = `${openUnowned} of ${open} open sessions have no live owner`;
-  return { check, status: 'fail', message, hint: 'Run `moirai doctor --fix`.', details };
+  return [{ check, status: 'fail', message, hint: 'Run `moirai doctor --fix`.', details }];
 }
 
-async function checkDeadlines(store: Store, now: number): Promise<Finding> {
+async function checkDeadlines(store: Store, now: number): Promise<Finding[]> {
   const check = 'deadlines';
-  const next = await store.read('nextDeadline', {});
-  if (next === null) return { check, status: 'ok', message: 'no session has a deadline' };
-  const details = { next: isoTime(next) };
-  if (next > now) return { check, status: 'ok', message: `the next one is ${relativeTime(next, now)}`, details };
-  const message = `sessions are overdue, the oldest since ${relativeTime(next, now)}`;
-  return {
-    check,
-    status: 'warn',
-    message,
-    hint: 'A running gateway ends them; so does `moirai doctor --fix`.',
-    details,
-  };
+  const { count, oldest } = await store.read('overdueSessions', {});
+  if (oldest === null) return [{ check, status: 'ok', message: 'no session is overdue' }];
+  const message = `${count} sessions are overdue, the first one since ${relativeTime(oldest, now)}`;
+  const hint = 'A running gateway ends them; so does `moirai doctor --fix`.';
+  return [{ check, status: 'warn', message, hint, details: { overdue: count, oldest: isoTime(oldest) } }];
 }
 
-function instanceFindings(instances: readonly Instance[], now: number): Finding[] {
+async function checkInstances(store: Store, now: number): Promise<Finding[]> {
+  const instances = await store.read('listInstances', {});
   const up = instances.filter((instance) => instance.state === 'up');
   const details = instances.map((instance) => ({
     id: instance.id,

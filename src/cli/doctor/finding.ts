@@ -1,3 +1,5 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+
 export type Status = 'ok' | 'warn' | 'fail';
 
 /** The outcome of one check. */
@@ -9,4 +11,10 @@ export interface Finding {
   readonly hint?: string;
   /** For programs: the figures behind the message. */
   readonly details?: unknown;
+}
+
+/** A check that could not be made. */
+export function failed(check: string, thrown: unknown): Finding {
+  const { code, message, hint } = MoiraiError.wrap(thrown);
+  return { check, status: 'fail', message: `${message} [${code}]`, hint, details: { code } };
 }

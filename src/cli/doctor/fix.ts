@@ -4,21 +4,23 @@ import type { Reaped } from '../../store/transactions/liveness.ts';
 const BATCH = 100;
 
 /** Settles what the dead left and ends what is overdue. Returns what was done, as sentences. */
-export async function fix(engine: Engine, settled: Reaped | null): Promise<string[]> {
-  const reaped = await engine.reap();
-  const orphans = await reapOrphans(engine);
-  return [
-    ...(settled === null ? [] : describeReaped(settled)),
-    ...describeReaped(reaped),
-    ...describeReaped(orphans),
-  ].concat(await expire(engine));
+export async function fix(engine: Engine): Promise<string[]> {
+  return [...(await reapOrphans(engine)), ...(await expire(engine))];
 }
 
 /** Also finds sessions whose owner has no row at all, which no lease and no proof of death leads to. */
-async function reapOrphans(engine: Engine): Promise<Reaped> {
-  return engine.store.write('reap', { giver: engine.giver(), provenDead: [], limit: BATCH });
+async function reapOrphans(engine: Engine): Promise<string[]> {
+  const done: string[] = [];
+  for (let more = true; more; ) {
+    const batch = await engine.store.write('reap', { giver: engine.giver(), provenDead: [], limit: BATCH });
+    const sentences = describeReaped(batch);
+    done.push(...sentences);
+    more = batch.more && sentences.length > 0;
+  }
+  return done;
 }
 
+/** What the reaper did, as sentences. */
 export function describeReaped({ lost, reaped, interrupted, released }: Reaped): string[] {
   const count = (ids: readonly string[], what: string): string[] =>
     ids.length === 0 ? [] : [`${ids.length} ${what}: ${ids.join(', ')}`];

@@ -26,6 +26,7 @@ export class Hints {
   #closed = false;
   #pending: Effects | null = null;
   #timer: NodeJS.Timeout | null = null;
+  #sending = false;
 
   constructor(options: pg.ClientConfig, heard: (effects: Effects) => void) {
     this.#options = options;
@@ -43,9 +44,7 @@ export class Hints {
     const matters = effects.subscribers.size > 0 || effects.nextDeadline !== null || effects.deliveries;
     if (!matters || !this.#wanted) return;
     this.#pending = merge(this.#pending, effects);
-    if (this.#timer !== null) return;
-    this.#timer = setTimeout(() => this.#flush(), COALESCE_MS);
-    this.#timer.unref();
+    this.#flushSoon();
   }
 
   async close(): Promise<void> {
@@ -83,6 +82,13 @@ export class Hints {
     this.#heard({ subscribers: new Set(hint.subscribers), nextDeadline, deliveries });
   }
 
+  /** One at a time: behind a slow server hints would pile up. What comes meanwhile goes with the next one. */
+  #flushSoon(): void {
+    if (this.#timer !== null || this.#sending) return;
+    this.#timer = setTimeout(() => this.#flush(), COALESCE_MS);
+    this.#timer.unref();
+  }
+
   #flush(): void {
     this.#timer = null;
     const effects = this.#pending;
@@ -91,8 +97,13 @@ export class Hints {
     const hint: Hint = { from: this.#self, ...effects, subscribers: [...effects.subscribers] };
     const payload = JSON.stringify(hint);
     if (payload.length > MAX_PAYLOAD) return;
+    this.#sending = true;
+    const sent = (): void => {
+      this.#sending = false;
+      if (this.#pending !== null) this.#flushSoon();
+    };
     // A lost hint costs a moment, not an event.
-    this.#client.query('SELECT pg_notify($1, $2)', [CHANNEL, payload]).catch(() => undefined);
+    this.#client.query('SELECT pg_notify($1, $2)', [CHANNEL, payload]).then(sent, sent);
   }
 }
 

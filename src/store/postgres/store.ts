@@ -116,8 +116,9 @@ export class PostgresStore implements Store {
 
   #failure(thrown: unknown, inDoubt: boolean, name: string): MoiraiError {
     const error = wrapPostgres(thrown, this.location);
-    if (!inDoubt || error.code !== 'store_unreachable') return error;
-    return new MoiraiError('store_outcome_unknown', `${name}: the commit was sent and never answered`, {
+    if (!inDoubt) return error;
+    // Whatever the repetition was refused for (a lease that ran out meanwhile, say), the first one may have been taken.
+    return new MoiraiError('store_outcome_unknown', `${name}: the commit was never answered, then: ${error.message}`, {
       cause: thrown,
     });
   }

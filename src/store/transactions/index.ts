@@ -65,6 +65,7 @@ export const READS = {
   checkPromises: promises.checkPromises,
   engineSettings: inspection.engineSettings,
   checkIntegrity: inspection.checkIntegrity,
+  overdueSessions: inspection.overdueSessions,
 } as const;
 
 type Table = Record<string, (ctx: TxContext, args: never) => Tx<unknown>>;

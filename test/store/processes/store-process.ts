@@ -79,12 +79,11 @@ async function chatter(events: number, width: number): Promise<object> {
   const talk = async (chat: string): Promise<void> => {
     while (written < events) {
       // A reset writes four events (the first one two), a note one.
+      await reset(chat);
       const sessionId = await reset(chat);
-      written += 4;
-      for (let i = 0; i < 2; i++, written++) {
-        const command = { name: 'note', command: 'status', args: '' } as const;
-        await store.write('command', { giver: giver(), sessionId, command });
-      }
+      const command = { name: 'note', command: 'status', args: '' } as const;
+      await store.write('command', { giver: giver(), sessionId, command });
+      written += 9;
     }
   };
   await Promise.all(Array.from({ length: width }, (_, i) => talk(`${i}`)));

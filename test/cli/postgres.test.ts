@@ -1,0 +1,88 @@
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { chat, converse, finish, House, isRunning, until } from './house.ts';
+
+let house: House;
+let database: TestDatabase;
+
+beforeEach(async () => {
+  database = await createDatabase();
+  house = new House(database.url);
+});
+
+afterEach(async () => {
+  house.remove();
+  await database.drop();
+});
+
+test('commands run as sessions, are listed, counted and found sound', async () => {
+  expect(await house.feed('in', 'run', '--', 'cat')).toMatchObject({ code: 0, output: 'in', errors: '' });
+  expect(await house.moirai('run', '--', 'sh', '-c', 'exit 3')).toMatchObject({ code: 3 });
+  const { data } = await house.json('sessions', 'list', '--kind', 'batch');
+  expect(data).toMatchObject([
+    { title: "sh -c 'exit 3'", end_reason: 'batch_failed', end_cause: 'exit' },
+    { title: 'cat', end_reason: 'batch_complete' },
+  ]);
+  expect(await house.json('sessions', 'stats')).toEqual({
+    ...{ total: 2, open: 0, open_owned: 0, open_unowned: 0 },
+    ended: { batch_complete: 1, batch_failed: 1 },
+  });
+  const { ok, checks } = await house.json('doctor');
+  expect(checks.filter(({ status }: { status: string }) => status === 'fail')).toEqual([]);
+  expect(ok).toBe(true);
+});
+
+test('sessions are shown, searched and ended, and the log has it all', async () => {
+  const id = await house.live((engine) => converse(engine, chat(1), 'where is the bridge', 'in the north'));
+  expect(await house.json('sessions', 'show', id)).toMatchObject({ id, state: 'open' });
+  expect((await house.moirai('sessions', 'show', id)).output).toContain('session:start');
+  expect(await house.json('sessions', 'search', 'bridge')).toMatchObject({ data: [{ session_id: id }] });
+  expect((await house.json('sessions', 'messages', id)).data).toHaveLength(2);
+  expect(await house.json('sessions', 'end', id)).toMatchObject({ id, end_reason: 'admin_close' });
+  expect((await house.events('--session', id)).map(({ type }) => type)).toEqual([
+    ...['session:start', 'agent:start', 'agent:end', 'session:end'],
+  ]);
+});
+
+test('a killed wrapper takes its command along, and is reaped by the next command', async () => {
+  const bystander = await house.startRun('read _; exit 0');
+  const { wrapper, pid } = await house.startRun('exec sleep 600');
+  wrapper.kill('SIGKILL');
+  await until('the command is gone', () => !isRunning(pid), 2000);
+  expect(await house.json('sessions', 'stats')).toMatchObject({
+    open: 1,
+    open_owned: 1,
+    open_unowned: 0,
+    ended: { reaped: 1 },
+  });
+  bystander.wrapper.stdin.end('\n');
+  expect(await finish(bystander.wrapper)).toMatchObject({ code: 0 });
+  expect(await house.json('sessions', 'stats')).toMatchObject({ open: 0, ended: { batch_complete: 1, reaped: 1 } });
+});
+
+test('ten at the same time all end properly', async () => {
+  const outcomes = await Promise.all(
+    Array.from({ length: 10 }, (_, n) => house.moirai('run', '--', 'sh', '-c', `exit ${n}`)),
+  );
+  expect(outcomes.map(({ code, errors }) => [code, errors])).toEqual(outcomes.map((_, n) => [n, '']));
+  expect(await house.json('sessions', 'stats')).toMatchObject({
+    open: 0,
+    ended: { batch_complete: 1, batch_failed: 9 },
+  });
+});
+
+test('when the store is away at the end, it is waited for, and the exit code is passed on all the same', async () => {
+  const { wrapper } = await house.startRun('read _; exit 5');
+  let errors = '';
+  wrapper.stderr.on('data', (bytes) => {
+    errors += bytes;
+  });
+  const exit = once(wrapper, 'exit');
+  await database.drop();
+  wrapper.stdin.end('\n');
+  await until('it tries', () => errors.includes('trying for a minute'), 20_000);
+  wrapper.kill('SIGINT');
+  expect((await exit)[0]).toBe(5);
+  expect(errors).toContain('could not be written');
+});

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'vitest';
+import { EVENT_TYPES, type MoiraiEvent } from '../../src/lifecycle/events.ts';
+import { type Scene, sceneTests } from './contract/scene.ts';
+import { openInlineSqlite } from './engines.ts';
+
+const page = readFileSync(new URL('../../docs/events.md', import.meta.url), 'utf8');
+const COMMON = [
+  'id',
+  'session_seq',
+  'type',
+  'at',
+  'session_id',
+  'session_key',
+  'platform',
+  'user_id',
+  'kind',
+  'instance',
+];
+
+/** The fields docs/events.md gives a type, beside those that all have. */
+function documentedFields(type: string): string[] {
+  const name = type.startsWith('command:') ? 'command:<name>' : type;
+  const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\` |`)) ?? '';
+  return [...(row.split(' | ')[2] ?? '').matchAll(/`(\w+)`/g)].map(([, field]) => field ?? '');
+}
+
+const test = sceneTests(openInlineSqlite);
+
+test('every event that the store writes has the fields that docs/events.md lists, and no others', async (scene) => {
+  const events = await oneOfEach(scene);
+  for (const event of events) {
+    const expected = new Set([...COMMON, ...documentedFields(event.type)]);
+    expect([event.type, Object.keys(event).toSorted()]).toEqual([event.type, [...expected].toSorted()]);
+  }
+  const written = new Set(events.map(({ type }) => type));
+  // Steps of an agent are streamed, not stored; the rest of the list has been seen.
+  expect(EVENT_TYPES.filter((type) => !written.has(type))).toEqual(['agent:step']);
+});
+
+/** A day of a gateway in which everything happens. */
+async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
+  await scene.subscribe('listener');
+  for (const name of ['startup', 'draining', 'shutdown'] as const) {
+    const draft = { type: `gateway:${name}`, fields: { platforms: ['telegram'], reason: null } } as const;
+    await scene.store.write('announceInstance', { giver: scene.giver(), event: { id: `one:${name}`, draft } });
+  }
+  const asked = await scene.ask('1');
+  const { id } = asked.session;
+  await scene.cut(id);
+  const { session } = await scene.begin(id, asked.turn.id);
+  const deliveries = ['dlv-1', 'dlv-2'].map((name) => ({ id: name, target: {}, text: 'x' }));
+  await scene.finish({ session, turn: asked.turn }, {}, { deliveries });
+  await scene.store.write('claimDeliveries', { giver: scene.giver(), limit: 2 });
+  const outcomes = { 'dlv-1': { state: 'sent' }, 'dlv-2': { state: 'failed', error: 'no' } } as const;
+  for (const [deliveryId, outcome] of Object.entries(outcomes)) {
+    await scene.store.write('settleDelivery', { giver: scene.giver(), deliveryId, outcome });
+  }
+  await scene.command(id, { name: 'title', title: 'a title' });
+  await scene.command(id, { name: 'compress', beforeTokens: 2, afterTokens: 1, count: 1, epoch: null });
+  await scene.command(id, { name: 'suspend' });
+  await scene.reset('1', { command: 'new', args: '' });
+  await scene.joinedBy('dying');
+  await scene.reap(['dying']);
+  const lane = (await scene.claim('listener')).find(({ key }) => key !== '');
+  if (lane !== undefined) await scene.fail(lane);
+  return scene.events();
+}

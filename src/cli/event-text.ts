@@ -14,7 +14,7 @@ export function eventLine({ seq, event }: SequencedEvent, withSession: boolean):
     .map(([name, value]) => `${name}=${shorten(valueText(value), VALUE_CHARS)}`);
   const place = withSession ? [event.session_id ?? '-'] : [];
   const parts = [String(seq).padStart(6), event.at, event.type.padEnd(22), ...place, ...said];
-  return printable(parts.join('  '));
+  return printable(parts.join('  ').trimEnd());
 }
 
 function valueText(value: unknown): string {

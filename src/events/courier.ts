@@ -30,6 +30,8 @@ export interface CourierDesk {
 
 const EVENTS_PER_CLAIM = 16;
 const POLL_MS = 1000;
+/** Between two looks at lanes that are due and may not be taken yet. */
+const SHORTEST_SLEEP_MS = 20;
 const STOP_GRACE_MS = 2000;
 const RETRY_BASE_MS = 1000;
 const RETRY_CAP_MS = 300_000;
@@ -51,6 +53,7 @@ export class Courier {
   #stopped = false;
   /** Kept until a claim is answered: asking again with the same one finds the lanes of a lost answer. */
   #claimToken: string | null = null;
+  #full = false;
   #cancelTimer: () => void = () => undefined;
   readonly #idle = new Set<() => void>();
   readonly #abandon = new AbortController();
@@ -120,8 +123,9 @@ export class Courier {
       this.#inFlight++;
       void this.#serve(lane);
     }
-    if (lanes.length > 0) this.#woken = true;
-    return nextDueInMs === null ? POLL_MS : Math.min(POLL_MS, Math.max(1, nextDueInMs));
+    // All slots taken: there may be more, for the first one that comes free.
+    this.#full = lanes.length === free;
+    return nextDueInMs === null ? POLL_MS : Math.min(POLL_MS, Math.max(SHORTEST_SLEEP_MS, nextDueInMs));
   }
 
   #sleep(ms: number): void {
@@ -138,7 +142,8 @@ export class Courier {
     } finally {
       this.#inFlight--;
       this.#settled();
-      this.wake();
+      // Otherwise whoever adds to a lane, or its retry, calls.
+      if (this.#full) this.wake();
     }
   }
 

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { delimiter, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { finish, House, isRunning, until } from './house.ts';
+import { finish, House, isRunning, launcher, until } from './house.ts';
 
 let house: House;
 
@@ -114,6 +115,31 @@ describe.skipIf(oldNode() === undefined)('on an older Node, which starts the rig
     const { wrapper } = await house.startRun('while :; do sleep 0.05; done', { setup, node: oldNode() ?? '' });
     wrapper.kill('SIGUSR1');
     expect(await finish(wrapper)).toMatchObject({ code: 6, signal: null });
+  });
+});
+
+describe.skipIf(process.platform !== 'linux')('under npm, which puts a shell in between', () => {
+  const line = `"${process.execPath}" "${launcher}" run -- sh -c 'echo $$; exec sleep 600'`;
+
+  test('killing npm kills the command too', async () => {
+    const npm = house.spawn('npm', ['exec', '-c', line]);
+    const [bytes] = await once(npm.stdout, 'data');
+    const killed = Date.now();
+    npm.kill('SIGKILL');
+    await expectReaped([Number(String(bytes).trim())], killed);
+  });
+
+  test('what was put into the background there goes on', async () => {
+    const npm = house.spawn('npm', ['exec', '-c', `${line} & read _`]);
+    const [bytes] = await once(npm.stdout, 'data');
+    npm.stdin.end('\n');
+    await once(npm, 'exit');
+    await sleep(1000);
+    const pid = Number(String(bytes).trim());
+    expect(isRunning(pid)).toBe(true);
+    process.kill(pid, 'SIGTERM');
+    await until('its session ended', async () => (await house.json('sessions', 'stats')).open === 0);
+    expect(await house.json('sessions', 'stats')).toMatchObject({ ended: { batch_failed: 1 } });
   });
 });
 

@@ -124,10 +124,18 @@ export function* claimLanes(ctx: TxContext, args: ClaimArgs): Tx<{ lanes: Claime
   const desk = yield* enter(ctx, args.giver);
   const subscriber = desk.subscribers.find((candidate) => candidate.name === args.subscriber);
   if (subscriber === undefined) return { lanes: [], nextDueInMs: null };
-  const fresh = yield* take(ctx, args, 'attempts + waits = 0', args.lanes);
-  const again = yield* take(ctx, args, 'attempts + waits > 0', Math.min(args.retries, args.lanes - fresh.length));
   const lanes: ClaimedLane[] = [];
-  for (const row of [...fresh, ...again]) lanes.push(yield* readLane(args, subscriber, row));
+  for (const row of yield* dueLanes(ctx, args)) {
+    yield* query(
+      'UPDATE lanes SET token = ?, claimed_by = ?, claimed_until = ? WHERE subscriber = ? AND session_key = ?',
+      args.token,
+      args.giver.instance,
+      ctx.leaseNow + args.claimMs,
+      args.subscriber,
+      textOf(row, 'session_key'),
+    );
+    lanes.push(yield* readLane(args, subscriber, row));
+  }
   const next = yield* queryOne(
     'SELECT min(CASE WHEN claimed_until IS NULL THEN due_at END) AS at FROM lanes WHERE subscriber = ?',
     args.subscriber,
@@ -136,28 +144,23 @@ export function* claimLanes(ctx: TxContext, args: ClaimArgs): Tx<{ lanes: Claime
   return { lanes, nextDueInMs: at === null ? null : at - ctx.now };
 }
 
-function* take(ctx: TxContext, args: ClaimArgs, condition: string, limit: number): Tx<Row[]> {
-  if (limit <= 0) return [];
+/** Due lanes that nobody holds, locked: first those that never failed, then as many of the others as may be. */
+function* dueLanes(ctx: TxContext, args: ClaimArgs): Tx<Row[]> {
   const lock = ctx.dialect.forUpdate === '' ? '' : `${ctx.dialect.forUpdate} SKIP LOCKED`;
-  return yield* query(
-    `UPDATE lanes SET token = ?, claimed_by = ?, claimed_until = ?
-     WHERE subscriber = ? AND session_key IN (
-       SELECT session_key FROM lanes
-       WHERE subscriber = ? AND (due_at <= ? OR due_at > ?) AND ${condition}
-         AND (claimed_until IS NULL OR claimed_until <= ? OR token = ?)
-       ORDER BY due_at, next_no LIMIT ? ${lock}
-     ) RETURNING *`,
-    args.token,
-    args.giver.instance,
-    ctx.leaseNow + args.claimMs,
-    args.subscriber,
+  const rows = yield* query(
+    `SELECT * FROM lanes WHERE subscriber = ? AND (due_at <= ? OR due_at > ?)
+       AND (claimed_until IS NULL OR claimed_until <= ? OR token = ?)
+     ORDER BY CASE WHEN attempts + waits = 0 THEN 0 ELSE 1 END, due_at, next_no LIMIT ? ${lock}`,
     args.subscriber,
     ctx.now,
     ctx.now + LONGEST_BACKOFF_MS,
     ctx.leaseNow,
     args.token,
-    limit,
+    args.lanes,
   );
+  const failedBefore = (row: Row): boolean => numberOf(row, 'attempts') + numberOf(row, 'waits') > 0;
+  const fresh = rows.filter((row) => !failedBefore(row));
+  return [...fresh, ...rows.filter(failedBefore).slice(0, args.retries)];
 }
 
 function* readLane(args: ClaimArgs, subscriber: Subscriber, row: Row): Tx<ClaimedLane> {

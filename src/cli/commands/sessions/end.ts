@@ -28,7 +28,8 @@ async function end(command: Command, idOrPrefix: string, options: { reason?: str
     if (settings.json) return printJson(sessionView(session));
     const shown = printable(`${reasonOf(session)}`);
     if (!already) return printLine(`Ended ${session.id}: ${shown}`);
-    return printLine(`${session.id} had ended ${relativeTime(session.endedAt ?? 0, Date.now())}: ${shown}`);
+    const when = relativeTime(session.endedAt ?? 0, Date.now());
+    return printLine(`${session.id} had ended before: ${shown}, ${when}`);
   });
 }
 

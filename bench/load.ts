@@ -1,25 +1,21 @@
+import { timeSortedIds } from '../src/engine/ids.ts';
 import type { Store } from '../src/store/port.ts';
 
 /** The instance all load is given under. */
 export const INSTANCE = 'ins_bench';
 const LEASE_MS = 3_600_000;
-const USER_TEXT = 'Could you look at the build of last night and tell me why the second job failed?';
-const REPLY_TEXT =
+export const USER_TEXT = 'Could you look at the build of last night and tell me why the second job failed?';
+export const REPLY_TEXT =
   'The second job failed in its cache step: the runner had no space left. I freed 12 GB and started it again.';
 
-let issued = 0;
-
-/** Ids as the gateway makes them: unique, and rising with time. */
-export function freshId(prefix: string): string {
-  return `${prefix}_${Date.now().toString(36)}${(issued++).toString(36).padStart(8, '0')}`;
-}
+const ids = timeSortedIds(Date.now, Math.random);
 
 export function keyOf(n: number): string {
   return `agent:main:telegram:dm:${n}`;
 }
 
 export function giver(): { instance: string; commandId: string } {
-  return { instance: INSTANCE, commandId: freshId('cmd') };
+  return { instance: INSTANCE, commandId: ids.command() };
 }
 
 export async function boot(store: Store): Promise<void> {
@@ -35,7 +31,7 @@ export async function boot(store: Store): Promise<void> {
  * Two durable commits, as the gateway makes them.
  */
 export async function message(store: Store, n: number): Promise<void> {
-  const turnId = freshId('turn');
+  const turnId = ids.turn();
   const received = await store.write('receive', {
     giver: giver(),
     party: {
@@ -50,7 +46,7 @@ export async function message(store: Store, n: number): Promise<void> {
     originRef: `telegram:${n}:${turnId}`,
     by: 'user',
     turnId,
-    newSessionId: freshId('ses'),
+    newSessionId: ids.session(),
     begin: true,
   });
   await store.write('finishTurn', {
@@ -82,7 +78,7 @@ export async function messageRate(store: Store, clients: number, sessions: numbe
     while (performance.now() - began < ms) {
       const sent = performance.now();
       // No two clients share a conversation: a busy one would queue the message instead of beginning it.
-      await message(store, c + clients * Math.floor((Math.random() * sessions) / clients));
+      await message(store, 1 + c + clients * Math.floor((Math.random() * sessions) / clients));
       latencies.push(performance.now() - sent);
     }
   };

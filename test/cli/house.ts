@@ -1,7 +1,7 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,6 +47,11 @@ export class House {
     child.stdin.on('error', () => undefined); // It ended without reading; nobody minds.
     this.#started.push(child);
     return child;
+  }
+
+  /** Starts a shell's line in a terminal of its own; what is written to its input is typed. */
+  terminal(line: string): Process {
+    return this.spawn('script', ['-qfec', line, '/dev/null']);
   }
 
   /** Runs `moirai` to its end, on an empty input. */
@@ -147,6 +152,15 @@ export async function converse(engine: Engine, party: ReturnType<typeof chat>, q
   return session.id;
 }
 
+/** Whether a terminal can be had here: `script` of util-linux makes one. */
+export function hasTerminal(): boolean {
+  try {
+    return execFileSync('script', ['--version'], { encoding: 'utf8' }).includes('util-linux');
+  } catch {
+    return false;
+  }
+}
+
 /** True while a process runs; a zombie does not. */
 export function isRunning(pid: number): boolean {
   try {
@@ -159,9 +173,15 @@ export function isRunning(pid: number): boolean {
   }
 }
 
+/** A time that a machine with nothing else to do keeps; a busy one gets more. */
+export function patience(ms: number): number {
+  const [load = 0] = loadavg();
+  return ms * Math.max(1, load / availableParallelism());
+}
+
 /** Waits until something holds. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>, ms = 5000): Promise<void> {
-  for (const deadline = Date.now() + ms; !(await holds()); await sleep(20)) {
+  for (const deadline = Date.now() + patience(ms); !(await holds()); await sleep(20)) {
     if (Date.now() > deadline) throw new Error(`not within ${ms} ms: ${what}`);
   }
 }

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { finish, House, isRunning, launcher, until } from './house.ts';
+import { finish, House, hasTerminal, isRunning, launcher, patience, until } from './house.ts';
 
 let house: House;
 
@@ -23,7 +23,7 @@ async function expectReaped(pids: readonly number[], killed: number): Promise<vo
     house.json('sessions', 'list', '--kind', 'batch', '--reason', 'reaped'),
     house.json('sessions', 'stats'),
   ]);
-  expect(Date.now() - killed).toBeLessThan(PATIENCE_MS);
+  expect(Date.now() - killed).toBeLessThan(patience(PATIENCE_MS));
   expect(data).toMatchObject([{ state: 'ended', end_reason: 'reaped', end_cause: null, owner: null }]);
   expect(open_unowned).toBe(0);
 }
@@ -99,6 +99,27 @@ describe('when a wrapper is killed', () => {
       others: [],
     });
     expect((await house.json('doctor')).ok).toBe(true);
+  });
+});
+
+describe.skipIf(!hasTerminal())('in a terminal, where the command shares our job', () => {
+  test('it dies too, with all it started, and nothing else does', async () => {
+    const command = `sh -c "sleep 600 & echo pid \\$!; exec sleep 600" & echo pid $! $$ end; wait`;
+    const line = `'${process.execPath}' '${launcher}' run -- sh -c '${command}'`;
+    const terminal = house.terminal(`trap '' HUP; ${line}; echo shell goes on; read _`);
+    let shown = '';
+    terminal.stdout.on('data', (bytes) => {
+      shown += bytes;
+    });
+    await until('all of them run', () => shown.includes('end') && shown.split('pid').length === 3);
+    const pids = (shown.match(/\d+/g) ?? []).map(Number);
+    expect(pids).toHaveLength(3);
+    const { checks } = await house.json('doctor');
+    const { details } = checks.find((each: { check: string }) => each.check === 'instances');
+    const killed = Date.now();
+    process.kill(details[0].pid, 'SIGKILL');
+    await expectReaped(pids, killed);
+    await until('the shell is told', () => shown.includes('shell goes on'));
   });
 });
 

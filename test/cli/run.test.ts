@@ -1,10 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { finish, House, launcher, until } from './house.ts';
+import { finish, House, hasTerminal, launcher, until } from './house.ts';
 
 let house: House;
 
@@ -162,11 +161,11 @@ describe('between a command and the world', () => {
   });
 });
 
-describe.skipIf(!hasScript())('in a terminal', () => {
+describe.skipIf(!hasTerminal())('in a terminal', () => {
   test('one Ctrl-C is one signal to the command, and its terminal is the real one', async () => {
     const command = `trap "echo got INT" INT; trap "exit 5" TERM; test -t 0 && echo terminal; while :; do sleep 0.05; done`;
     const line = ['run', '--', 'sh', '-c', command].map((word) => `'${word}'`).join(' ');
-    const terminal = house.spawn('script', ['-qfec', `'${process.execPath}' '${launcher}' ${line}`, '/dev/null']);
+    const terminal = house.terminal(`'${process.execPath}' '${launcher}' ${line}`);
     let shown = '';
     terminal.stdout.on('data', (bytes) => {
       shown += bytes;
@@ -207,11 +206,3 @@ test('a session that an operator ended is not ended again', async () => {
   });
   expect(await house.events('--types', 'session:end')).toMatchObject([{ reason: 'admin_close' }]);
 });
-
-function hasScript(): boolean {
-  try {
-    return execFileSync('script', ['--version'], { encoding: 'utf8' }).includes('util-linux');
-  } catch {
-    return false; // Then a terminal cannot be had here.
-  }
-}

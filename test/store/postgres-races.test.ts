@@ -28,6 +28,22 @@ test('a reaper that is late does not touch a session that somebody alive has tak
   await other.finish({ session, turn: second.turn });
 });
 
+test('two reapers that find the same dead instance tell of it once', async (scene) => {
+  const dead = await scene.joinedBy('dead');
+  await dead.ask('1');
+  const other = await scene.joinedBy('two');
+  const release = await holdRow('dead', 'instances');
+  const reaps = [scene.reap(['dead'])];
+  await untilWaiting();
+  reaps.push(other.reap(['dead']));
+  await sleep(100);
+  await release();
+  const lost = (await Promise.all(reaps)).flatMap((reaped) => reaped.lost);
+  expect(lost).toEqual(['dead']);
+  expect(await scene.events(null, ['instance:lost'])).toMatchObject([{ instance: 'dead', sessions: 1 }]);
+  expect(await scene.events(null, ['session:resume_pending'])).toHaveLength(1);
+});
+
 test('a removed subscriber gets no lane from a writer that still knew it', async (scene) => {
   await scene.subscribe('listener');
   const { id } = await scene.start('1');
@@ -68,12 +84,12 @@ test('a message and the sweep at the same moment: the session ends once and the 
   }
 });
 
-/** Holds a session's row from outside until told to let go. */
-async function holdRow(sessionId: string): Promise<() => Promise<void>> {
+/** Holds a row from outside until told to let go. */
+async function holdRow(id: string, table = 'sessions'): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: engine.url, options: '-c search_path=moirai' });
   await client.connect();
   await client.query('BEGIN');
-  await client.query('SELECT id FROM sessions WHERE id = $1 FOR UPDATE', [sessionId]);
+  await client.query(`SELECT id FROM ${table} WHERE id = $1 FOR UPDATE`, [id]);
   return async () => {
     await client.query('ROLLBACK');
     await client.end();

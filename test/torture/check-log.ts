@@ -1,5 +1,5 @@
 import { type MoiraiEvent, matches } from '../../src/lifecycle/events.ts';
-import { readHeard } from './journal.ts';
+import { readAcks, readHeard } from './journal.ts';
 import { SUBSCRIPTIONS, type SubscriberName } from './settings.ts';
 import { pages, type Sql, type SqlRow, text, whole } from './sql.ts';
 import type { Violations } from './violations.ts';
@@ -11,6 +11,8 @@ export interface SessionLog {
   end: { readonly at: number; readonly event: MoiraiEvent } | null;
   /** The turn that runs at this point of the log. */
   running: string | null;
+  /** Who runs it, or whom the session is attached to. */
+  owner: string | null;
 }
 
 /** What the log says, read once from its beginning to its end. */
@@ -42,7 +44,8 @@ export async function checkLog(
   wanted: ReadonlySet<string>,
   violations: Violations,
 ): Promise<Log> {
-  const reader = new LogReader(violations, await deadLetters(sql), await lostInstances(sql, violations));
+  const gone = { lost: await lostInstances(sql, violations), left: leftInstances(directory) };
+  const reader = new LogReader(violations, await deadLetters(sql), gone);
   const listeners = (Object.keys(SUBSCRIPTIONS) as SubscriberName[]).map((name) => reader.listen(directory, name));
   const kept = new Map<string, MoiraiEvent>();
   const query =
@@ -79,10 +82,22 @@ async function lostInstances(sql: Sql, violations: Violations): Promise<Map<stri
   return losses;
 }
 
+/** Instances that left in order. */
+function leftInstances(directory: string): Set<string> {
+  const left = new Set<string>();
+  for (const line of readAcks(directory)) if (line.line === 'stopping') left.add(line.instance);
+  return left;
+}
+
+interface Gone {
+  readonly lost: ReadonlyMap<string, Loss>;
+  readonly left: ReadonlySet<string>;
+}
+
 class LogReader {
   readonly #violations: Violations;
   readonly #dead: ReadonlySet<string>;
-  readonly #lost: ReadonlyMap<string, Loss>;
+  readonly #gone: Gone;
   readonly #sessions = new Map<string, SessionLog>();
   readonly #open = new Map<string, string>();
   readonly #ids = new Set<string>();
@@ -92,10 +107,10 @@ class LogReader {
   #heard = 0;
   #repeated = 0;
 
-  constructor(violations: Violations, dead: ReadonlySet<string>, lost: ReadonlyMap<string, Loss>) {
+  constructor(violations: Violations, dead: ReadonlySet<string>, gone: Gone) {
     this.#violations = violations;
     this.#dead = dead;
-    this.#lost = lost;
+    this.#gone = gone;
   }
 
   listen(directory: string, name: SubscriberName): Listener {
@@ -170,7 +185,7 @@ class LogReader {
 
   /** Nobody writes once his lease is lost: the store's clock says so, and on SQLite so does the order of commits. */
   #checkGiver(row: SqlRow, event: MoiraiEvent): void {
-    const loss = event.type === 'instance:lost' ? undefined : this.#lost.get(event.instance ?? '');
+    const loss = event.type === 'instance:lost' ? undefined : this.#gone.lost.get(event.instance ?? '');
     if (loss === undefined) return;
     this.#violations.expect(whole(row, 'at') <= loss.at, 'an instance wrote after it was lost', () => {
       return `${event.instance}: ${event.type} ${event.id}, ${whole(row, 'at') - loss.at} ms after`;
@@ -186,7 +201,7 @@ class LogReader {
 
   #follow(id: string, row: SqlRow, event: MoiraiEvent): void {
     const key = text(row, 'session_key');
-    const session = this.#sessions.get(id) ?? { key, lastSeq: 0, end: null, running: null };
+    const session = this.#sessions.get(id) ?? { key, lastSeq: 0, end: null, running: null, owner: null };
     this.#sessions.set(id, session);
     const expect = (holds: boolean, rule: string): void => {
       this.#violations.expect(holds, rule, () => `${event.id} ${event.type}`);
@@ -196,9 +211,12 @@ class LogReader {
     expect(session.end === null, 'something follows a session:end');
     expect((event.type === 'session:start') === (event.session_seq === 1), 'session:start is not the first event');
     session.lastSeq = event.session_seq ?? 0;
+    const reaps = event.reason === 'crash' || event.reason === 'reaped';
+    expect(!reaps || this.#isGone(session.owner, row, event), "a living owner's session was reaped");
     if (event.type === 'session:start') {
       expect(!this.#open.has(key), 'a session started while another of its conversation was open');
       this.#open.set(key, id);
+      session.owner = event.kind === 'chat' ? null : event.instance;
     } else if (event.type === 'session:end') {
       expect(session.running === null, 'a session ended in the middle of a turn');
       session.end = { at: whole(row, 'at'), event };
@@ -206,10 +224,18 @@ class LogReader {
     } else if (event.type === 'agent:start') {
       expect(session.running === null, 'two turns ran at once');
       session.running = String(event.turn_id);
+      session.owner = event.instance;
       this.#begun.set(session.running, (this.#begun.get(session.running) ?? 0) + 1);
     } else if (event.type === 'agent:end') {
       expect(session.running === event.turn_id, 'a turn ended that was not running');
       session.running = null;
     }
+  }
+
+  /** Whether an owner was lost before this, has left, or found itself that it does not hold the session. */
+  #isGone(owner: string | null, row: SqlRow, event: MoiraiEvent): boolean {
+    if (owner === null || owner === event.instance || this.#gone.left.has(owner)) return true;
+    const loss = this.#gone.lost.get(owner);
+    return loss !== undefined && loss.no < whole(row, 'no');
   }
 }

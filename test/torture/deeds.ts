@@ -164,6 +164,21 @@ async function writeStale(w: Workload): Promise<void> {
   if (taken !== null) w.wrong(`${run.engine.instance} wrote to ${run.sessionId} at epoch ${run.epoch}, which it lost`);
 }
 
+/** Writes as an instance whose lease is lost: the store must know that before the writer does. */
+async function haunt(w: Workload): Promise<void> {
+  const ghost = w.pick(w.tenure.lost);
+  const session = w.someSession();
+  if (ghost === undefined || session === undefined) return;
+  const tag = w.tag();
+  const party = w.someParty();
+  const act = (): Promise<unknown> =>
+    w.chance(0.5)
+      ? ghost.note(session.id, { command: 'status', args: tag })
+      : ghost.receive({ party, text: tag, originRef: tag, by: 'user' });
+  const taken = await w.attempt('haunt', ghost, tag, act, () => ({ facts: [], seen: [] }), []);
+  if (taken !== null) w.wrong(`${ghost.instance} wrote although its lease was lost`);
+}
+
 async function suspend(w: Workload): Promise<void> {
   const session = w.someSession();
   if (session === undefined) return;
@@ -377,6 +392,7 @@ const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
   [10, append],
   [4, interrupt],
   [4, writeStale],
+  [3, haunt],
   [1.5, suspend],
   [8, remark],
   [1, compress],

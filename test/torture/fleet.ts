@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fault } from './plan.ts';
 import type { FromWorker, ToWorker, WorkerTask } from './settings.ts';
 
-const WORKER = join(import.meta.dirname, 'worker.ts');
+const WORKER = new URL('./worker.ts', import.meta.url);
 const BOOT_MS = 10_000;
 const READY_MS = 60_000;
 const STOP_MS = 30_000;

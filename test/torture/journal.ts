@@ -44,6 +44,8 @@ export type JournalLine =
   /** A write was refused: nothing that carries this tag may be in the store. */
   | { readonly line: 'refused'; readonly op: string; readonly tag: string; readonly code: string }
   | { readonly line: 'booted'; readonly instance: string }
+  /** It leaves in order: whoever is next settles what it still owns. */
+  | { readonly line: 'stopping'; readonly instance: string }
   /** The worker itself saw something that may not be. */
   | { readonly line: 'wrong'; readonly what: string };
 

@@ -30,7 +30,7 @@ export interface TortureReport {
   readonly evidence: string | undefined;
 }
 
-const DRAIN_MS = 90_000;
+const DRAIN_MS = 45_000;
 const EVIDENCE = ['instances', 'sessions', 'turns', 'events', 'subscribers', 'lanes', 'dead_letters', 'deliveries'];
 
 /** Runs processes on one store, kills and pauses them by plan, lets them settle, and checks everything. */

@@ -19,6 +19,8 @@ interface Office {
 /** What a process does to take part: an engine with its upkeep and its dispatcher, and a new one when the lease is lost. */
 export class Tenure {
   readonly store: Store;
+  /** Engines of this process whose lease is known to be lost. */
+  readonly lost: Engine[] = [];
   readonly #task: WorkerTask;
   readonly #journal: LineFile<JournalLine>;
   readonly #subscribers: readonly NewSubscriber[];
@@ -74,6 +76,7 @@ export class Tenure {
     const { dispatcher, upkeep, engine } = this.#office;
     await dispatcher.stop();
     await upkeep.stop();
+    this.#journal.write({ line: 'stopping', instance: engine.instance });
     await engine.stop();
   }
 
@@ -84,7 +87,10 @@ export class Tenure {
   }
 
   async #succeed(): Promise<void> {
-    if (this.#office !== null) this.#leave(this.#office);
+    if (this.#office !== null) {
+      this.lost.push(this.#office.engine);
+      this.#leave(this.#office);
+    }
     await this.#enterOffice();
   }
 

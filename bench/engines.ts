@@ -6,7 +6,7 @@ import { DEFAULT_RESET_RULES } from '../src/lifecycle/reset-policy.ts';
 import { openStore } from '../src/store/open-store.ts';
 import type { Store } from '../src/store/port.ts';
 import { createDatabase, startPostgres } from '../test/support/postgres.ts';
-import { type Filling, type Filler, fill } from './fill.ts';
+import { type Filler, type Filling, fill } from './fill.ts';
 import { boot, type Rate, rateOf } from './load.ts';
 
 /** A filled store and where it is. */
@@ -39,7 +39,9 @@ async function startSqlite(): Promise<BenchEngine> {
   const home = await mkdtemp(join(FOLDER, 'sqlite-'));
   const stores: Store[] = [];
   const rawDatabase = new DatabaseSync(join(home, 'raw.db'));
-  rawDatabase.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE raw (id INTEGER PRIMARY KEY, v)');
+  rawDatabase.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE raw (id INTEGER PRIMARY KEY, v)',
+  );
   const insert = rawDatabase.prepare('INSERT INTO raw (v) VALUES (?)');
   return {
     name: 'sqlite',
@@ -85,7 +87,10 @@ async function startServer(): Promise<BenchEngine> {
     async fill(filling, progress) {
       const { url } = await createDatabase(server.url);
       await (await openStore(url, '', DEFAULT_RESET_RULES)).close();
-      const client = new pg.Client({ connectionString: url, options: '-c search_path=moirai -c synchronous_commit=off' });
+      const client = new pg.Client({
+        connectionString: url,
+        options: '-c search_path=moirai -c synchronous_commit=off',
+      });
       await client.connect();
       await fill(postgresFiller(client), filling, progress);
       await client.query('VACUUM ANALYZE');

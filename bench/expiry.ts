@@ -1,6 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EXPIRE_BATCH } from '../src/engine/engine.ts';
 import type { Store } from '../src/store/port.ts';
 import { giver, message, rateOf } from './load.ts';
 
@@ -13,6 +12,8 @@ export interface ExpiryCost {
   readonly othersP99: number;
 }
 
+/** As the engine's watcher does. */
+const BATCH = 100;
 const OTHERS_PAUSE_MS = 20;
 
 /** Ends sessions that all expired in the same instant, batch by batch, while somebody else keeps writing. */
@@ -33,7 +34,7 @@ export async function measureExpiry(store: Store, sessions: number): Promise<Exp
   const writing = others();
   let ended = 0;
   for (let more = true; more; ) {
-    const batch = await store.write('expire', { giver: giver(), limit: EXPIRE_BATCH, trigger: 'watcher' });
+    const batch = await store.write('expire', { giver: giver(), limit: BATCH, trigger: 'watcher' });
     ended += batch.ended.length;
     more = batch.more;
   }

@@ -2,14 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Dispatcher } from '../src/events/dispatcher.ts';
 import { processTimers } from '../src/events/timers.ts';
 import type { Store } from '../src/store/port.ts';
-import { giver, message, type Rate, rateOf } from './load.ts';
+import { giver, keyOf, message, type Rate, rateOf } from './load.ts';
 
 const SUBSCRIBER = 'bench';
 const PAUSE_MS = 10;
 
 /** How long after the commit of a message's end its subscriber has it, message after message with a pause between. */
 export async function measureLatency(store: Store, ms: number): Promise<Rate> {
-  const committed = new Map<string, number>();
   const latencies: number[] = [];
   const heard = new Map<string, () => void>();
   const dispatcher = new Dispatcher({
@@ -28,12 +27,11 @@ export async function measureLatency(store: Store, ms: number): Promise<Rate> {
   });
   const began = performance.now();
   for (let n = 1; performance.now() - began < ms; n++) {
-    const key = `agent:main:telegram:dm:${n}`;
-    const arrived = new Promise<number>((resolve) => heard.set(key, () => resolve(performance.now())));
+    const arrived = new Promise<number>((resolve) => heard.set(keyOf(n), () => resolve(performance.now())));
     await message(store, n);
-    committed.set(key, performance.now());
-    latencies.push(Math.max(0, (await arrived) - (committed.get(key) ?? 0)));
-    heard.delete(key);
+    const committed = performance.now();
+    latencies.push(Math.max(0, (await arrived) - committed));
+    heard.delete(keyOf(n));
     await sleep(PAUSE_MS);
   }
   await dispatcher.stop();

@@ -412,6 +412,11 @@ function assertLife({ session, turns }: Life, policy: ResetPolicy): void {
   // Whoever dies is missed: what needs a process names the instance it lives in.
   if (count('running') > 0 || session.background > 0) assert.notEqual(session.owner, null);
   if (session.attached && !ended) assert.notEqual(session.owner, null);
+  // And nobody else does: the reaper looks for owners in just these three places.
+  const needed = count('running') > 0 || session.background > 0 || (session.attached && !ended);
+  assert.equal(session.owner !== null, needed);
+  assert.equal(ended && session.checkAt !== null, false);
+  if (session.expiresAt !== null) assert.ok(session.checkAt !== null && session.checkAt <= session.expiresAt);
   if (ended) assert.deepEqual([session.owner, session.background, session.expiresAt, turns], [null, 0, null, []]);
   assert.equal((session.endedAt !== null) === ended && (session.endReason !== null) === ended, true);
   assert.equal((session.state === 'resume_pending') === (session.resumeReason !== null), true);

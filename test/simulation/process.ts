@@ -11,8 +11,8 @@ import type { Party } from '../../src/store/transactions/conversations.ts';
 import { FaultyStore } from './faulty-store.ts';
 import type { World } from './world.ts';
 
-export const LEASE_MS = 3000;
-const HEARTBEAT_MS = 700;
+export const LEASE_MS = 2000;
+const HEARTBEAT_MS = 500;
 export const SUBSCRIBERS = ['steady', 'flaky'] as const;
 /** What the races of a distributed workload answer; everything else is a defect. */
 const EXPECTED = new Set([
@@ -164,7 +164,7 @@ export class SimProcess {
 
   #work(): void {
     const { random } = this.#world;
-    this.#after(random.between(20, 900), () => {
+    this.#after(random.between(20, 700), () => {
       const engine = this.#engine;
       if (engine !== null && this.#world.working) void this.#act(engine).catch((thrown) => this.#tolerate(thrown));
       this.#work();
@@ -207,7 +207,7 @@ export class SimProcess {
 
   async #runTurn(engine: Engine, hold: Hold, turnId: string): Promise<void> {
     const { random, time } = this.#world;
-    await time.sleep(random.chance(0.1) ? random.between(1000, 6000) : random.between(5, 500));
+    await time.sleep(random.chance(0.1) ? random.between(1000, 3500) : random.between(5, 400));
     await this.#resumed;
     if (!this.#alive) return;
     if (random.chance(0.1)) {
@@ -293,7 +293,7 @@ export class SimProcess {
         .start(this.#attachedParty('child'), { parentId: session.id, lineage: 'spawn' })
         .catch((thrown) => this.#tolerate(thrown));
     }
-    await time.sleep(random.between(50, 4000));
+    await time.sleep(random.between(50, 2500));
     await this.#resumed;
     if (!this.#alive || !this.#attached.has(session.id)) return;
     const reason = kind === 'cli' ? 'cli_close' : random.pick(['batch_complete', 'batch_failed'] as const);

@@ -11,8 +11,8 @@ import { VirtualTime } from './virtual-time.ts';
 /** Sessions expire fast here, so that a short life meets every kind of end. */
 export const SIM_RULES: ResetRules = {
   ...DEFAULT_RESET_RULES,
-  reset: { ...DEFAULT_RESET_RULES.reset, mode: 'idle', idleMs: 4000 },
-  resumeWindowMs: 2500,
+  reset: { ...DEFAULT_RESET_RULES.reset, mode: 'idle', idleMs: 2500 },
+  resumeWindowMs: 1500,
   stuckAfter: 3,
 };
 
@@ -36,9 +36,9 @@ export interface Outcome {
 }
 
 const PROCESSES = 3;
-const FAULTY_MS = 15_000;
+const FAULTY_MS = 8000;
 /** After the faults end, everything must have drained in this much simulated time. */
-const DRAIN_MS = 120_000;
+const DRAIN_MS = 90_000;
 
 /** One seed's world: several processes on one store, faults drawn from the seed, then peace. */
 export class World {
@@ -88,13 +88,13 @@ export class World {
 
   /** Crashes, pauses past the lease, clocks that are set. */
   #misfortune(): void {
-    this.time.after(this.random.between(200, 2500), () => {
+    this.time.after(this.random.between(150, 1500), () => {
       if (!this.faults) return;
       const slot = this.random.between(0, PROCESSES - 1);
       const dice = this.random.next();
       if (dice < 0.55) this.#crash(slot);
       else if (dice < 0.9) this.#freeze(slot);
-      else this.time.wallOffset += this.random.between(-9000, 9000);
+      else this.time.wallOffset += this.random.between(-6000, 6000);
       this.#misfortune();
     });
   }
@@ -103,7 +103,7 @@ export class World {
     this.#kills++;
     this.#processes[slot]?.kill();
     const name = `p${slot}.${this.#kills}`;
-    this.time.after(this.random.between(1, 3000), () => {
+    this.time.after(this.random.between(1, 1500), () => {
       this.#processes[slot] = new SimProcess(this, name);
     });
   }
@@ -112,7 +112,7 @@ export class World {
     const process = this.#processes[slot];
     this.#pauses++;
     process?.pause();
-    this.time.after(this.random.between(100, 7000), () => process?.wakeUp());
+    this.time.after(this.random.between(100, 4500), () => process?.wakeUp());
   }
 
   #peace(): void {

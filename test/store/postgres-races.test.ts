@@ -44,6 +44,31 @@ test('two reapers that find the same dead instance tell of it once', async (scen
   expect(await scene.events(null, ['session:resume_pending'])).toHaveLength(1);
 });
 
+test('an instance in the middle of a write is not declared dead before the write is over', async (scene) => {
+  const slow = await scene.joinedBy('slow');
+  const { session, turn } = await scene.say('1', 'hello');
+  const release = await holdRow(session.id);
+  const begun = slow.begin(session.id, turn.id);
+  await untilWaiting();
+  expect((await scene.reap(['slow'])).lost).toEqual([]);
+  await release();
+  expect((await begun).session.owner).toBe('slow');
+  expect(await scene.reap(['slow'])).toMatchObject({ lost: ['slow'], interrupted: [session.id] });
+});
+
+test('an instance that leaves waits for what it is still writing, and leaves it to the reaper', async (scene) => {
+  const leaving = await scene.joinedBy('leaving');
+  const { session, turn } = await scene.say('1', 'hello');
+  const release = await holdRow(session.id);
+  const begun = leaving.begin(session.id, turn.id);
+  await untilWaiting();
+  const stopped = leaving.store.write('stopInstance', { instance: 'leaving' });
+  await sleep(100);
+  await release();
+  await Promise.all([begun, stopped]);
+  expect((await scene.reap()).interrupted).toEqual([session.id]);
+});
+
 test('a removed subscriber gets no lane from a writer that still knew it', async (scene) => {
   await scene.subscribe('listener');
   const { id } = await scene.start('1');

@@ -120,6 +120,43 @@ export function deadlinesContract(open: Open): void {
       expect((await scene.session(fresh.id)).state).toBe('open');
     });
 
+    test('that moved is looked at again when it is due, not before and not never', async (scene) => {
+      const { id } = await scene.start('42');
+      for (let day = 0; day < 3; day++) {
+        scene.clock.advance(DAY - HOUR);
+        await scene.command(id, { name: 'touch', by: 'user' });
+        scene.clock.advance(HOUR);
+        expect((await scene.expire()).ended).toEqual([]);
+      }
+      const next = await scene.store.read('nextDeadline', {});
+      expect(next).toBe((await scene.session(id)).expiresAt);
+      scene.clock.advance((next ?? 0) - scene.clock.now());
+      expect((await scene.expire()).ended).toEqual([id]);
+      expect(await scene.store.read('nextDeadline', {})).toBeNull();
+    });
+
+    test('that was held when the watcher looked is found again once it is free', async (scene) => {
+      const { id } = await scene.start('42');
+      scene.clock.advance(HOUR);
+      const asked = await scene.ask('42');
+      scene.clock.advance(5 * DAY);
+      expect((await scene.expire()).ended).toEqual([]);
+      expect(await scene.store.read('nextDeadline', {})).toBeNull();
+      const { session } = await scene.finish(asked);
+      expect(await scene.store.read('nextDeadline', {})).toBe(session.expiresAt);
+      scene.clock.advance(DAY);
+      expect((await scene.expire()).ended).toEqual([id]);
+    });
+
+    test('that comes earlier under new rules is kept to', async (scene) => {
+      const { id } = await scene.start('42');
+      scene.store.useRules(rulesWith({ idleMs: HOUR }));
+      await scene.command(id, { name: 'touch', by: 'user' });
+      expect(await scene.store.read('nextDeadline', {})).toBe(scene.clock.now() + HOUR);
+      scene.clock.advance(HOUR);
+      expect((await scene.expire()).ended).toEqual([id]);
+    });
+
     test('of a suspended session passes like any other', async (scene) => {
       const { id } = await scene.start('42');
       await scene.command(id, { name: 'suspend' });

@@ -192,6 +192,18 @@ export function lanesContract(open: Open): void {
       expect(await ask()).toEqual({ lanes: [], nextDueInMs: 20 * SECOND });
     });
 
+    test('whose answer was lost is asked for again and gets the same', async (scene) => {
+      await scene.subscribe('listener');
+      for (const chat of ['1', '2']) await scene.start(chat);
+      const token = 'token-lost';
+      const first = await scene.claim('listener', { token });
+      expect(first).toHaveLength(2);
+      expect(await scene.claim('listener', { token })).toEqual(first);
+      expect(await scene.claim('listener')).toEqual([]);
+      for (const lane of first) expect(await scene.ack(lane)).toBe(true);
+      expect(await scene.claim('listener')).toEqual([]);
+    });
+
     test('of a subscriber that does not exist takes nothing', async (scene) => {
       await scene.start('1');
       expect(await scene.claim('nobody')).toEqual([]);

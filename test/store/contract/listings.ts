@@ -159,6 +159,17 @@ export function listingsContract(open: Open): void {
       expect(ends.map(({ type }) => type)).toEqual(['session:start', 'session:end']);
     });
 
+    test('gives the newest events of a session, oldest first', async (scene) => {
+      const { session } = await scene.ask('1');
+      await scene.start('2');
+      await scene.reset('1', { command: 'new', args: '' });
+      const last = await scene.store.read('lastEvents', { sessionId: session.id, limit: 2 });
+      expect(last.map(({ event }) => event.type)).toEqual(['agent:end', 'session:end']);
+      const all = await scene.store.read('lastEvents', { sessionId: session.id, limit: 100 });
+      expect(all.map(({ event }) => event)).toEqual(await scene.events(session.id));
+      expect(await scene.store.read('lastEvents', { sessionId: 'ses-unknown', limit: 5 })).toEqual([]);
+    });
+
     test('shows a write to every later read, also through another store', async (scene) => {
       const other = await scene.joinedBy('two');
       for (let i = 0; i < 20; i++) {
@@ -178,6 +189,20 @@ export function listingsContract(open: Open): void {
       expect(await scene.events()).toEqual(before);
       await scene.end(id);
       expect(await scene.store.read('lastSeq', {})).toBeGreaterThan(seq);
+    });
+  });
+
+  describe('a row that somebody else has damaged', () => {
+    test('is reported as such, and stops nothing but who needs it', async (scene) => {
+      await scene.subscribe('listener');
+      const { id } = await scene.start('1');
+      await scene.raw("UPDATE events SET body = '{' WHERE session_id = ?", id);
+      expect(await codeOf(scene.events())).toBe('store_corrupt');
+      expect(await codeOf(scene.claim('listener'))).toBe('store_corrupt');
+      await scene.end(id);
+      await scene.start('2');
+      expect(await codeOf(scene.claim('listener'))).toBe('store_corrupt');
+      expect((await scene.session(id)).state).toBe('ended');
     });
   });
 

@@ -106,6 +106,40 @@ export function rolloversContract(open: Open): void {
       expect(await scene.session(id)).toMatchObject({ endReason: 'idle_expiry', endCause: null });
     });
 
+    test('that waits in a session that cannot go on moves to a fresh one when asked to', async (scene) => {
+      const asked = await scene.ask('42', 'one');
+      const waiting = [await scene.say('42', 'two'), await scene.say('42', 'three')];
+      const rollOver = (newSessionId: string) =>
+        scene.store.write('rollOver', { giver: scene.giver(), sessionId: asked.session.id, newSessionId });
+      expect(await rollOver('ses-new')).toBeNull();
+      await scene.command(asked.session.id, { name: 'suspend' });
+      const rolled = await rollOver('ses-new');
+      expect(rolled).toMatchObject({
+        session: { id: 'ses-new', parentId: asked.session.id, lineage: 'reset', expiresAt: null },
+        ended: { id: asked.session.id, cause: 'suspended' },
+      });
+      const unfinished = await scene.store.read('unfinishedTurns', { limit: 10 });
+      expect(unfinished.map(({ id, sessionId }) => [id, sessionId])).toEqual(
+        waiting.map(({ turn }) => [turn.id, 'ses-new']),
+      );
+      expect((await scene.events(asked.session.id)).at(-1)).toMatchObject({
+        type: 'session:end',
+        reason: 'auto_reset',
+        cause: 'suspended',
+        trigger: 'message',
+        successor_id: 'ses-new',
+      });
+      expect(await rollOver('ses-other')).toBeNull();
+    });
+
+    test('moves nothing when nothing waits', async (scene) => {
+      const { id } = await scene.start('42');
+      await scene.command(id, { name: 'suspend' });
+      const args = { giver: scene.giver(), sessionId: id, newSessionId: 'ses-new' };
+      expect(await scene.store.write('rollOver', args)).toBeNull();
+      expect((await scene.session(id)).state).toBe('suspended');
+    });
+
     test('each conversation has its own policy, by type and by platform', async (scene) => {
       const resetByType = { group: { idleMs: HOUR } };
       const resetByPlatform = { discord: { mode: 'none' } } as const;

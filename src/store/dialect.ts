@@ -12,6 +12,8 @@ export interface Dialect {
   readonly clustered: string;
   /** The column of `events` that readers of the whole log follow; see `sequence`. */
   readonly seqColumn: string;
+  /** Rows `value`: the texts of a JSON array, the one parameter. For lists of any length in one statement's text. */
+  readonly listed: string;
   /** Locks the selected rows for the rest of the transaction. */
   readonly forUpdate: string;
   /** An expression that makes all writers of one conversation queue up; evaluates to anything. */

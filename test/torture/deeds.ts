@@ -165,7 +165,7 @@ async function writeStale(w: Workload): Promise<void> {
 }
 
 /** Writes as an instance whose lease is lost: the store must know that before the writer does. */
-async function haunt(w: Workload): Promise<void> {
+export async function haunt(w: Workload): Promise<void> {
   const ghost = w.pick(w.tenure.lost);
   const session = w.someSession();
   if (ghost === undefined || session === undefined) return;

@@ -30,6 +30,8 @@ export interface PlanOptions {
   readonly serverCrashes: number;
 }
 
+const WAKE_MS = 700;
+
 /** Draws what will be done to whom and when. The same options give the same plan. */
 export function drawPlan(options: PlanOptions): Fault[] {
   const random = seededRandom(options.seed, 1);
@@ -60,14 +62,16 @@ function drawFault(random: Random, workers: number, left: number, roster: Roster
     roster.pause(worker, forMs);
     return { fault: 'pause', afterMs, worker, forMs, then, restartMs };
   }
+  // Who is killed in his sleep never wakes up too late; that is for some only.
+  const victim = random() < 0.85 ? roster.awake(worker) : worker;
   const which = random();
   if (which < 0.04 && left >= workers) return { fault: 'all', afterMs, restartMs };
   if (which < 0.16 && left >= 2) {
-    roster.kill(worker);
-    return { fault: 'young', afterMs, worker, ageMs: between(random, 0, 700), restartMs };
+    roster.kill(victim);
+    return { fault: 'young', afterMs, worker: victim, ageMs: between(random, 0, 700), restartMs };
   }
-  roster.kill(worker);
-  return { fault: 'kill', afterMs, worker, restartMs };
+  roster.kill(victim);
+  return { fault: 'kill', afterMs, worker: victim, restartMs };
 }
 
 /** Who is paused at this point of the plan (never more than half, so that somebody can take over), and who is young. */
@@ -77,7 +81,7 @@ class Roster {
   #nowMs = 0;
 
   constructor(workers: number) {
-    this.#untilMs = Array.from({ length: workers }, () => 0);
+    this.#untilMs = Array.from({ length: workers }, () => Number.NEGATIVE_INFINITY);
     this.#bornMs = Array.from({ length: workers }, () => 0);
   }
 
@@ -86,8 +90,19 @@ class Roster {
   }
 
   mayPause(worker: number): boolean {
-    const asleep = this.#untilMs.filter((until) => until > this.#nowMs).length;
-    return asleep < this.#untilMs.length / 2 && (this.#untilMs[worker] ?? 0) <= this.#nowMs;
+    const asleep = this.#untilMs.filter((_, other) => this.#isAsleep(other)).length;
+    return asleep < this.#untilMs.length / 2 && !this.#isAsleep(worker);
+  }
+
+  /** The worker, or the next one who is awake. */
+  awake(worker: number): number {
+    const others = this.#untilMs.map((_, i) => (worker + i) % this.#untilMs.length);
+    return others.find((other) => !this.#isAsleep(other)) ?? worker;
+  }
+
+  /** Asleep, or just awake and about to find out what he missed. */
+  #isAsleep(worker: number): boolean {
+    return (this.#untilMs[worker] ?? 0) + WAKE_MS > this.#nowMs;
   }
 
   kill(worker: number): void {

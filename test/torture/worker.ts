@@ -6,7 +6,7 @@ import { hasCode } from '../../src/errors/moirai-error.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/port.ts';
 import { between, type Random, seededRandom } from '../power-cut/random.ts';
-import { drawDeed, finishRun, sendReplies } from './deeds.ts';
+import { drawDeed, finishRun, haunt, sendReplies } from './deeds.ts';
 import { ackFile } from './journal.ts';
 import { type FromWorker, RULES, type ToWorker, type WorkerTask } from './settings.ts';
 import { type Faults, makeSubscribers } from './subscribers.ts';
@@ -89,6 +89,7 @@ async function sweep({ tenure }: Workload): Promise<void> {
 async function quieten(workload: Workload): Promise<void> {
   for (const run of workload.runs.splice(0, Math.ceil(workload.runs.length / 2))) await finishRun(workload, run);
   while (await sendReplies(workload)) await sleep(60);
+  for (let i = 0; i < 4; i++) await haunt(workload);
   await agreeOnHolds(workload);
 }
 

@@ -9,6 +9,7 @@ export const postgresDialect: Dialect = {
   serialKey: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   clustered: '',
   seqColumn: 'seq',
+  listed: 'SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value',
   forUpdate: 'FOR UPDATE',
   lockKey: (expression) => `pg_advisory_xact_lock(hashtextextended(${expression}, 0))`,
   tryLockKey: (expression) => `pg_try_advisory_xact_lock(hashtextextended(${expression}, 0))`,

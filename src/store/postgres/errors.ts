@@ -72,5 +72,7 @@ export function wrapPostgres(thrown: unknown, location: string): MoiraiError {
   if (rule !== undefined) return as(rule);
   // Values the server cannot hold, and rows larger than it can index.
   if (code.startsWith('22') || code.startsWith('54')) return as('bad_input');
+  // JSON that we wrote and cannot read any more.
+  if (thrown instanceof SyntaxError) return as('store_corrupt');
   return MoiraiError.wrap(thrown);
 }

@@ -11,6 +11,7 @@ export const sqliteDialect: Dialect = {
   serialKey: 'INTEGER PRIMARY KEY',
   clustered: 'WITHOUT ROWID',
   seqColumn: 'no',
+  listed: 'SELECT value FROM json_each(?)',
   forUpdate: '',
   lockKey: () => '0',
   tryLockKey: () => '1',

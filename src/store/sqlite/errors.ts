@@ -76,6 +76,7 @@ function isDamage(thrown: unknown): boolean {
   return thrown instanceof SyntaxError || (thrown instanceof Error && FOREIGN_SCHEMA.test(thrown.message));
 }
 
+/** Only what the engine itself reports: a row that cannot be understood leaves the transaction as it is. */
 export function endsTransaction(error: MoiraiError): boolean {
-  return FATAL.has(error.code);
+  return FATAL.has(error.code) && sqliteCode(error.cause) !== undefined;
 }

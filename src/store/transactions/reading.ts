@@ -37,15 +37,19 @@ export interface EventFilter {
   readonly sessionId: string | null;
 }
 
-/** Events after a public number, in commit order: a reader that follows the numbers misses none. */
+/**
+ * Events after a public number, in commit order: a reader that follows the numbers misses none. (Within a conversation
+ * the order of `no` is that of the public numbers.)
+ */
 export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: SequencedEvent[]; next: number }> {
   yield* sequenceEvents(ctx);
   const seq = ctx.dialect.seqColumn;
   const where = [`${seq} > ?`];
   const params: Param[] = [args.after];
   if (args.sessionId !== null) {
-    where.push('session_id = ?');
-    params.push(args.sessionId);
+    // Events are indexed by conversation: its key narrows the search to one conversation's log.
+    where.push('session_key = (SELECT key FROM sessions WHERE id = ?)', 'session_id = ?');
+    params.push(args.sessionId, args.sessionId);
   }
   const types = typeFilter(args.types);
   if (types !== null) {
@@ -54,7 +58,7 @@ export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: Seq
   }
   const limit = pageSize(args.limit);
   const rows = yield* query(
-    `SELECT ${seq} AS seq, body FROM events WHERE ${where.join(' AND ')} ORDER BY ${seq} LIMIT ?`,
+    `SELECT ${seq} AS seq, body FROM events WHERE ${where.join(' AND ')} ORDER BY ${args.sessionId === null ? seq : 'no'} LIMIT ?`,
     ...params,
     limit,
   );

@@ -8,6 +8,7 @@ import {
   nullableNumber,
   numberOf,
   type Query,
+  query,
   queryOne,
   type Tx,
   type TxContext,
@@ -117,17 +118,28 @@ function lockingKey(ctx: TxContext, key: string): Ask<void> {
  * round: batches that wait for each other would deadlock.
  */
 export function* lockLives(ctx: TxContext, sessionIds: readonly string[]): Tx<Life[]> {
-  const free = yield* tryLock(ctx, sessionIds);
-  const lives = yield* together(...free.map((id) => readingLife(ctx, id)));
-  return lives.filter((life) => life !== undefined);
+  const free = JSON.stringify(yield* tryLock(ctx, sessionIds));
+  const { listed, forUpdate } = ctx.dialect;
+  const [sessions = [], turns = []] = yield [
+    { sql: `SELECT ${SELECT_SESSION} FROM sessions WHERE id IN (${listed}) ORDER BY id ${forUpdate}`, params: [free] },
+    { sql: `SELECT ${SELECT_TURN} FROM turns WHERE session_id IN (${listed}) AND ${UNFINISHED}`, params: [free] },
+  ];
+  const turnsOf = Map.groupBy(turns.map(toTurn), ({ sessionId }) => sessionId);
+  const lives = new Map(
+    sessions.map(toSession).map((session) => [session.id, { session, turns: turnsOf.get(session.id) ?? [] }]),
+  );
+  return sessionIds.map((id) => lives.get(id)).filter((life) => life !== undefined);
 }
 
 function* tryLock(ctx: TxContext, sessionIds: readonly string[]): Tx<readonly string[]> {
   if (ctx.dialect.name === 'sqlite') return sessionIds;
-  const held = `CASE WHEN ${ctx.dialect.tryLockKey('key')} THEN 1 ELSE 0 END`;
-  const sql = `SELECT ${held} AS held FROM sessions WHERE id = ?`;
-  const rows = yield sessionIds.map((id) => ({ sql, params: [id] }));
-  return sessionIds.filter((_, i) => rows[i]?.[0]?.held === 1);
+  // OFFSET 0 keeps the two apart: a lock asked for before the row is chosen would be one for somebody else.
+  const rows = yield* query(
+    `SELECT id FROM (SELECT id, key FROM sessions WHERE id IN (${ctx.dialect.listed}) OFFSET 0) wanted
+     WHERE ${ctx.dialect.tryLockKey('key')}`,
+    JSON.stringify(sessionIds),
+  );
+  return rows.map((row) => textOf(row, 'id'));
 }
 
 /** Locks the conversation of a session and reads its life. */
@@ -151,6 +163,8 @@ function lockingLife(ctx: TxContext, sessionId: string): Ask<Life> {
   };
 }
 
+/** The oldest first. */
+const UNFINISHED = "state <> 'over' ORDER BY created_at, id";
 const ID_OF_OPEN = "SELECT id FROM sessions WHERE key = ? AND state <> 'ended'";
 
 /** The life of the open session of a conversation that is locked already. */
@@ -164,8 +178,7 @@ export function readingLife(ctx: TxContext, sessionId: string): Ask<Life | undef
 
 function lifeWhere(ctx: TxContext, where: string, sessionId: string, param: string): Ask<Life | undefined> {
   const session = `SELECT ${SELECT_SESSION} FROM sessions WHERE ${where} ${ctx.dialect.forUpdate}`;
-  const turns = `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ${sessionId} AND state <> 'over'
-    ORDER BY created_at, id`;
+  const turns = `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ${sessionId} AND ${UNFINISHED}`;
   return {
     queries: [
       { sql: session, params: [param] },
@@ -325,11 +338,14 @@ function noteDeadline(ctx: TxContext, before: Session | undefined, { checkAt }: 
 
 /** A child lives no longer than its parent. */
 function* endChildren(ctx: TxContext, desk: Desk, sessions: readonly Session[]): Tx<void> {
-  const ended = sessions.filter(({ state }) => state === 'ended');
+  const ended = sessions.filter(({ state }) => state === 'ended').map(({ id }) => id);
   if (ended.length === 0) return;
-  const sql = "SELECT id FROM sessions WHERE parent_id = ? AND kind = 'child' AND state <> 'ended' ORDER BY id";
-  const children = yield ended.map(({ id }) => ({ sql, params: [id] }));
-  for (const child of children.flat()) {
+  const children = yield* query(
+    `SELECT id FROM sessions WHERE kind = 'child' AND state <> 'ended' AND parent_id IN (${ctx.dialect.listed})
+     ORDER BY id`,
+    JSON.stringify(ended),
+  );
+  for (const child of children) {
     const life = yield* lockLife(ctx, textOf(child, 'id'));
     if (life.session.state === 'ended') continue;
     yield* apply(ctx, desk, life, [

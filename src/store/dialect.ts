@@ -10,6 +10,8 @@ export interface Dialect {
   readonly serialKey: string;
   /** Keeps a table's rows in its primary key, where the engine can: one page to write instead of two. */
   readonly clustered: string;
+  /** For a table whose rows change all the time: leaves room beside them, so that a change stays in its page. */
+  readonly oftenUpdated: string;
   /** The column of `events` that readers of the whole log follow; see `sequence`. */
   readonly seqColumn: string;
   /** Rows `value`: the texts of a JSON array, the one parameter. For lists of any length in one statement's text. */

@@ -12,7 +12,8 @@ import type { Dialect } from '../dialect.ts';
 const list = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ');
 
 /** The first schema. Rules that must hold whatever the code does are written here as constraints. */
-export function statements({ integer, text, serialKey, clustered, endedIsFinal, ownTables }: Dialect): string[] {
+export function statements(dialect: Dialect): string[] {
+  const { integer, text, serialKey, clustered, oftenUpdated, endedIsFinal, ownTables } = dialect;
   return [
     `CREATE TABLE instances (
       id ${text} PRIMARY KEY,
@@ -68,12 +69,12 @@ export function statements({ integer, text, serialKey, clustered, endedIsFinal, 
       CHECK ((state = 'ended') = (end_reason IS NOT NULL)),
       CHECK (state <> 'ended' OR (owner IS NULL AND expires_at IS NULL AND check_at IS NULL)),
       CHECK (expires_at IS NULL OR (check_at IS NOT NULL AND check_at <= expires_at))
-    )`,
+    ) ${oftenUpdated}`,
     "CREATE UNIQUE INDEX sessions_one_open_per_key ON sessions (key) WHERE state <> 'ended'",
     'CREATE INDEX sessions_by_start ON sessions (started_at, id)',
     'CREATE INDEX sessions_by_key ON sessions (key, started_at)',
     // What every message changes is in no index: a message would write each of them twice.
-    'CREATE INDEX sessions_due ON sessions (check_at) WHERE check_at IS NOT NULL',
+    'CREATE INDEX sessions_due ON sessions (check_at, id) WHERE check_at IS NOT NULL',
     "CREATE INDEX sessions_attached ON sessions (id) WHERE attached = 1 AND state <> 'ended'",
     'CREATE INDEX sessions_in_background ON sessions (id) WHERE background > 0',
     "CREATE INDEX sessions_open_children ON sessions (parent_id) WHERE kind = 'child' AND state <> 'ended'",

@@ -8,6 +8,7 @@ export const postgresDialect: Dialect = {
   text: 'TEXT COLLATE "C"',
   serialKey: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   clustered: '',
+  oftenUpdated: 'WITH (fillfactor = 75)',
   seqColumn: 'seq',
   listed: 'SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value',
   forUpdate: 'FOR UPDATE',
@@ -38,7 +39,8 @@ export const postgresDialect: Dialect = {
   ],
   ownTables: [
     'CREATE SEQUENCE event_seq',
-    'ALTER TABLE events ADD COLUMN seq BIGINT UNIQUE',
+    'ALTER TABLE events ADD COLUMN seq BIGINT',
+    'CREATE UNIQUE INDEX events_by_seq ON events (seq) WHERE seq IS NOT NULL',
     'CREATE INDEX events_unnumbered ON events (no) WHERE seq IS NULL',
     `CREATE INDEX messages_search ON messages USING gin (to_tsvector('simple', left(text, ${SEARCHED_CHARS})))`,
   ],

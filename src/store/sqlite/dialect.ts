@@ -10,6 +10,7 @@ export const sqliteDialect: Dialect = {
   // deleted, so numbers are not used twice.
   serialKey: 'INTEGER PRIMARY KEY',
   clustered: 'WITHOUT ROWID',
+  oftenUpdated: '',
   seqColumn: 'no',
   listed: 'SELECT value FROM json_each(?)',
   forUpdate: '',

@@ -98,8 +98,18 @@ function partyOf(chat: number): Party {
 }
 
 function checkAcks(db: DatabaseSync, acked: readonly string[]): string[] {
-  const turns = new Map(db.prepare('SELECT id, state FROM turns').all().map((row) => [row.id, row.state]));
-  const sessions = new Map(db.prepare('SELECT id, end_reason FROM sessions').all().map((row) => [row.id, row.end_reason]));
+  const turns = new Map(
+    db
+      .prepare('SELECT id, state FROM turns')
+      .all()
+      .map((row) => [row.id, row.state]),
+  );
+  const sessions = new Map(
+    db
+      .prepare('SELECT id, end_reason FROM sessions')
+      .all()
+      .map((row) => [row.id, row.end_reason]),
+  );
   const holds = (token: string): boolean => {
     const [what, id = '', reason] = token.split(' ');
     if (what === 'turn') return turns.has(id);

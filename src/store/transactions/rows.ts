@@ -1,4 +1,4 @@
-import type { Life, Origin, Session, Turn } from '../../lifecycle/session.ts';
+import type { Origin, Session, Turn } from '../../lifecycle/session.ts';
 import { nullableNumber, nullableText, numberOf, type Param, type Row, textOf } from '../transaction.ts';
 
 /** Column of each field of a session; order is that of the INSERT. */
@@ -121,8 +121,4 @@ export function toTurn(row: Row): Turn {
     endedAt: nullableNumber(row, 'ended_at'),
     cuts: numberOf(row, 'cuts'),
   };
-}
-
-export function withTurns(session: Session, turns: readonly Turn[]): Life {
-  return { session, turns };
 }

@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { LAYERS, MUTANTS, type Mutant } from './mutants.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
+const VITEST = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
 const TIME_LIMIT_MS = 300_000;
 const USAGE = `Puts deliberate bugs into copies of the source and runs the layer of proof that must catch each.
 
@@ -32,7 +33,8 @@ function plant(mutant: Mutant): string {
   const place = join(ROOT, '.mutants', mutant.name.replaceAll(/[^a-z0-9]+/gi, '-'));
   rmSync(place, { recursive: true, force: true });
   mkdirSync(place, { recursive: true });
-  for (const part of ['src', 'test', 'package.json']) cpSync(join(ROOT, part), join(place, part), { recursive: true });
+  for (const part of ['src', 'test', 'package.json', 'vitest.config.ts', 'tsconfig.json'])
+    cpSync(join(ROOT, part), join(place, part), { recursive: true });
   const path = join(place, mutant.file);
   const source = readFileSync(path, 'utf8');
   const places = source.split(mutant.find).length - 1;
@@ -48,14 +50,19 @@ async function hunt(mutant: Mutant): Promise<Verdict> {
   const place = plant(mutant);
   const layer = LAYERS[mutant.layer];
   const started = performance.now();
-  const { code, output } = await run(place, layer.args);
+  const { code, output } = await run(
+    place,
+    layer.args.map((arg) => (arg === 'VITEST' ? VITEST : arg)),
+  );
   const seconds = (performance.now() - started) / 1000;
   rmSync(place, { recursive: true, force: true });
   // A layer that merely falls over has found nothing: it must say what it found.
   const caught = code !== 0 && layer.finding.test(output);
   const lines = output
     .split('\n')
-    .filter((line) => /never|says|violation|seed \d+:|drained|e\.g\.|Counterexample|TypeError/.test(line));
+    .filter((line) =>
+      /never|says|violation|seed \d+:|drained|e\.g\.|Counterexample|TypeError|missed|AssertionError/.test(line),
+    );
   return { mutant, caught, seconds, evidence: (lines.at(-1) ?? output.slice(-300)).trim().slice(0, 160) };
 }
 

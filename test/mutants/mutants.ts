@@ -9,7 +9,10 @@ export const LAYERS = {
     args: ['test/power-cut/main.ts', '--workload', 'store', '--points', '25', '--commits', '800'],
     finding: /crash points with violations\n\s+e\.g\./,
   },
-  torture: { args: ['test/torture/main.ts', '--kills', '12', '--seed', '1'], finding: /violation/i },
+  'event sequence': {
+    args: ['VITEST', 'run', 'test/store/event-sequence.test.ts', '-t', 'PostgreSQL'],
+    finding: /missed|FAIL/,
+  },
 } as const;
 
 export type Layer = keyof typeof LAYERS;
@@ -155,5 +158,12 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'AND (claimed_until IS NULL OR claimed_until <= ? OR token = ?)',
     replace: 'AND (claimed_until IS NULL OR (claimed_until <= ? AND claimed_until < 0) OR token = ?)',
     layer: 'model',
+  },
+  {
+    name: 'the log is read in the order of writing, not of commits',
+    file: 'src/store/postgres/dialect.ts',
+    find: "seqColumn: 'seq'",
+    replace: "seqColumn: 'no'",
+    layer: 'event sequence',
   },
 ];

@@ -56,7 +56,7 @@ function drawFault(random: Random, workers: number, left: number, roster: Roster
   roster.pass(afterMs);
   const worker = roster.longerAlive(between(random, 0, workers - 1), between(random, 0, workers - 1));
   const restartMs = between(random, 0, 300);
-  if (random() < 0.25 && roster.mayPause(worker)) {
+  if (random() < 0.38 && roster.mayPause(worker)) {
     const then = random() < 0.8 ? 'continue' : 'kill';
     const forMs = between(random, 2300, 3500);
     roster.pause(worker, forMs);

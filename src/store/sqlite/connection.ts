@@ -22,6 +22,7 @@ export class SqliteConnection {
   readonly path: string;
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, Prepared>();
+  #wrote = false;
 
   private constructor(db: DatabaseSync, path: string) {
     this.#db = db;
@@ -59,6 +60,7 @@ export class SqliteConnection {
 
   /** Runs a transaction's statements, one after the other, inside whatever transaction is open. */
   run<T>(tx: Tx<T>): T {
+    this.#wrote = false;
     let step = tx.next();
     while (!step.done) {
       let rows: Row[][];
@@ -78,6 +80,11 @@ export class SqliteConnection {
     this.#execute({ sql, params: [] });
   }
 
+  /** Whether the last transaction that was run changed anything, or tried to. */
+  get wrote(): boolean {
+    return this.#wrote;
+  }
+
   /** False when an error has already undone the open transaction. */
   get inTransaction(): boolean {
     return this.#db.isTransaction;
@@ -94,13 +101,14 @@ export class SqliteConnection {
 
   #prepare(sql: string): Prepared {
     const statement = this.#db.prepare(sql);
-    const givesRows = /^\s*(SELECT|WITH|PRAGMA)\b/i.test(sql) || /\bRETURNING\b/.test(sql);
-    const prepared: Prepared = givesRows
-      ? (params) => statement.all(...params) as Row[]
-      : (params) => {
-          statement.run(...params);
-          return [];
-        };
+    const reads = /^\s*(SELECT|PRAGMA)\b/i.test(sql);
+    const givesRows = reads || /\bRETURNING\b/.test(sql);
+    const prepared: Prepared = (params) => {
+      if (!reads) this.#wrote = true;
+      if (givesRows) return statement.all(...params) as Row[];
+      statement.run(...params);
+      return [];
+    };
     this.#statements.set(sql, prepared);
     return prepared;
   }

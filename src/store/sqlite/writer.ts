@@ -15,11 +15,20 @@ export interface Request {
 
 export type Outcome =
   | { readonly ok: true; readonly value: unknown; readonly effects: Effects }
-  | { readonly ok: false; readonly error: MoiraiError };
+  | {
+      readonly ok: false;
+      readonly error: MoiraiError;
+      /** It had changed something before it failed. */
+      readonly wrote: boolean;
+    };
 
 /**
- * The one writer of a process: takes requests in batches and makes each batch one commit. A request that fails is
- * undone by its savepoint and leaves the others alone; nothing is answered before the commit is on the disk.
+ * The one writer of a process: takes requests in batches and makes each batch one commit. Nothing is answered before
+ * the commit is on the disk.
+ *
+ * A request that fails leaves the others alone. Nearly always it fails before it has changed anything. Otherwise the
+ * batch is undone and its requests run one by one: savepoints would do that without a second run, but they copy each
+ * page that any request changes.
  */
 export class SqliteWriter {
   rules: ResetRules;
@@ -43,35 +52,21 @@ export class SqliteWriter {
     } catch (thrown) {
       return this.#refuseAll(requests, thrown);
     }
+    let outcomes: Outcome[];
     try {
-      return requests.length === 1 ? this.#runAlone(requests) : this.#runTogether(requests);
+      outcomes = requests.map((request) => this.#run(request));
+      const failedHalfway = outcomes.some((outcome) => !outcome.ok && outcome.wrote);
+      this.#connection.exec(failedHalfway ? 'ROLLBACK' : 'COMMIT');
+      if (!failedHalfway) return outcomes;
     } catch (thrown) {
       return this.#abandon(requests, thrown);
     }
+    return requests.length === 1 ? outcomes : requests.flatMap((request) => this.runBatch([request]));
   }
 
   close(): void {
     this.#turnstile.close();
     this.#connection.close();
-  }
-
-  /** A request that is alone needs no savepoint: if it fails, nothing else is undone with it. */
-  #runAlone(requests: readonly Request[]): Outcome[] {
-    const outcomes = requests.map((request) => this.#run(request));
-    this.#connection.exec(outcomes.every(({ ok }) => ok) ? 'COMMIT' : 'ROLLBACK');
-    return outcomes;
-  }
-
-  #runTogether(requests: readonly Request[]): Outcome[] {
-    const outcomes = requests.map((request) => {
-      this.#connection.exec('SAVEPOINT request');
-      const outcome = this.#run(request);
-      if (!outcome.ok) this.#connection.exec('ROLLBACK TO request');
-      this.#connection.exec('RELEASE request');
-      return outcome;
-    });
-    this.#connection.exec('COMMIT');
-    return outcomes;
   }
 
   #run(request: Request): Outcome {
@@ -82,7 +77,7 @@ export class SqliteWriter {
     } catch (thrown) {
       const error = wrapSqlite(thrown, this.#connection.path);
       if (endsTransaction(error) || !this.#connection.inTransaction) throw error;
-      return { ok: false, error };
+      return { ok: false, error, wrote: this.#connection.wrote };
     }
   }
 
@@ -100,7 +95,7 @@ export class SqliteWriter {
 
   #refuseAll(requests: readonly Request[], thrown: unknown): Outcome[] {
     const error = wrapSqlite(thrown, this.#connection.path);
-    return requests.map(() => ({ ok: false, error }));
+    return requests.map(() => ({ ok: false, error, wrote: false }));
   }
 }
 
@@ -131,7 +126,7 @@ export class SqliteReader {
       const value = this.#connection.run(transactionNamed(request.name, context, request.args));
       return { ok: true, value, effects: context.effects };
     } catch (thrown) {
-      return { ok: false, error: wrapSqlite(thrown, this.#connection.path) };
+      return { ok: false, error: wrapSqlite(thrown, this.#connection.path), wrote: false };
     } finally {
       this.#leave();
     }

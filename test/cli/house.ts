@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { availableParallelism, loadavg, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { describeThisProcess } from '../../src/engine/host.ts';
 import { timeSortedIds } from '../../src/engine/ids.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import { patience } from '../support/patience.ts';
 
 export const launcher = fileURLToPath(new URL('../../bin/moirai.js', import.meta.url));
 const HOUR = 3_600_000;
@@ -171,12 +172,6 @@ export function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-/** A time that a machine with nothing else to do keeps; a busy one gets more. */
-export function patience(ms: number): number {
-  const [load = 0] = loadavg();
-  return ms * Math.max(1, load / availableParallelism());
 }
 
 /** Waits until something holds. */

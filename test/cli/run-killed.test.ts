@@ -4,7 +4,8 @@ import { delimiter, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { finish, House, hasTerminal, isRunning, launcher, patience, until } from './house.ts';
+import { patience } from '../support/patience.ts';
+import { finish, House, hasTerminal, isRunning, launcher, until } from './house.ts';
 
 let house: House;
 

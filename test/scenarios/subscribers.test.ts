@@ -3,6 +3,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
 import { processTimers } from '../../src/events/timers.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
+import { patience } from '../support/patience.ts';
 import { bootTestEngine, chatParty, ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
 
 const MESSAGES = 120;
@@ -68,9 +69,9 @@ describe.each(ENGINES)('subscribers on %s', (engineName) => {
     });
     // The machine may be busy with other things for a moment; the company of bad subscribers never ends.
     let beside = await measure();
-    for (let tries = 1; beside - alone >= 50 && tries < 4; tries++) beside = Math.min(beside, await measure());
+    for (let tries = 1; beside - alone >= 50 && tries < 5; tries++) beside = Math.min(beside, await measure());
     console.log(`${engineName}: third subscriber p99 ${alone} ms alone, ${beside} ms beside the other two`);
-    expect(beside - alone).toBeLessThan(50);
+    expect(beside - alone).toBeLessThan(patience(50));
     await until('the throwing one has dead letters', async () => (await status('throws')).deadLetters > 0);
     await until('the hanging one has dead letters', async () => (await status('hangs')).deadLetters > 0);
     for (const name of ['hangs', 'throws']) {

@@ -19,7 +19,7 @@ interface Office {
 /** What a process does to take part: an engine with its upkeep and its dispatcher, and a new one when the lease is lost. */
 export class Tenure {
   readonly store: Store;
-  /** Engines of this process whose lease is known to be lost. */
+  /** Engines of this process whose lease is lost for ever. */
   readonly lost: Engine[] = [];
   readonly #task: WorkerTask;
   readonly #journal: LineFile<JournalLine>;
@@ -87,19 +87,25 @@ export class Tenure {
   }
 
   async #succeed(): Promise<void> {
-    if (this.#office !== null) {
-      this.lost.push(this.#office.engine);
-      this.#leave(this.#office);
-    }
+    if (this.#office !== null) this.#leave(this.#office);
     await this.#enterOffice();
   }
 
   /** The successor does not wait for handlers that hang. */
-  #leave({ dispatcher, upkeep }: Omit<Office, 'engine'>): void {
-    const left = Promise.all([dispatcher.stop(), upkeep.stop()]).then(() => {
-      this.#leavings.delete(left);
-    });
+  #leave(office: Office): void {
+    const left = this.#close(office).finally(() => this.#leavings.delete(left));
     this.#leavings.add(left);
+  }
+
+  async #close({ dispatcher, upkeep, engine }: Office): Promise<void> {
+    await Promise.all([dispatcher.stop(), upkeep.stop()]);
+    // A write may find the lease run out that a heartbeat under way renews: only a last heartbeat tells for sure.
+    try {
+      await engine.beat();
+    } catch (thrown) {
+      if (isLeaseLost(thrown)) this.lost.push(engine);
+      else if (!this.excuses(thrown)) throw thrown;
+    }
   }
 
   async #enterOffice(): Promise<void> {
@@ -136,7 +142,7 @@ export class Tenure {
       for (const subscriber of this.#subscribers) await dispatcher.subscribe(subscriber);
       await engine.announce({ type: 'gateway:startup', fields: { platforms: [], reason: null } });
     } catch (thrown) {
-      this.#leave({ upkeep, dispatcher });
+      this.#leave({ engine, upkeep, dispatcher });
       throw thrown;
     }
     return { engine, upkeep, dispatcher };

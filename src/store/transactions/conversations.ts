@@ -1,20 +1,20 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { arrive } from '../../lifecycle/arrival.ts';
 import type { Command, StartCommand } from '../../lifecycle/commands.ts';
+import { policyFor } from '../../lifecycle/reset-policy.ts';
 import { hasApplied, type Life, type Origin, type Session, type Turn } from '../../lifecycle/session.ts';
 import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
 import { type Ask, type Query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
+import { apply } from './apply.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
 import {
-  apply,
   type Desk,
   enter,
   enterKey,
   enterLife,
   type Giver,
   lockKey,
-  policyOf,
   readingLife,
   readingOpenLife,
 } from './sessions.ts';
@@ -105,7 +105,7 @@ export function* receive(ctx: TxContext, args: ReceiveArgs): Tx<Received> {
 }
 
 function arrival(ctx: TxContext, session: Session): ResetCause | null {
-  return arrive(session, ctx.now, policyOf(ctx, session.key), ctx.rules.resumeWindowMs);
+  return arrive(session, ctx.now, policyFor(ctx.rules, session.key), ctx.rules.resumeWindowMs);
 }
 
 interface Arrived {

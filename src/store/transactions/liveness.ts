@@ -14,10 +14,11 @@ import {
   type TxContext,
   textOf,
 } from '../transaction.ts';
+import { apply, applyEach } from './apply.ts';
 import { releaseDeliveries, releaseDelivery } from './deliveries.ts';
 import { releaseLanes } from './lanes.ts';
 import { NO_KEY, NOWHERE, record } from './record.ts';
-import { apply, applyEach, type Desk, enter, type Giver, lockKey, lockLives } from './sessions.ts';
+import { type Desk, enter, type Giver, lockKey, lockLives } from './sessions.ts';
 
 /** What an instance says of itself, so that others on its host can prove its death. */
 export interface InstanceFacts {

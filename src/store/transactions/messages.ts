@@ -16,7 +16,8 @@ import {
   type TxContext,
   textOf,
 } from '../transaction.ts';
-import { apply, enterLife, type Giver } from './sessions.ts';
+import { apply } from './apply.ts';
+import { enterLife, type Giver } from './sessions.ts';
 
 export interface MessageToAppend {
   readonly role: string;

@@ -1,13 +1,9 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Command } from '../../lifecycle/commands.ts';
-import { policyFor, type ResetPolicy } from '../../lifecycle/reset-policy.ts';
-import type { Life, Session, Turn } from '../../lifecycle/session.ts';
-import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
+import type { Life } from '../../lifecycle/session.ts';
 import {
   type Ask,
   nullableNumber,
   numberOf,
-  type Query,
   query,
   queryOne,
   type Tx,
@@ -15,16 +11,8 @@ import {
   textOf,
   together,
 } from '../transaction.ts';
-import { appending, type NumberedEvent, openLanes, placeOf, type Subscriber } from './record.ts';
-import {
-  INSERT_SESSION,
-  SELECT_SESSION,
-  SELECT_TURN,
-  sessionChanges,
-  sessionParams,
-  toSession,
-  toTurn,
-} from './rows.ts';
+import type { Subscriber } from './record.ts';
+import { SELECT_SESSION, SELECT_TURN, toSession, toTurn } from './rows.ts';
 
 /** Who gives a command, under which id: repeating it with the same id changes nothing. */
 export interface Giver {
@@ -187,171 +175,6 @@ function lifeWhere(ctx: TxContext, where: string, sessionId: string, param: stri
     read: ([found = [], unfinished = []]) =>
       found[0] === undefined ? undefined : { session: toSession(found[0]), turns: unfinished.map(toTurn) },
   };
-}
-
-export function policyOf(ctx: TxContext, key: string): ResetPolicy {
-  return policyFor(ctx.rules, key);
-}
-
-/** What is written with a change of a session, beside its row, its turns and its events. */
-export interface Extras {
-  /** The outcome of a turn that is over. */
-  readonly outcome?: TurnRecord;
-  /** Rows that belong to the change. */
-  readonly rows?: (after: Life) => readonly Query[];
-}
-
-/**
- * Applies commands to a life, one after the other, and writes the outcome once: the row by compare-and-set, the
- * turns, the events and their lanes. With `life` null the first command is a start.
- */
-export function* apply(
-  ctx: TxContext,
-  desk: Desk,
-  life: Life | null,
-  commands: readonly Command[],
-  extras: Extras = {},
-): Tx<Life> {
-  const [after] = yield* applyEach(ctx, desk, [{ life, commands, extras }]);
-  if (after === undefined) throw new MoiraiError('internal', 'a change was left without an outcome');
-  return after;
-}
-
-export interface Change {
-  readonly life: Life | null;
-  readonly commands: readonly Command[];
-  readonly extras?: Extras;
-}
-
-/** The same for several sessions in one transaction. */
-export function* applyEach(ctx: TxContext, desk: Desk, changes: readonly Change[]): Tx<Life[]> {
-  const applied = changes.map((change) => applyAll(ctx, desk, change));
-  const written = yield* together(...applied.map(({ saving }) => saving));
-  yield* openLanes(ctx, desk.subscribers, written.flat());
-  for (const { before, after } of applied) noteDeadline(ctx, before, after.session);
-  yield* endChildren(
-    ctx,
-    desk,
-    applied.map(({ after }) => after.session),
-  );
-  return applied.map(({ after }) => after);
-}
-
-interface Applied {
-  readonly before: Session | undefined;
-  readonly after: Life;
-  /** Writes it all, and gives the events with their numbers. */
-  readonly saving: Ask<NumberedEvent[]>;
-}
-
-function applyAll(ctx: TxContext, desk: Desk, { life, commands, extras = {} }: Change): Applied {
-  let current = life;
-  const drafts: NumberedDraft[] = [];
-  const turns = new Map<string, Turn>();
-  for (const command of commands) {
-    const key = command.name === 'start' ? command.key : (current?.session.key ?? '');
-    const result = transition(current, command, {
-      now: ctx.now,
-      instance: desk.giver.instance,
-      commandId: desk.giver.commandId,
-      policy: policyOf(ctx, key),
-      resumeWindowMs: ctx.rules.resumeWindowMs,
-      stuckAfter: ctx.rules.stuckAfter,
-    });
-    for (const turn of result.turns) turns.set(turn.id, turn);
-    drafts.push(...result.events);
-    current = { session: result.session, turns: unfinished(current?.turns ?? [], turns, result.session.id) };
-  }
-  if (current === null) throw new MoiraiError('internal', 'no command to apply');
-  const { session } = current;
-  const place = placeOf(session, desk.giver.instance);
-  const appended = appending(
-    ctx,
-    drafts.map(({ draft, sessionSeq }) => ({ draft, sessionSeq, place, id: `${session.id}:${sessionSeq}` })),
-  );
-  const rows = [...turnChanges(life?.turns ?? [], turns.values(), extras.outcome), ...(extras.rows?.(current) ?? [])];
-  return { before: life?.session, after: current, saving: saving(life?.session, session, rows, appended) };
-}
-
-/** The row of a session by compare-and-set, what else belongs to the change, and its events. */
-function saving(before: Session | undefined, after: Session, rows: readonly Query[], events: Events): Events {
-  return {
-    queries: [saveSession(before, after), ...rows, ...events.queries],
-    read: (answers) => {
-      if (before !== undefined && answers[0]?.length !== 1) {
-        throw new MoiraiError('illegal_move', `session ${after.id} changed under this transaction`);
-      }
-      return events.read(answers.slice(1 + rows.length));
-    },
-  };
-}
-
-type Events = Ask<NumberedEvent[]>;
-
-function saveSession(before: Session | undefined, after: Session): Query {
-  if (before === undefined) return { sql: INSERT_SESSION, params: sessionParams(after) };
-  const { set, params } = sessionChanges(before, after);
-  const sql = `UPDATE sessions SET ${set} WHERE id = ? AND version = ? RETURNING id`;
-  return { sql, params: [...params, after.id, before.version] };
-}
-
-function unfinished(before: readonly Turn[], changed: ReadonlyMap<string, Turn>, sessionId: string): Turn[] {
-  const all = new Map(before.map((turn) => [turn.id, turn]));
-  for (const [id, turn] of changed) all.set(id, turn);
-  return [...all.values()].filter((turn) => turn.state !== 'over' && turn.sessionId === sessionId);
-}
-
-/** What is kept of a finished turn beside its state. */
-export interface TurnRecord {
-  readonly turnId: string;
-  readonly response: string | null;
-  readonly model: string | null;
-  readonly error: string | null;
-}
-
-function turnChanges(before: readonly Turn[], changed: Iterable<Turn>, outcome: TurnRecord | undefined): Query[] {
-  const queries: Query[] = [];
-  for (const turn of changed) {
-    const known = before.find((other) => other.id === turn.id);
-    // A new turn's row is written by who knows its full text: `enqueue` in conversations.ts.
-    if (known === undefined) continue;
-    if (turn.sessionId !== known.sessionId) {
-      queries.push({ sql: 'UPDATE turns SET session_id = ? WHERE id = ?', params: [turn.sessionId, turn.id] });
-    }
-    const { id, state, startedAt, endedAt, cuts } = turn;
-    const kept = id === outcome?.turnId ? outcome : NOTHING_KEPT;
-    queries.push({
-      sql: `UPDATE turns SET state = ?, outcome = ?, started_at = ?, ended_at = ?, cuts = ?, response = ?, model = ?,
-              error = ? WHERE id = ?`,
-      params: [state, turn.outcome, startedAt, endedAt, cuts, kept.response, kept.model, kept.error, id],
-    });
-  }
-  return queries;
-}
-
-const NOTHING_KEPT = { response: null, model: null, error: null };
-
-function noteDeadline(ctx: TxContext, before: Session | undefined, { checkAt }: Session): void {
-  if (checkAt === null || checkAt === before?.checkAt) return;
-  ctx.effects.nextDeadline = Math.min(ctx.effects.nextDeadline ?? Number.POSITIVE_INFINITY, checkAt);
-}
-
-/** A child lives no longer than its parent. */
-function* endChildren(ctx: TxContext, desk: Desk, sessions: readonly Session[]): Tx<void> {
-  const ended = sessions.filter(({ state }) => state === 'ended').map(({ id }) => id);
-  if (ended.length === 0) return;
-  const children = yield* query(
-    `SELECT id FROM sessions WHERE kind = 'child' AND state <> 'ended' AND parent_id IN (${ctx.dialect.listed})
-     ORDER BY id`,
-    JSON.stringify(ended),
-  );
-  for (const child of children) {
-    const life = yield* lockLife(ctx, textOf(child, 'id'));
-    if (life.session.state === 'ended') continue;
-    yield* apply(ctx, desk, life, [
-      { name: 'end', reason: 'parent_ended', cause: null, trigger: 'process', successorId: null, epoch: null },
-    ]);
-  }
 }
 
 /** When to look for what is overdue: no session's deadline is earlier. */

@@ -2,10 +2,11 @@ import type { Command, TurnResult } from '../../lifecycle/commands.ts';
 import { hasApplied, type Life, type Turn } from '../../lifecycle/session.ts';
 import { storableText } from '../text.ts';
 import { query, queryOne, type Tx, type TxContext } from '../transaction.ts';
+import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
-import { apply, enterLife, type Giver } from './sessions.ts';
+import { enterLife, type Giver } from './sessions.ts';
 
 export interface FinishArgs {
   readonly giver: Giver;

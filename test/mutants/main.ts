@@ -61,7 +61,7 @@ async function hunt(mutant: Mutant): Promise<Verdict> {
   const lines = output
     .split('\n')
     .filter((line) =>
-      /never|says|violation|seed \d+:|drained|e\.g\.|Counterexample|TypeError|missed|AssertionError/.test(line),
+      /never|says|violation|seed \d+:|drained|e\.g\.|Counterexample|TypeError|\d+ passed, \d+ failed/.test(line),
     );
   return { mutant, caught, seconds, evidence: (lines.at(-1) ?? output.slice(-300)).trim().slice(0, 160) };
 }

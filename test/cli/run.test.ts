@@ -165,7 +165,8 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
   test('one Ctrl-C is one signal to the command, and its terminal is the real one', async () => {
     const command = `trap "echo got INT" INT; trap "exit 5" TERM; test -t 0 && echo terminal; while :; do sleep 0.05; done`;
     const line = ['run', '--', 'sh', '-c', command].map((word) => `'${word}'`).join(' ');
-    const terminal = house.terminal(`'${process.execPath}' '${launcher}' ${line}`);
+    // exec: a shell in between would get the Ctrl-C as well, and some shells die of it.
+    const terminal = house.terminal(`exec '${process.execPath}' '${launcher}' ${line}`);
     let shown = '';
     terminal.stdout.on('data', (bytes) => {
       shown += bytes;

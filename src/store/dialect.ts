@@ -6,6 +6,10 @@ export interface Dialect {
   /** Column types. Text compares by code point on both engines, so that listings and cursors agree. */
   readonly integer: string;
   readonly text: string;
+  /** The statements that make a vocabulary known, where the engine keeps them by name. */
+  vocabulary(name: string, words: readonly string[]): string[];
+  /** The type of a column that holds one of a vocabulary's words, with the rule that it does. */
+  word(column: string, vocabulary: string, words: readonly string[]): string;
   /** The primary key of a table whose rows are numbered in the order they are written. */
   readonly serialKey: string;
   /** Keeps a table's rows in its primary key, where the engine can: one page to write instead of two. */

@@ -7,7 +7,22 @@ export type Row = Record<string, string | number | null>;
 export interface Query {
   readonly sql: string;
   readonly params: readonly Param[];
+  /** Rows unless said otherwise. A statement's text is always used in the same way. */
+  readonly gives?: Giving;
 }
+
+/**
+ * - `rows`: what the statement selects or returns, if anything.
+ * - `values`: the same as `Values`.
+ * - `count`: one row with the number of rows it changed, as `changed`.
+ * - `numbers`: the serial key `no` of each row it inserted.
+ *
+ * The last two are there for SQLite, where RETURNING doubles the cost of a small write.
+ */
+export type Giving = 'rows' | 'values' | 'count' | 'numbers';
+
+/** A row without names, in the order of its columns: the names of a wide row cost more than what they name. */
+export type Values = readonly Param[];
 
 /**
  * A transaction, written once for both engines: it yields statements and receives their rows. SQLite runs it to the
@@ -74,9 +89,32 @@ export function* together<A extends readonly Ask<unknown>[]>(
   return answers as { [I in keyof A]: A[I] extends Ask<infer T> ? T : never };
 }
 
+/**
+ * Remembers texts by what they depend on. Connections know a statement by its text, and a text that is made anew each
+ * time has to be read from end to end to be recognised.
+ */
+export function remembered<K>(make: (key: K) => string): (key: K) => string {
+  const made = new Map<K, string>();
+  return (key) => {
+    const known = made.get(key);
+    if (known !== undefined) return known;
+    const text = make(key);
+    if (made.size >= MAX_REMEMBERED) made.clear();
+    made.set(key, text);
+    return text;
+  };
+}
+
+const MAX_REMEMBERED = 100;
+
 /** `?, ?, ?` */
 export function placeholders(count: number): string {
-  return Array.from({ length: count }, () => '?').join(', ');
+  return repeated('?', count);
+}
+
+/** A part of a statement, so many times, with commas between. */
+export function repeated(part: string, count: number): string {
+  return Array.from({ length: count }, () => part).join(', ');
 }
 
 export function textOf(row: Row, column: string): string {

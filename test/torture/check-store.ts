@@ -15,7 +15,7 @@ export interface Tables {
 
 export async function readTables(sql: Sql, violations: Violations): Promise<Tables> {
   const turns = await sql.all(
-    'SELECT id, session_id, origin_ref, state, outcome, response, started_at, ended_at FROM turns',
+    'SELECT id, session_id, origin_ref, state, outcome, response, error, started_at, ended_at FROM turns',
   );
   const turnsByRef = new Map<string, SqlRow>();
   for (const turn of turns) {
@@ -124,6 +124,14 @@ function checkTurn(turn: SqlRow, tables: Tables, log: Log, violations: Violation
       return id;
     },
   );
+  violations.expect(!wasForgotten(turn, log), 'a message that waited did not move on to the successor', () => id);
+}
+
+/** It waited when its session ended, another session followed, and it was not taken along. */
+function wasForgotten(turn: SqlRow, log: Log): boolean {
+  const end = log.sessions.get(text(turn, 'session_id'))?.end;
+  if (turn.state !== 'over' || turn.error !== null || log.begun.has(text(turn, 'id'))) return false;
+  return end?.event.successor_id != null && whole(turn, 'ended_at') === end.at;
 }
 
 function checkMessages(tables: Tables, violations: Violations): void {

@@ -6,7 +6,7 @@ import type { Fault } from './plan.ts';
 import type { FromWorker, ToWorker, WorkerTask } from './settings.ts';
 
 const WORKER = new URL('./worker.ts', import.meta.url);
-const BOOT_MS = 10_000;
+const BOOT_MS = 3000;
 const READY_MS = 60_000;
 const STOP_MS = 30_000;
 

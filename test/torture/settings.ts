@@ -19,7 +19,7 @@ export const RULES: ResetRules = {
 
 export const PLATFORMS = ['hasty', 'brisk', 'forever', 'calm'] as const;
 /** Conversations that all workers write to, per platform. */
-export const SHARED_CHATS = 8;
+export const SHARED_CHATS = 16;
 
 /** Who listens, and to what. How each of them misbehaves is in subscribers.ts. */
 export const SUBSCRIPTIONS = {

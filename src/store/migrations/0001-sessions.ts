@@ -9,12 +9,25 @@ import {
 } from '../../lifecycle/states.ts';
 import type { Dialect } from '../dialect.ts';
 
-const list = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(', ');
+/** Columns that hold one of a few words. */
+const VOCABULARIES = {
+  session_kind: SESSION_KINDS,
+  session_state: SESSION_STATES,
+  lineage: LINEAGES,
+  end_reason: END_REASONS,
+  resume_reason: RESUME_REASONS,
+  turn_state: TURN_STATES,
+  turn_outcome: TURN_OUTCOMES,
+  actor: ['user', 'system'],
+} as const;
 
 /** The first schema. Rules that must hold whatever the code does are written here as constraints. */
 export function statements(dialect: Dialect): string[] {
   const { integer, text, serialKey, clustered, oftenUpdated, endedIsFinal, ownTables } = dialect;
+  const word = (column: string, vocabulary: keyof typeof VOCABULARIES): string =>
+    `${column} ${dialect.word(column, vocabulary, VOCABULARIES[vocabulary])}`;
   return [
+    ...Object.entries(VOCABULARIES).flatMap(([name, words]) => dialect.vocabulary(name, words)),
     `CREATE TABLE instances (
       id ${text} PRIMARY KEY,
       name ${text},
@@ -33,23 +46,23 @@ export function statements(dialect: Dialect): string[] {
     `CREATE TABLE sessions (
       id ${text} PRIMARY KEY,
       key ${text} NOT NULL,
-      kind ${text} NOT NULL CHECK (kind IN (${list(SESSION_KINDS)})),
+      ${word('kind', 'session_kind')} NOT NULL,
       platform ${text} NOT NULL,
       user_id ${text},
       origin ${text},
       parent_id ${text},
-      lineage ${text} CHECK (lineage IN (${list(LINEAGES)})),
+      ${word('lineage', 'lineage')},
       attached ${integer} NOT NULL CHECK (attached IN (0, 1)),
       started_at ${integer} NOT NULL,
       title ${text},
-      state ${text} NOT NULL CHECK (state IN (${list(SESSION_STATES)})),
+      ${word('state', 'session_state')} NOT NULL,
       last_activity_at ${integer} NOT NULL,
       last_system_at ${integer},
       expires_at ${integer},
       expires_cause ${text},
       check_at ${integer},
       ended_at ${integer},
-      end_reason ${text} CHECK (end_reason IN (${list(END_REASONS)})),
+      ${word('end_reason', 'end_reason')},
       end_cause ${text},
       message_count ${integer} NOT NULL,
       tokens_in ${integer} NOT NULL,
@@ -57,7 +70,7 @@ export function statements(dialect: Dialect): string[] {
       owner ${text},
       epoch ${integer} NOT NULL,
       last_heartbeat_at ${integer},
-      resume_reason ${text} CHECK (resume_reason IN (${list(RESUME_REASONS)})),
+      ${word('resume_reason', 'resume_reason')},
       resume_at ${integer},
       cuts ${integer} NOT NULL,
       background ${integer} NOT NULL,
@@ -82,10 +95,10 @@ export function statements(dialect: Dialect): string[] {
       id ${text} PRIMARY KEY,
       session_id ${text} NOT NULL,
       origin_ref ${text},
-      by_actor ${text} NOT NULL CHECK (by_actor IN ('user', 'system')),
+      ${word('by_actor', 'actor')} NOT NULL,
       user_id ${text},
-      state ${text} NOT NULL CHECK (state IN (${list(TURN_STATES)})),
-      outcome ${text} CHECK (outcome IN (${list(TURN_OUTCOMES)})),
+      ${word('state', 'turn_state')} NOT NULL,
+      ${word('outcome', 'turn_outcome')},
       text ${text} NOT NULL,
       created_at ${integer} NOT NULL,
       started_at ${integer},

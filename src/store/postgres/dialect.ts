@@ -6,6 +6,11 @@ export const postgresDialect: Dialect = {
   name: 'postgres',
   integer: 'BIGINT',
   text: 'TEXT COLLATE "C"',
+  // Rules of a table are read and parsed anew by every statement that writes to it; those of a domain are not.
+  vocabulary: (name, words) => [
+    `CREATE DOMAIN ${name} AS TEXT COLLATE "C" CHECK (VALUE IN (${words.map((word) => `'${word}'`).join(', ')}))`,
+  ],
+  word: (_, vocabulary) => vocabulary,
   serialKey: 'BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
   clustered: '',
   oftenUpdated: 'WITH (fillfactor = 75)',
@@ -32,7 +37,8 @@ export const postgresDialect: Dialect = {
      BEGIN
        RAISE EXCEPTION 'an ended session is final' USING ERRCODE = 'integrity_constraint_violation';
      END $$`,
-    `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE ON sessions FOR EACH ROW
+    `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE OF state, ended_at, end_reason, end_cause ON sessions
+     FOR EACH ROW
      WHEN (OLD.state = 'ended' AND (NEW.state <> 'ended' OR NEW.ended_at IS DISTINCT FROM OLD.ended_at
        OR NEW.end_reason IS DISTINCT FROM OLD.end_reason OR NEW.end_cause IS DISTINCT FROM OLD.end_cause))
      EXECUTE FUNCTION sessions_ended_is_final()`,

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Query, Row } from '../transaction.ts';
+import type { Giving, Param, Query, Row, Values } from '../transaction.ts';
 
 /** A statement in PostgreSQL's spelling, with a name under which each connection prepares it once. */
 interface Statement {
@@ -9,12 +9,13 @@ interface Statement {
 
 interface Column {
   readonly name: string;
-  readonly parse: (value: string) => string | number;
+  readonly parse: (value: string | null) => Param;
 }
 
 /** A statement of a batch on its way: its columns are known once the server has described them. */
 interface Step extends Statement {
   readonly values: (string | null)[];
+  readonly gives: Giving;
   columns: readonly Column[] | undefined;
   readonly rows: Row[];
 }
@@ -45,9 +46,10 @@ class Batch implements pg.Submittable {
   #at = 0;
 
   constructor(queries: readonly Query[], done: (rows: Row[][]) => void, failed: (error: Error) => void) {
-    this.#steps = queries.map(({ sql, params }) => ({
-      ...statementFor(sql),
+    this.#steps = queries.map(({ sql, params, gives = 'rows' }) => ({
+      ...statementFor(gives === 'numbers' ? `${sql} RETURNING no` : sql),
       values: params.map(toWire),
+      gives,
       columns: undefined,
       rows: [],
     }));
@@ -79,16 +81,15 @@ class Batch implements pg.Submittable {
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
-    const { columns = [], rows } = this.#step();
-    const row: Row = {};
-    columns.forEach(({ name, parse }, i) => {
-      const value = fields[i] ?? null;
-      row[name] = value === null ? null : parse(value);
-    });
-    rows.push(row);
+    const { columns = [], rows, gives } = this.#step();
+    const values = columns.map(({ parse }, i) => parse(fields[i] ?? null));
+    rows.push(gives === 'values' ? (values as unknown as Row) : named(columns, values));
   }
 
-  handleCommandComplete(): void {
+  /** `text` ends with the number of rows: `UPDATE 1`. */
+  handleCommandComplete({ text }: { text: string }): void {
+    const { gives, rows } = this.#step();
+    if (gives === 'count') rows.push({ changed: Number(text.split(' ').at(-1)) });
     this.#at++;
   }
 
@@ -128,9 +129,15 @@ function toWire(value: string | number | null): string | null {
   return typeof value === 'number' ? String(value) : value;
 }
 
+function named(columns: readonly Column[], values: Values): Row {
+  const row: Row = {};
+  for (const [i, { name }] of columns.entries()) row[name] = values[i] ?? null;
+  return row;
+}
+
 /** 64-bit integers as numbers: ours are counts and milliseconds, far below 2^53. */
-function parserOf(type: number): (value: string) => string | number {
-  if (NUMBERS.has(type)) return Number;
-  if (type === BOOL) return (value) => (value === 't' ? 1 : 0);
+function parserOf(type: number): Column['parse'] {
+  if (NUMBERS.has(type)) return (value) => (value === null ? null : Number(value));
+  if (type === BOOL) return (value) => (value === null ? null : value === 't' ? 1 : 0);
   return (value) => value;
 }

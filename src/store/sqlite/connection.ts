@@ -1,9 +1,9 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
-import type { Query, Row, Tx } from '../transaction.ts';
+import type { Giving, Query, Row, Tx } from '../transaction.ts';
 import { sqliteDialect } from './dialect.ts';
 import { wrapSqlite } from './errors.ts';
 import { assertLocalFileSystem } from './file-system.ts';
@@ -94,20 +94,19 @@ export class SqliteConnection {
     this.#db.close();
   }
 
-  #execute({ sql, params }: Query): Row[] {
-    const known = this.#statements.get(sql) ?? this.#prepare(sql);
-    return known(params);
+  #execute(query: Query): Row[] {
+    const known = this.#statements.get(query.sql) ?? this.#prepare(query);
+    return known(query.params);
   }
 
-  #prepare(sql: string): Prepared {
-    const statement = this.#db.prepare(sql);
+  #prepare(query: Query): Prepared {
+    const { sql } = query;
     const reads = /^\s*(SELECT|PRAGMA)\b/i.test(sql);
-    const givesRows = reads || /\bRETURNING\b/.test(sql);
+    const gives = query.gives ?? (reads || /\bRETURNING\b/.test(sql) ? 'rows' : 'nothing');
+    const run = RUNNERS[gives](this.#db.prepare(sql));
     const prepared: Prepared = (params) => {
       if (!reads) this.#wrote = true;
-      if (givesRows) return statement.all(...params) as Row[];
-      statement.run(...params);
-      return [];
+      return run(params);
     };
     this.#statements.set(sql, prepared);
     return prepared;
@@ -135,6 +134,27 @@ export class SqliteConnection {
     return version;
   }
 }
+
+/** How to run a statement, by what it gives. */
+const RUNNERS: Readonly<Record<Giving | 'nothing', (statement: StatementSync) => Prepared>> = {
+  rows: (statement) => (params) => statement.all(...params) as Row[],
+  values: (statement) => {
+    statement.setReturnArrays(true);
+    return (params) => statement.all(...params) as Row[];
+  },
+  nothing: (statement) => (params) => {
+    statement.run(...params);
+    return [];
+  },
+  count: (statement) => (params) => [{ changed: Number(statement.run(...params).changes) }],
+  // One statement inserts its rows one after the other, and nobody else writes meanwhile.
+  numbers: (statement) => (params) => {
+    const { changes, lastInsertRowid } = statement.run(...params);
+    return Array.from({ length: Number(changes) }, (_, i) => ({
+      no: Number(lastInsertRowid) - Number(changes) + 1 + i,
+    }));
+  },
+};
 
 function guarded<T>(path: string, open: () => T): T {
   try {

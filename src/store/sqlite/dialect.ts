@@ -6,6 +6,8 @@ export const sqliteDialect: Dialect = {
   name: 'sqlite',
   integer: 'INTEGER',
   text: 'TEXT',
+  vocabulary: () => [],
+  word: (column, _, words) => `TEXT CHECK (${column} IN (${words.map((word) => `'${word}'`).join(', ')}))`,
   // Without AUTOINCREMENT, which would write one more page per commit: the newest rows of these tables are never
   // deleted, so numbers are not used twice.
   serialKey: 'INTEGER PRIMARY KEY',
@@ -19,7 +21,7 @@ export const sqliteDialect: Dialect = {
   instanceLock: null,
   sequence: [],
   endedIsFinal: [
-    `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE ON sessions
+    `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE OF state, ended_at, end_reason, end_cause ON sessions
      WHEN OLD.state = 'ended' AND (NEW.state <> 'ended' OR NEW.ended_at IS NOT OLD.ended_at
        OR NEW.end_reason IS NOT OLD.end_reason OR NEW.end_cause IS NOT OLD.end_cause)
      BEGIN SELECT RAISE(ABORT, 'an ended session is final'); END`,

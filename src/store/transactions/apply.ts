@@ -5,7 +5,7 @@ import type { Life, Session, Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
 import { type Ask, type Query, query, type Tx, type TxContext, textOf, together } from '../transaction.ts';
 import { appending, type NumberedEvent, openLanes, placeOf } from './record.ts';
-import { INSERT_SESSION, sessionChanges, sessionParams } from './rows.ts';
+import { INSERT_SESSION, sessionParams, sessionUpdate } from './rows.ts';
 import { type Desk, lockLife } from './sessions.ts';
 
 /** What is written with a change of a session, beside its row, its turns and its events. */
@@ -93,7 +93,7 @@ function saving(before: Session | undefined, after: Session, rows: readonly Quer
   return {
     queries: [saveSession(before, after), ...rows, ...events.queries],
     read: (answers) => {
-      if (before !== undefined && answers[0]?.length !== 1) {
+      if (before !== undefined && answers[0]?.[0]?.changed !== 1) {
         throw new MoiraiError('illegal_move', `session ${after.id} changed under this transaction`);
       }
       return events.read(answers.slice(1 + rows.length));
@@ -105,9 +105,7 @@ type Events = Ask<NumberedEvent[]>;
 
 function saveSession(before: Session | undefined, after: Session): Query {
   if (before === undefined) return { sql: INSERT_SESSION, params: sessionParams(after) };
-  const { set, params } = sessionChanges(before, after);
-  const sql = `UPDATE sessions SET ${set} WHERE id = ? AND version = ? RETURNING id`;
-  return { sql, params: [...params, after.id, before.version] };
+  return sessionUpdate(before, after);
 }
 
 function unfinished(before: readonly Turn[], changed: ReadonlyMap<string, Turn>, sessionId: string): Turn[] {

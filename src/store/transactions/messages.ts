@@ -12,6 +12,8 @@ import {
   query,
   queryOne,
   type Row,
+  remembered,
+  repeated,
   type Tx,
   type TxContext,
   textOf,
@@ -47,15 +49,18 @@ export function messageRows(ctx: TxContext, life: Life, messages: readonly Messa
   const queries: Query[] = [];
   for (let first = 0; first < rows.length; first += ROWS_PER_INSERT) {
     const some = rows.slice(first, first + ROWS_PER_INSERT);
-    const sql = `INSERT INTO messages (session_id, position, role, text, at, turn_id, data)
-      VALUES ${some.map(() => '(?, ?, ?, ?, ?, ?, ?)').join(', ')}`;
-    queries.push({ sql, params: some.flat() });
+    queries.push({ sql: INSERT_MESSAGES(some.length), params: some.flat() });
   }
   return queries;
 }
 
 /** Both engines bound the parameters of one statement. */
 const ROWS_PER_INSERT = 500;
+
+const INSERT_MESSAGES = remembered(
+  (count: number) => `INSERT INTO messages (session_id, position, role, text, at, turn_id, data)
+    VALUES ${repeated('(?, ?, ?, ?, ?, ?, ?)', count)}`,
+);
 
 /** Brings the full-text index nearer to the transcript; false when nothing was left to do. */
 export function* indexMessages(ctx: TxContext, args: { limit: number }): Tx<boolean> {

@@ -14,7 +14,7 @@ import {
   type TxContext,
   textOf,
 } from '../transaction.ts';
-import { SELECT_SESSION, toSession } from './rows.ts';
+import { querySessions, SELECT_SESSION } from './rows.ts';
 
 /** Gives every committed event its public number. Run before each read of the log, so that readers see their writes. */
 export function* sequenceEvents(ctx: TxContext): Tx<void> {
@@ -104,24 +104,23 @@ export function* lastSeq(ctx: TxContext, _args: Record<never, never>): Tx<number
 
 /** One session by its id. */
 export function* getSession(_ctx: TxContext, args: { sessionId: string }): Tx<Session | null> {
-  const row = yield* queryOne(`SELECT ${SELECT_SESSION} FROM sessions WHERE id = ?`, args.sessionId);
-  return row === undefined ? null : toSession(row);
+  const [session] = yield* querySessions(`SELECT ${SELECT_SESSION} FROM sessions WHERE id = ?`, args.sessionId);
+  return session ?? null;
 }
 
 /** One session by its id or any unique beginning of it. */
 export function* findSession(_ctx: TxContext, args: { idOrPrefix: string }): Tx<Session> {
   const prefix = args.idOrPrefix;
-  const rows = yield* query(
+  const [first, second] = yield* querySessions(
     `SELECT ${SELECT_SESSION} FROM sessions WHERE id >= ? AND id < ? ORDER BY id LIMIT 2`,
     prefix,
     `${prefix}\uFFFF`,
   );
-  const [first, second] = rows;
   if (first === undefined || prefix === '') throw new MoiraiError('session_not_found', `no session "${prefix}"`);
   if (second !== undefined && first.id !== prefix) {
     throw new MoiraiError('session_ambiguous', `more than one session begins with "${prefix}"`);
   }
-  return toSession(first);
+  return first;
 }
 
 export interface SessionFilter {
@@ -167,14 +166,14 @@ export function* listSessions(_ctx: TxContext, args: SessionFilter): Tx<{ sessio
     add('(started_at < ? OR (started_at = ? AND id < ?))', at, at, id);
   }
   const limit = pageSize(args.limit);
-  const rows = yield* query(
+  const found = yield* querySessions(
     `SELECT ${SELECT_SESSION} FROM sessions WHERE ${where.join(' AND ')} ORDER BY started_at DESC, id DESC LIMIT ?`,
     ...params,
     limit + 1,
   );
-  const sessions = rows.slice(0, limit).map(toSession);
+  const sessions = found.slice(0, limit);
   const last = sessions.at(-1);
-  return { sessions, next: rows.length > limit && last !== undefined ? `${last.startedAt}_${last.id}` : null };
+  return { sessions, next: found.length > limit && last !== undefined ? `${last.startedAt}_${last.id}` : null };
 }
 
 function parseCursor(cursor: string): { at: number; id: string } {

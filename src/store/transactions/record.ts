@@ -1,7 +1,16 @@
 import type { EventDraft, EventPlace, EventType, MoiraiEvent } from '../../lifecycle/events.ts';
 import { matches } from '../../lifecycle/events.ts';
 import type { Session } from '../../lifecycle/session.ts';
-import { type Ask, numberOf, type Param, type Tx, type TxContext, together } from '../transaction.ts';
+import {
+  type Ask,
+  numberOf,
+  type Param,
+  remembered,
+  repeated,
+  type Tx,
+  type TxContext,
+  together,
+} from '../transaction.ts';
 
 export interface Subscriber {
   readonly name: string;
@@ -52,6 +61,11 @@ export interface NumberedEvent extends EventToWrite {
   readonly no: number;
 }
 
+const INSERT_EVENTS = remembered(
+  (count: number) => `INSERT INTO events (session_id, session_seq, session_key, type, at, body)
+    VALUES ${repeated('(?, ?, ?, ?, ?, ?)', count)}`,
+);
+
 /** The first half of `record`, for whoever writes more at once. */
 export function appending(ctx: TxContext, events: readonly EventToWrite[]): Ask<NumberedEvent[]> {
   if (events.length === 0) return { queries: [], read: () => [] };
@@ -62,10 +76,8 @@ export function appending(ctx: TxContext, events: readonly EventToWrite[]): Ask<
     const key = place.session_key ?? NO_KEY;
     params.push(place.session_id, sessionSeq, key, draft.type, ctx.now, JSON.stringify(body));
   }
-  const values = events.map(() => '(?, ?, ?, ?, ?, ?)').join(', ');
-  const sql = `INSERT INTO events (session_id, session_seq, session_key, type, at, body) VALUES ${values} RETURNING no`;
   return {
-    queries: [{ sql, params }],
+    queries: [{ sql: INSERT_EVENTS(events.length), params, gives: 'numbers' }],
     read: ([rows = []]) => {
       const numbers = rows.map((row) => numberOf(row, 'no')).sort((a, b) => a - b);
       return events.map((event, i) => ({ ...event, no: numbers[i] ?? 0 }));
@@ -87,6 +99,12 @@ function widen(lanes: Map<string, Lane>, subscriber: string, key: string, no: nu
   else lane.last = no;
 }
 
+const INSERT_LANES = remembered(
+  (count: number) => `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
+    VALUES ${repeated('(?, ?, ?, ?, 0, 0, 0)', count)}
+    ON CONFLICT (subscriber, session_key) DO UPDATE SET last_no = excluded.last_no`,
+);
+
 /**
  * The second half of `record`. An idle lane has no row: everything before this event was delivered, so a new row
  * begins with it, due at once: no clock that is set back later can hold it up. A lane that has one keeps its place, its
@@ -102,9 +120,7 @@ export function* openLanes(
   for (const { subscriber } of lanes) ctx.effects.subscribers.add(subscriber);
   // A statement per conversation: the same few texts over and over, which the engine knows already.
   yield [...Map.groupBy(lanes, ({ key }) => key).values()].map((group) => ({
-    sql: `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
-      VALUES ${group.map(() => '(?, ?, ?, ?, 0, 0, 0)').join(', ')}
-      ON CONFLICT (subscriber, session_key) DO UPDATE SET last_no = excluded.last_no`,
+    sql: INSERT_LANES(group.length),
     params: group.flatMap(({ subscriber, key, first, last }) => [subscriber, key, first, last]),
   }));
 }

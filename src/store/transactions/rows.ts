@@ -1,7 +1,17 @@
 import type { Origin, Session, Turn } from '../../lifecycle/session.ts';
-import { nullableNumber, nullableText, numberOf, type Param, type Row, textOf } from '../transaction.ts';
+import {
+  nullableNumber,
+  nullableText,
+  numberOf,
+  type Param,
+  type Query,
+  type Row,
+  type Tx,
+  textOf,
+  type Values,
+} from '../transaction.ts';
 
-/** Column of each field of a session; order is that of the INSERT. */
+/** Column of each field of a session; the order is that of inserts and of `toSession`. */
 const SESSION_COLUMNS: Readonly<Record<keyof Session, string>> = {
   id: 'id',
   key: 'key',
@@ -49,13 +59,50 @@ export function sessionParams(session: Session): Param[] {
   return SESSION_FIELDS.map((field) => toParam(session[field]));
 }
 
-/** The SET clause and its values for what changed: untouched columns leave their indexes alone. */
-export function sessionChanges(before: Session, after: Session): { set: string; params: Param[] } {
-  const changed = SESSION_FIELDS.filter((field) => before[field] !== after[field]);
-  return {
-    set: changed.map((field) => `${SESSION_COLUMNS[field]} = ?`).join(', '),
-    params: changed.map((field) => toParam(after[field])),
-  };
+/** What a message changes; none of it is in an index. */
+const BUSY_FIELDS = [
+  'lastActivityAt',
+  'lastSystemAt',
+  'expiresAt',
+  'expiresCause',
+  'messageCount',
+  'tokensIn',
+  'tokensOut',
+  'owner',
+  'epoch',
+  'lastHeartbeatAt',
+  'cuts',
+  'seq',
+  'version',
+  'lastCommand',
+  'recentCommands',
+] as const satisfies (keyof Session)[];
+/** What else can change. To write it again as it was would write indexes for nothing. */
+const QUIET_FIELDS = [
+  'title',
+  'state',
+  'checkAt',
+  'endedAt',
+  'endReason',
+  'endCause',
+  'resumeReason',
+  'resumeAt',
+  'background',
+] as const satisfies (keyof Session)[];
+const ALL_FIELDS = [...BUSY_FIELDS, ...QUIET_FIELDS];
+
+const update = (fields: readonly (keyof Session)[]): string =>
+  `UPDATE sessions SET ${fields.map((field) => `${SESSION_COLUMNS[field]} = ?`).join(', ')}
+   WHERE id = ? AND version = ?`;
+const UPDATE_BUSY = update(BUSY_FIELDS);
+const UPDATE_ALL = update(ALL_FIELDS);
+
+/** Writes a session by compare-and-set: changes one row, or none when somebody else wrote it since it was read. */
+export function sessionUpdate(before: Session, after: Session): Query {
+  const quiet = QUIET_FIELDS.every((field) => before[field] === after[field]);
+  const params = (quiet ? BUSY_FIELDS : ALL_FIELDS).map((field) => toParam(after[field]));
+  params.push(after.id, before.version);
+  return { sql: quiet ? UPDATE_BUSY : UPDATE_ALL, params, gives: 'count' };
 }
 
 function toParam(value: Session[keyof Session]): Param {
@@ -64,44 +111,64 @@ function toParam(value: Session[keyof Session]): Param {
   return value;
 }
 
-export function toSession(row: Row): Session {
-  const origin = nullableText(row, 'origin');
+/** Runs a statement that selects `SELECT_SESSION`. */
+export function* querySessions(sql: string, ...params: Param[]): Tx<Session[]> {
+  const [rows = []] = yield [selectingSessions(sql, params)];
+  return toSessions(rows);
+}
+
+export function selectingSessions(sql: string, params: readonly Param[]): Query {
+  return { sql, params, gives: 'values' };
+}
+
+/** The answer to `selectingSessions`. */
+export function toSessions(rows: readonly Row[]): Session[] {
+  return (rows as unknown as readonly Values[]).map(toSession);
+}
+
+/** Takes the values in the order of `SESSION_COLUMNS`. */
+function toSession(values: Values): Session {
+  let i = 0;
   return {
-    id: textOf(row, 'id'),
-    key: textOf(row, 'key'),
-    kind: textOf(row, 'kind') as Session['kind'],
-    platform: textOf(row, 'platform'),
-    userId: nullableText(row, 'user_id'),
-    origin: origin === null ? null : (JSON.parse(origin) as Origin),
-    parentId: nullableText(row, 'parent_id'),
-    lineage: nullableText(row, 'lineage') as Session['lineage'],
-    attached: row.attached === 1,
-    startedAt: numberOf(row, 'started_at'),
-    title: nullableText(row, 'title'),
-    state: textOf(row, 'state') as Session['state'],
-    lastActivityAt: numberOf(row, 'last_activity_at'),
-    lastSystemAt: nullableNumber(row, 'last_system_at'),
-    expiresAt: nullableNumber(row, 'expires_at'),
-    expiresCause: nullableText(row, 'expires_cause') as Session['expiresCause'],
-    checkAt: nullableNumber(row, 'check_at'),
-    endedAt: nullableNumber(row, 'ended_at'),
-    endReason: nullableText(row, 'end_reason') as Session['endReason'],
-    endCause: nullableText(row, 'end_cause') as Session['endCause'],
-    messageCount: numberOf(row, 'message_count'),
-    tokensIn: numberOf(row, 'tokens_in'),
-    tokensOut: numberOf(row, 'tokens_out'),
-    owner: nullableText(row, 'owner'),
-    epoch: numberOf(row, 'epoch'),
-    lastHeartbeatAt: nullableNumber(row, 'last_heartbeat_at'),
-    resumeReason: nullableText(row, 'resume_reason') as Session['resumeReason'],
-    resumeAt: nullableNumber(row, 'resume_at'),
-    cuts: numberOf(row, 'cuts'),
-    background: numberOf(row, 'background'),
-    seq: numberOf(row, 'seq'),
-    version: numberOf(row, 'version'),
-    lastCommand: nullableText(row, 'last_command'),
-    recentCommands: textOf(row, 'recent_commands'),
+    id: values[i++] as string,
+    key: values[i++] as string,
+    kind: values[i++] as Session['kind'],
+    platform: values[i++] as string,
+    userId: values[i++] as string | null,
+    origin: originOf(values[i++] as string | null),
+    parentId: values[i++] as string | null,
+    lineage: values[i++] as Session['lineage'],
+    attached: values[i++] === 1,
+    startedAt: values[i++] as number,
+    title: values[i++] as string | null,
+    state: values[i++] as Session['state'],
+    lastActivityAt: values[i++] as number,
+    lastSystemAt: values[i++] as number | null,
+    expiresAt: values[i++] as number | null,
+    expiresCause: values[i++] as Session['expiresCause'],
+    checkAt: values[i++] as number | null,
+    endedAt: values[i++] as number | null,
+    endReason: values[i++] as Session['endReason'],
+    endCause: values[i++] as Session['endCause'],
+    messageCount: values[i++] as number,
+    tokensIn: values[i++] as number,
+    tokensOut: values[i++] as number,
+    owner: values[i++] as string | null,
+    epoch: values[i++] as number,
+    lastHeartbeatAt: values[i++] as number | null,
+    resumeReason: values[i++] as Session['resumeReason'],
+    resumeAt: values[i++] as number | null,
+    cuts: values[i++] as number,
+    background: values[i++] as number,
+    seq: values[i++] as number,
+    version: values[i++] as number,
+    lastCommand: values[i++] as string | null,
+    recentCommands: values[i++] as string,
   };
+}
+
+function originOf(json: string | null): Origin {
+  return json === null ? null : (JSON.parse(json) as Origin);
 }
 
 /** The lifecycle needs the beginning of a text only; a queued message of megabytes is not read for every transition. */

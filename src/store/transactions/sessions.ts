@@ -1,18 +1,20 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Life } from '../../lifecycle/session.ts';
+import type { Dialect } from '../dialect.ts';
 import {
   type Ask,
   nullableNumber,
   numberOf,
   query,
   queryOne,
+  remembered,
   type Tx,
   type TxContext,
   textOf,
   together,
 } from '../transaction.ts';
 import type { Subscriber } from './record.ts';
-import { SELECT_SESSION, SELECT_TURN, toSession, toTurn } from './rows.ts';
+import { SELECT_SESSION, SELECT_TURN, selectingSessions, toSessions, toTurn } from './rows.ts';
 
 /** Who gives a command, under which id: repeating it with the same id changes nothing. */
 export interface Giver {
@@ -97,9 +99,12 @@ export function* lockKey(ctx: TxContext, key: string): Tx<void> {
 }
 
 function lockingKey(ctx: TxContext, key: string): Ask<void> {
-  const sql = `SELECT ${ctx.dialect.lockKey('?')}`;
-  return { queries: ctx.dialect.name === 'sqlite' ? [] : [{ sql, params: [key] }], read: () => undefined };
+  const locks = ctx.dialect.name === 'sqlite' ? [] : [{ sql: LOCK_KEY(ctx.dialect), params: [key] }];
+  return { queries: locks, read: () => undefined };
 }
+
+const LOCK_KEY = remembered((dialect: Dialect) => `SELECT ${dialect.lockKey('?')}`);
+const LOCK_SESSION = remembered((dialect: Dialect) => `SELECT ${dialect.lockKey('key')} FROM sessions WHERE id = ?`);
 
 /**
  * The lives of several sessions, for batches. A conversation somebody else is busy with is left out, for the next
@@ -109,12 +114,14 @@ export function* lockLives(ctx: TxContext, sessionIds: readonly string[]): Tx<Li
   const free = JSON.stringify(yield* tryLock(ctx, sessionIds));
   const { listed, forUpdate } = ctx.dialect;
   const [sessions = [], turns = []] = yield [
-    { sql: `SELECT ${SELECT_SESSION} FROM sessions WHERE id IN (${listed}) ORDER BY id ${forUpdate}`, params: [free] },
+    selectingSessions(`SELECT ${SELECT_SESSION} FROM sessions WHERE id IN (${listed}) ORDER BY id ${forUpdate}`, [
+      free,
+    ]),
     { sql: `SELECT ${SELECT_TURN} FROM turns WHERE session_id IN (${listed}) AND ${UNFINISHED}`, params: [free] },
   ];
   const turnsOf = Map.groupBy(turns.map(toTurn), ({ sessionId }) => sessionId);
   const lives = new Map(
-    sessions.map(toSession).map((session) => [session.id, { session, turns: turnsOf.get(session.id) ?? [] }]),
+    toSessions(sessions).map((session) => [session.id, { session, turns: turnsOf.get(session.id) ?? [] }]),
   );
   return sessionIds.map((id) => lives.get(id)).filter((life) => life !== undefined);
 }
@@ -137,8 +144,7 @@ export function* lockLife(ctx: TxContext, sessionId: string): Tx<Life> {
 }
 
 function lockingLife(ctx: TxContext, sessionId: string): Ask<Life> {
-  const lock = { sql: `SELECT ${ctx.dialect.lockKey('key')} FROM sessions WHERE id = ?`, params: [sessionId] };
-  const locks = ctx.dialect.name === 'sqlite' ? [] : [lock];
+  const locks = ctx.dialect.name === 'sqlite' ? [] : [{ sql: LOCK_SESSION(ctx.dialect), params: [sessionId] }];
   const reading = readingLife(ctx, sessionId);
   return {
     // Not one statement: the row must be read as it is once the lock is held.
@@ -153,27 +159,37 @@ function lockingLife(ctx: TxContext, sessionId: string): Ask<Life> {
 
 /** The oldest first. */
 const UNFINISHED = "state <> 'over' ORDER BY created_at, id";
-const ID_OF_OPEN = "SELECT id FROM sessions WHERE key = ? AND state <> 'ended'";
+const SESSION_BY_ID = remembered(({ forUpdate }: Dialect) => selectSession('id = ?', forUpdate));
+const TURNS_BY_ID = selectTurns('?');
+const OPEN = "key = ? AND state <> 'ended'";
+const SESSION_BY_KEY = remembered(({ forUpdate }: Dialect) => selectSession(OPEN, forUpdate));
+const TURNS_BY_KEY = selectTurns(`(SELECT id FROM sessions WHERE ${OPEN})`);
+
+function selectSession(where: string, forUpdate: string): string {
+  return `SELECT ${SELECT_SESSION} FROM sessions WHERE ${where} ${forUpdate}`;
+}
+
+function selectTurns(sessionId: string): string {
+  return `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ${sessionId} AND ${UNFINISHED}`;
+}
 
 /** The life of the open session of a conversation that is locked already. */
 export function readingOpenLife(ctx: TxContext, key: string): Ask<Life | undefined> {
-  return lifeWhere(ctx, "key = ? AND state <> 'ended'", `(${ID_OF_OPEN})`, key);
+  return lifeFrom(SESSION_BY_KEY(ctx.dialect), TURNS_BY_KEY, key);
 }
 
 export function readingLife(ctx: TxContext, sessionId: string): Ask<Life | undefined> {
-  return lifeWhere(ctx, 'id = ?', '?', sessionId);
+  return lifeFrom(SESSION_BY_ID(ctx.dialect), TURNS_BY_ID, sessionId);
 }
 
-function lifeWhere(ctx: TxContext, where: string, sessionId: string, param: string): Ask<Life | undefined> {
-  const session = `SELECT ${SELECT_SESSION} FROM sessions WHERE ${where} ${ctx.dialect.forUpdate}`;
-  const turns = `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ${sessionId} AND ${UNFINISHED}`;
+function lifeFrom(session: string, turns: string, param: string): Ask<Life | undefined> {
+  const params = [param];
   return {
-    queries: [
-      { sql: session, params: [param] },
-      { sql: turns, params: [param] },
-    ],
-    read: ([found = [], unfinished = []]) =>
-      found[0] === undefined ? undefined : { session: toSession(found[0]), turns: unfinished.map(toTurn) },
+    queries: [selectingSessions(session, params), { sql: turns, params }],
+    read: ([rows = [], unfinished = []]) => {
+      const [found] = toSessions(rows);
+      return found && { session: found, turns: unfinished.map(toTurn) };
+    },
   };
 }
 

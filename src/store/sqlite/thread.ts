@@ -1,0 +1,92 @@
+import { Worker } from 'node:worker_threads';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Effects } from '../transaction.ts';
+import type { Answer, FromWorker, ToWorker, WorkerTask } from './worker.ts';
+
+/** The other end of a worker thread: requests out, answers in. */
+export class StoreThread {
+  onEffects: (effects: Effects) => void = () => undefined;
+  readonly #worker: Worker;
+  readonly #bell = new Int32Array(new SharedArrayBuffer(4));
+  readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: MoiraiError): void }>();
+  readonly #exited: Promise<void>;
+  #nextId = 1;
+  #closed = false;
+
+  private constructor(task: Omit<WorkerTask, 'bell'>) {
+    const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
+    const workerData: WorkerTask = { ...task, bell: this.#bell };
+    this.#worker = new Worker(new URL(file, import.meta.url), { workerData, name: `store-${task.role}` });
+    this.#exited = new Promise((done) => this.#worker.once('exit', () => done()));
+  }
+
+  static start(task: Omit<WorkerTask, 'bell'>): Promise<StoreThread> {
+    const thread = new StoreThread(task);
+    return new Promise((started, failed) => {
+      thread.#worker.on('message', (message: FromWorker) => {
+        if (message.type === 'ready') {
+          // A waiting request keeps the process alive; an idle store does not.
+          thread.#worker.unref();
+          started(thread);
+        } else if (message.type === 'failed') failed(MoiraiError.from(message.error));
+        else if (message.type === 'answers') thread.#settle(message.answers);
+      });
+      thread.#worker.on('error', (thrown) => {
+        const error = MoiraiError.wrap(thrown);
+        failed(error);
+        thread.#fail(error);
+      });
+      thread.#worker.on('exit', () => thread.#fail(closedError()));
+    });
+  }
+
+  request(name: string, args: unknown): Promise<unknown> {
+    if (this.#closed) return Promise.reject(closedError());
+    return new Promise((resolve, reject) => {
+      const id = this.#nextId++;
+      // Each at once, not all of a tick together: the worker begins with the first while the others are being made.
+      this.post({ type: 'request', id, name, args });
+      this.#waiting.set(id, { resolve, reject });
+      if (this.#waiting.size === 1) this.#worker.ref();
+    });
+  }
+
+  post(message: ToWorker): void {
+    this.#worker.postMessage(message);
+    Atomics.add(this.#bell, 0, 1);
+    Atomics.notify(this.#bell, 0);
+  }
+
+  async close(): Promise<void> {
+    if (!this.#closed) {
+      this.#closed = true;
+      this.#worker.ref();
+      this.post({ type: 'close' });
+    }
+    await this.#exited;
+  }
+
+  #settle(answers: readonly Answer[]): void {
+    for (const answer of answers) {
+      const waiter = this.#waiting.get(answer.id);
+      this.#waiting.delete(answer.id);
+      if (answer.ok) {
+        if (answer.effects !== null) this.onEffects(answer.effects);
+        waiter?.resolve(answer.value);
+      } else {
+        waiter?.reject(MoiraiError.from(answer.error));
+      }
+    }
+    if (this.#waiting.size === 0 && !this.#closed) this.#worker.unref();
+  }
+
+  #fail(error: MoiraiError): void {
+    this.#closed = true;
+    for (const waiter of this.#waiting.values()) waiter.reject(error);
+    this.#waiting.clear();
+  }
+}
+
+export function closedError(): MoiraiError {
+  return new MoiraiError('store_closed', 'the store is closed');
+}

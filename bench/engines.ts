@@ -20,7 +20,7 @@ export interface BenchEngine {
   readonly name: 'sqlite' | 'postgres';
   /** Makes a store and fills it. */
   fill(filling: Filling, progress: (done: number) => void): Promise<Filled>;
-  /** Bare durable transactions by one client: one small row each. */
+  /** Bare durable transactions by one client: the least a transition can be, one row changed and one event written. */
   raw(ms: number): Promise<Rate>;
   close(): Promise<void>;
 }
@@ -31,7 +31,14 @@ export function startEngine(name: EngineName): Promise<BenchEngine> {
   return name === 'sqlite' ? startSqlite() : startServer();
 }
 
-const RAW_TEXT = 'x'.repeat(200);
+const RAW_ROWS = 10_000;
+const RAW_TEXT = 'x'.repeat(250);
+/** The least a transition can be: a row with its version, and an event. */
+const RAW_TABLES = [
+  'CREATE TABLE raw_sessions (id INTEGER PRIMARY KEY, state TEXT, version BIGINT)',
+  'CREATE TABLE raw_events (session_id BIGINT, body TEXT)',
+];
+const randomRow = (): number => 1 + Math.floor(Math.random() * RAW_ROWS);
 const FOLDER = join(import.meta.dirname, '..', '.bench');
 
 async function startSqlite(): Promise<BenchEngine> {
@@ -39,10 +46,13 @@ async function startSqlite(): Promise<BenchEngine> {
   const home = await mkdtemp(join(FOLDER, 'sqlite-'));
   const stores: Store[] = [];
   const rawDatabase = new DatabaseSync(join(home, 'raw.db'));
-  rawDatabase.exec(
-    'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE raw (id INTEGER PRIMARY KEY, v)',
+  rawDatabase.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${RAW_TABLES.join('; ')}`);
+  await sqliteFiller(rawDatabase).run(
+    `INSERT INTO raw_sessions SELECT n, 'active', 1 FROM ${sqliteFiller(rawDatabase).numbers(1, RAW_ROWS)}`,
   );
-  const insert = rawDatabase.prepare('INSERT INTO raw (v) VALUES (?)');
+  const [begin, commit] = [rawDatabase.prepare('BEGIN IMMEDIATE'), rawDatabase.prepare('COMMIT')];
+  const update = rawDatabase.prepare('UPDATE raw_sessions SET version = version + 1 WHERE id = ? RETURNING version');
+  const insert = rawDatabase.prepare('INSERT INTO raw_events VALUES (?, ?)');
   return {
     name: 'sqlite',
     async fill(filling, progress) {
@@ -56,7 +66,13 @@ async function startSqlite(): Promise<BenchEngine> {
       return keep(stores, `sqlite:${file}`);
     },
     async raw(ms) {
-      return timed(ms, async () => insert.run(RAW_TEXT));
+      return timed(ms, async () => {
+        const id = randomRow();
+        begin.run();
+        update.all(id);
+        insert.run(id, RAW_TEXT);
+        commit.run();
+      });
     },
     async close() {
       for (const store of stores) await store.close();
@@ -80,8 +96,12 @@ async function startServer(): Promise<BenchEngine> {
   const stores: Store[] = [];
   const rawClient = new pg.Client({ connectionString: server.url });
   await rawClient.connect();
-  await rawClient.query('CREATE TABLE raw (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v TEXT)');
-  const insert = { name: 'raw', text: 'INSERT INTO raw (v) VALUES ($1)', values: [RAW_TEXT] };
+  for (const table of RAW_TABLES) await rawClient.query(table);
+  await rawClient.query(
+    `INSERT INTO raw_sessions SELECT n, 'active', 1 FROM ${postgresFiller(rawClient).numbers(1, RAW_ROWS)}`,
+  );
+  const update = 'UPDATE raw_sessions SET version = version + 1 WHERE id = $1 RETURNING version';
+  const insert = 'INSERT INTO raw_events VALUES ($1, $2)';
   return {
     name: 'postgres',
     async fill(filling, progress) {
@@ -100,8 +120,10 @@ async function startServer(): Promise<BenchEngine> {
     },
     raw: (ms) =>
       timed(ms, async () => {
+        const id = randomRow();
         await rawClient.query('BEGIN');
-        await rawClient.query(insert);
+        await rawClient.query({ name: 'update', text: update, values: [id] });
+        await rawClient.query({ name: 'insert', text: insert, values: [id, RAW_TEXT] });
         await rawClient.query('COMMIT');
       }),
     async close() {

@@ -26,9 +26,11 @@ export async function boot(store: Store): Promise<void> {
   });
 }
 
+/** Durable commits of a message: one when it arrives, before it is acknowledged, and one when its turn is over. */
+export const COMMITS_PER_MESSAGE = 2;
+
 /**
  * One message through the store: found or started session, journalled turn, begin, end, two transcript rows, events.
- * Two durable commits, as the gateway makes them.
  */
 export async function message(store: Store, n: number): Promise<void> {
   const turnId = ids.turn();

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { type BenchEngine, type EngineName, type Filled, startEngine } from './engines.ts';
 import { measureExpiry } from './expiry.ts';
 import { measureLatency } from './latency.ts';
+import { COMMITS_PER_MESSAGE } from './load.ts';
 import { type MessageCost, measureMessages } from './message-cost.ts';
 import { measureOpen } from './open.ts';
 import { Report } from './report.ts';
@@ -89,10 +90,16 @@ function addMessages(name: EngineName, costs: readonly MessageCost[], report: Re
   report.add(name, 'bare transactions, 1 client', `${smallest.raw.toFixed(0)} /s`);
   for (const cost of costs) {
     const at = `at ${count(cost.sessions)} sessions`;
-    const share = cost.one / cost.raw;
+    const share = (cost.one * COMMITS_PER_MESSAGE) / cost.raw;
     const latency = `p50 ${cost.p50.toFixed(2)} ms, p99 ${cost.p99.toFixed(2)} ms`;
     report.add(name, `messages ${at}, 1 client`, `${cost.one.toFixed(0)} /s (${latency})`);
-    report.add(name, '  as a share of bare transactions', share.toFixed(2), `>= ${GOALS.share}`, share >= GOALS.share);
+    report.add(
+      name,
+      '  its transactions as a share of bare ones',
+      share.toFixed(2),
+      `>= ${GOALS.share}`,
+      share >= GOALS.share,
+    );
     const goal = GOALS.many[name];
     report.add(name, `messages ${at}, 16 clients`, `${cost.many.toFixed(0)} /s`, `>= ${goal}`, cost.many >= goal);
     if (cost === smallest) continue;

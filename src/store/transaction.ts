@@ -9,6 +9,8 @@ export interface Query {
   readonly params: readonly Param[];
   /** Rows unless said otherwise. A statement's text is always used in the same way. */
   readonly gives?: Giving;
+  /** Every write asks it, and hardly any changes the answer: requests that share a commit may share the answer. */
+  readonly standing?: true;
 }
 
 /**

@@ -22,6 +22,8 @@ export class SqliteConnection {
   readonly path: string;
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, Prepared>();
+  /** Answers to standing queries, for as long as a commit. */
+  readonly #standing = new Map<string, Row[]>();
   #wrote = false;
 
   private constructor(db: DatabaseSync, path: string) {
@@ -77,6 +79,7 @@ export class SqliteConnection {
 
   /** Runs a statement that has no parameters and gives no rows. */
   exec(sql: string): void {
+    this.#standing.clear();
     this.#execute({ sql, params: [] });
   }
 
@@ -95,6 +98,17 @@ export class SqliteConnection {
   }
 
   #execute(query: Query): Row[] {
+    return query.standing ? this.#recall(query) : this.#ask(query);
+  }
+
+  #recall(query: Query): Row[] {
+    const id = `${query.params.join()} ${query.sql}`;
+    const rows = this.#standing.get(id) ?? this.#ask(query);
+    this.#standing.set(id, rows);
+    return rows;
+  }
+
+  #ask(query: Query): Row[] {
     const known = this.#statements.get(query.sql) ?? this.#prepare(query);
     return known(query.params);
   }
@@ -104,8 +118,10 @@ export class SqliteConnection {
     const reads = /^\s*(SELECT|PRAGMA)\b/i.test(sql);
     const gives = query.gives ?? (reads || /\bRETURNING\b/.test(sql) ? 'rows' : 'nothing');
     const run = RUNNERS[gives](this.#db.prepare(sql));
+    const unsettles = !reads && STANDING_TABLES.test(sql);
     const prepared: Prepared = (params) => {
       if (!reads) this.#wrote = true;
+      if (unsettles) this.#standing.clear();
       return run(params);
     };
     this.#statements.set(sql, prepared);
@@ -134,6 +150,9 @@ export class SqliteConnection {
     return version;
   }
 }
+
+/** What standing queries read. */
+const STANDING_TABLES = /\b(instances|subscribers)\b/;
 
 /** How to run a statement, by what it gives. */
 const RUNNERS: Readonly<Record<Giving | 'nothing', (statement: StatementSync) => Prepared>> = {

@@ -23,7 +23,8 @@ export class StoreThread {
   static start(task: Omit<WorkerTask, 'bell'>): Promise<StoreThread> {
     const thread = new StoreThread(task);
     return new Promise((started, failed) => {
-      thread.#worker.on('message', (message: FromWorker) => {
+      thread.#worker.on('message', (text: string) => {
+        const message = JSON.parse(text) as FromWorker;
         if (message.type === 'ready') {
           // A waiting request keeps the process alive; an idle store does not.
           thread.#worker.unref();
@@ -52,7 +53,7 @@ export class StoreThread {
   }
 
   post(message: ToWorker): void {
-    this.#worker.postMessage(message);
+    this.#worker.postMessage(JSON.stringify(message));
     Atomics.add(this.#bell, 0, 1);
     Atomics.notify(this.#bell, 0);
   }
@@ -71,7 +72,8 @@ export class StoreThread {
       const waiter = this.#waiting.get(answer.id);
       this.#waiting.delete(answer.id);
       if (answer.ok) {
-        if (answer.effects !== null) this.onEffects(answer.effects);
+        const { effects } = answer;
+        if (effects !== null) this.onEffects({ ...effects, subscribers: new Set(effects.subscribers) });
         waiter?.resolve(answer.value);
       } else {
         waiter?.reject(MoiraiError.from(answer.error));

@@ -28,20 +28,21 @@ export interface Desk {
   readonly subscribers: readonly Subscriber[];
 }
 
+const LEASE_AND_SUBSCRIBERS = `SELECT id AS name, state AS data, lease_until FROM instances WHERE id = ?
+  UNION ALL SELECT name, patterns, NULL FROM subscribers`;
 const patternCache = new Map<string, readonly string[]>();
 
 /**
  * The first step of every write: the giver's lease must be live by the store's clock, and nobody declares him dead
- * before the write is over: what it takes would be left to nobody. The same statement reads the subscribers, and on PostgreSQL thereby makes a registration wait for us, so that no event falls between the two.
+ * before the write is over: what it takes would be left to nobody. The same statement reads the subscribers, and on
+ * PostgreSQL thereby makes a registration wait for us, so that no event falls between the two.
  */
 function entering(ctx: TxContext, giver: Giver): Ask<Desk> {
-  const sql = `SELECT id AS name, state AS data, lease_until FROM instances WHERE id = ?
-     UNION ALL SELECT name, patterns, NULL FROM subscribers`;
   const { instanceLock } = ctx.dialect;
   // A statement of its own: the lease must be read as it is once the lock is held.
   const locks = instanceLock === null ? [] : [{ sql: instanceLock.share, params: [giver.instance] }];
   return {
-    queries: [...locks, { sql, params: [giver.instance] }],
+    queries: [...locks, { sql: LEASE_AND_SUBSCRIBERS, params: [giver.instance], standing: true }],
     read: (answers) => {
       const rows = answers[locks.length] ?? [];
       const lease = rows.find((row) => row.lease_until !== null);

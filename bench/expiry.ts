@@ -1,7 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Engine } from '../src/engine/engine.ts';
+import { ExpiryWatcher } from '../src/engine/expiry-watcher.ts';
+import { describeThisProcess } from '../src/engine/host.ts';
+import { timeSortedIds } from '../src/engine/ids.ts';
+import { processTimers } from '../src/events/timers.ts';
 import type { Store } from '../src/store/port.ts';
-import { giver, message, rateOf } from './load.ts';
+import { message, rateOf } from './load.ts';
 
 export interface ExpiryCost {
   readonly seconds: number;
@@ -12,12 +17,12 @@ export interface ExpiryCost {
   readonly othersP99: number;
 }
 
-/** As the engine's watcher does. */
-const BATCH = 100;
 const OTHERS_PAUSE_MS = 20;
 
-/** Ends sessions that all expired in the same instant, batch by batch, while somebody else keeps writing. */
+/** Lets the engine's watcher end sessions that all expired in the same instant, while somebody else keeps writing. */
 export async function measureExpiry(store: Store, sessions: number): Promise<ExpiryCost> {
+  const engine = await bootEngine(store);
+  const watcher = new ExpiryWatcher(engine, processTimers, Date.now, fail);
   const lag = monitorEventLoopDelay({ resolution: 1 });
   const latencies: number[] = [];
   let sweeping = true;
@@ -32,17 +37,25 @@ export async function measureExpiry(store: Store, sessions: number): Promise<Exp
   lag.enable();
   const began = performance.now();
   const writing = others();
-  let ended = 0;
-  for (let more = true; more; ) {
-    const batch = await store.write('expire', { giver: giver(), limit: BATCH, trigger: 'watcher' });
-    ended += batch.ended.length;
-    more = batch.more;
-  }
+  await watcher.start();
   const elapsed = performance.now() - began;
   lag.disable();
   sweeping = false;
   await writing;
-  if (ended !== sessions) throw new Error(`${ended} of ${sessions} sessions ended`);
+  const { ended } = await store.read('stats', {});
+  await watcher.stop();
+  await engine.stop();
+  if (ended.idle_expiry !== sessions) throw new Error(`${ended.idle_expiry} of ${sessions} sessions ended`);
   const { p99 } = rateOf(latencies, elapsed);
   return { seconds: elapsed / 1000, lagP99: lag.percentile(99) / 1e6, others: latencies.length, othersP99: p99 };
+}
+
+function bootEngine(store: Store): Promise<Engine> {
+  const ids = timeSortedIds(Date.now, Math.random);
+  const instance = { id: 'ins_expiry', name: null, version: '0', ...describeThisProcess() };
+  return Engine.boot({ store, ids, instance, leaseTtlMs: 3_600_000 });
+}
+
+function fail(error: Error): never {
+  throw error;
 }

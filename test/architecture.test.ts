@@ -8,16 +8,16 @@ import { findCycles, findViolations, type Table } from './support/architecture.t
 const table: Table = {
   rooms: {
     errors: { rooms: [], packages: [], builtins: false },
-    config: { rooms: ['errors'], environment: true },
+    config: { rooms: ['errors', 'lifecycle'], environment: true },
     lifecycle: { rooms: ['errors'], packages: ['temporal-polyfill'], builtins: false },
     store: { rooms: ['errors', 'lifecycle'] },
     events: { rooms: ['errors', 'lifecycle', 'store'] },
     engine: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
     hooks: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
     memory: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
-    agent: { rooms: ['errors', 'lifecycle', 'store'] },
+    agent: { rooms: ['errors', 'lifecycle', 'store', 'config'] },
     cron: { rooms: ['errors', 'lifecycle', 'store', 'events', 'engine'] },
-    api: { rooms: ['errors', 'lifecycle', 'store', 'events', 'engine'] },
+    api: { rooms: ['errors', 'config', 'lifecycle', 'store', 'events', 'engine', 'agent'] },
     platforms: { rooms: ['errors'], contract: 'platforms/platform.ts' },
     space: { rooms: ['errors'] },
     gateway: {

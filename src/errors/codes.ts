@@ -46,6 +46,41 @@ export const ERROR_HINTS = {
   subscriber_failed: 'The subscriber threw. It will be retried, then kept as a dead letter.',
   subscriber_unavailable: 'The receiver is down. Its conversations wait and catch up when it returns.',
 
+  // the configuration
+  config_invalid: 'Correct the key named in the message; `moirai config check` tries the file without starting.',
+  config_unreadable: 'Make the file readable for this user, and check that it is YAML.',
+
+  // the gateway
+  gateway_running: 'One gateway per home. Stop the other one with `moirai gateway stop`, or use another --home.',
+  gateway_not_running: 'Start it with `moirai gateway start`, or in the foreground with `moirai gateway run`.',
+  port_in_use: 'Another program listens there. Set gateway.port to a free port, or stop that program.',
+  draining: 'The gateway is about to stop. Send it again in a moment; nothing was taken.',
+  idempotency_conflict: 'The same idempotency key was used with another body. Use a fresh key for a new request.',
+  turn_interrupted: 'The turn was stopped on purpose. Say it again to have it done.',
+  turn_timeout: 'The agent made no progress for agent.turn_timeout and was stopped. Try again, or raise the limit.',
+  unknown_command: 'Send /help to see every command.',
+
+  // the model and its tools
+  model_unauthorized: 'The model server refused the key. Check model.api_key, or the variable it comes from.',
+  model_rate_limited: 'The model server asks to slow down. Try again later, or raise the limit with the provider.',
+  model_unavailable: 'The model server did not answer properly. Check model.base_url and that the server runs.',
+  model_timeout: 'The model server took too long. Try again, or use a faster model.',
+  model_cut: 'The stream from the model server broke off. Try again; finished steps are kept.',
+  model_unknown: 'The model server does not know this model. List models with /model.',
+  model_refused: 'The model server refused the request; the message says why.',
+  model_overflow: 'The conversation is longer than the model can read. Send /compress, or /new for a fresh one.',
+  too_many_steps: 'The agent used all of agent.max_steps in one turn. Ask for a smaller part, or raise the limit.',
+  tool_failed: 'The tool reported an error; the agent was told.',
+
+  // HTTP
+  unauthorized: 'Send the key as `Authorization: Bearer <gateway.api_key>`.',
+  forbidden_host: 'Without gateway.api_key the gateway answers only to a loopback address as its Host.',
+  forbidden_origin: 'Pages of other origins may not call the gateway.',
+  too_many_failures: 'Too many wrong keys came from this address. Wait a minute.',
+  not_found: 'See /openapi.json for what there is.',
+  method_not_allowed: 'See /openapi.json for the methods of this path.',
+  body_too_large: 'Send a smaller body.',
+
   // the command line
   usage: 'Run the command with -h to see how it is called.',
   home_unusable: 'Point MOIRAI_HOME or --home at a folder that this user may make and write to.',

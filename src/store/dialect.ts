@@ -22,6 +22,8 @@ export interface Dialect {
   readonly listed: string;
   /** Locks the selected rows for the rest of the transaction. */
   readonly forUpdate: string;
+  /** The same, leaving out rows that others have in hand. */
+  readonly skipLocked: string;
   /** An expression that makes all writers of one conversation queue up; evaluates to anything. */
   lockKey(expression: string): string;
   /** The same without waiting; the expression is true (or 1) when the lock is held. */

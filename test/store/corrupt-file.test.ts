@@ -21,7 +21,11 @@ beforeAll(async () => {
   for (let i = 0; i < 60; i++) {
     const asked = await scene.ask(`${i}`, `thread ${i} ${'of wool '.repeat(40)}`);
     const messages = [{ role: 'user', text: `thread ${i} ${'of silk '.repeat(60)}`, turnId: asked.turn.id }];
-    await scene.finish(asked, {}, { messages, deliveries: [{ id: `dlv-${i}`, target: {}, text: 'x' }] });
+    await scene.finish(
+      asked,
+      {},
+      { messages, deliveries: [{ id: `dlv-${i}`, platform: 'telegram', target: {}, text: 'x' }] },
+    );
     if (i % 2 === 0) await scene.end(asked.session.id);
   }
   await store.write('indexMessages', { limit: 1000 });
@@ -49,7 +53,7 @@ async function use(path: string): Promise<string[]> {
     ...Array.from({ length: 10 }, (_, i) => () => scene.say(`${i * 6 + 1}`, 'hello')),
     () => scene.reset('7'),
     () => scene.claim('listener'),
-    () => store.write('claimDeliveries', { giver: scene.giver(), limit: 10 }),
+    () => store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit: 10 }),
     () => store.write('indexMessages', { limit: 100 }),
   ];
   const codes: string[] = [];

@@ -49,9 +49,9 @@ async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
   const { id } = asked.session;
   await scene.cut(id);
   const { session } = await scene.begin(id, asked.turn.id);
-  const deliveries = ['dlv-1', 'dlv-2'].map((name) => ({ id: name, target: {}, text: 'x' }));
+  const deliveries = ['dlv-1', 'dlv-2'].map((name) => ({ id: name, platform: 'telegram', target: {}, text: 'x' }));
   await scene.finish({ session, turn: asked.turn }, {}, { deliveries });
-  await scene.store.write('claimDeliveries', { giver: scene.giver(), limit: 2 });
+  await scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit: 2 });
   const outcomes = { 'dlv-1': { state: 'sent' }, 'dlv-2': { state: 'failed', error: 'no' } } as const;
   for (const [deliveryId, outcome] of Object.entries(outcomes)) {
     await scene.store.write('settleDelivery', { giver: scene.giver(), deliveryId, outcome });

@@ -104,7 +104,7 @@ export async function finishRun(w: Workload, run: Run): Promise<void> {
   const texts = Array.from({ length: between(w.random, 0, 2) }, (_, i) => `${tag}/m${i}`);
   const messages = texts.map((text) => ({ role: 'assistant', text, turnId: run.turnId }));
   const ids = Array.from({ length: w.chance(0.3) ? 1 : 0 }, (_, i) => `${tag}/d${i}`);
-  const deliveries = ids.map((id) => ({ id, target: { chat: '1' }, text: tag }));
+  const deliveries = ids.map((id) => ({ id, platform: 'telegram', target: { chat: '1' }, text: tag }));
   const usage = { input: 10, output: 5 };
   const finished = { outcome, response: tag, model: 'torture', usage, messages, deliveries };
   const act = () => run.engine.finish(run, run.turnId, finished);
@@ -360,7 +360,8 @@ async function startAgain(w: Workload): Promise<void> {
 /** Sends replies. False when none was due. */
 export async function sendReplies(w: Workload): Promise<boolean> {
   const { engine } = w.tenure;
-  const claim = () => engine.store.write('claimDeliveries', { giver: engine.giver(), limit: 4 });
+  const claim = () =>
+    engine.store.write('claimDeliveries', { giver: engine.giver(), platforms: ['telegram'], limit: 4 });
   const replies = await w.attempt('claim', engine, null, claim, () => ({ facts: [], seen: [] }));
   for (const { id } of replies ?? []) {
     w.sent.write({ id });

@@ -177,6 +177,7 @@ export function statements(dialect: Dialect): string[] {
       id ${text} PRIMARY KEY,
       session_id ${text} NOT NULL,
       turn_id ${text},
+      platform ${text} NOT NULL,
       target ${text} NOT NULL,
       text ${text} NOT NULL,
       state ${text} NOT NULL CHECK (state IN ('queued', 'sending', 'sent', 'failed')),

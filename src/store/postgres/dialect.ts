@@ -17,6 +17,7 @@ export const postgresDialect: Dialect = {
   seqColumn: 'seq',
   listed: 'SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value',
   forUpdate: 'FOR UPDATE',
+  skipLocked: 'FOR UPDATE SKIP LOCKED',
   lockKey: (expression) => `pg_advisory_xact_lock(hashtextextended(${expression}, 0))`,
   tryLockKey: (expression) => `pg_try_advisory_xact_lock(hashtextextended(${expression}, 0))`,
   instanceLock: {

@@ -16,6 +16,7 @@ export const sqliteDialect: Dialect = {
   seqColumn: 'no',
   listed: 'SELECT value FROM json_each(?)',
   forUpdate: '',
+  skipLocked: '',
   lockKey: () => '0',
   tryLockKey: () => '1',
   instanceLock: null,

@@ -4,7 +4,7 @@ import { policyFor } from '../../lifecycle/reset-policy.ts';
 import type { Life, Session, Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
 import { type Ask, type Query, query, type Tx, type TxContext, textOf, together } from '../transaction.ts';
-import { appending, type NumberedEvent, openLanes, placeOf } from './record.ts';
+import { appending, type EventToWrite, type NumberedEvent, openLanes, placeOf } from './record.ts';
 import { INSERT_SESSION, sessionParams, sessionUpdate } from './rows.ts';
 import { type Desk, lockLife } from './sessions.ts';
 
@@ -41,8 +41,13 @@ export interface Change {
 /** The same for several sessions in one transaction. */
 export function* applyEach(ctx: TxContext, desk: Desk, changes: readonly Change[]): Tx<Life[]> {
   const applied = changes.map((change) => applyAll(ctx, desk, change));
-  const written = yield* together(...applied.map(({ saving }) => saving));
-  yield* openLanes(ctx, desk.subscribers, written.flat());
+  const appended = appending(
+    ctx,
+    applied.flatMap(({ events }) => events),
+  );
+  // The events last: what a written event tells has been done.
+  const answers = yield* together<readonly Ask<NumberedEvent[]>[]>(...applied.map(({ saving }) => saving), appended);
+  yield* openLanes(ctx, desk.subscribers, answers.at(-1) ?? []);
   for (const { before, after } of applied) noteDeadline(ctx, before, after.session);
   yield* endChildren(
     ctx,
@@ -55,8 +60,9 @@ export function* applyEach(ctx: TxContext, desk: Desk, changes: readonly Change[
 interface Applied {
   readonly before: Session | undefined;
   readonly after: Life;
-  /** Writes it all, and gives the events with their numbers. */
-  readonly saving: Ask<NumberedEvent[]>;
+  /** Writes the row, the turns and what else belongs to the change. */
+  readonly saving: Ask<never[]>;
+  readonly events: readonly EventToWrite[];
 }
 
 function applyAll(ctx: TxContext, desk: Desk, { life, commands, extras = {} }: Change): Applied {
@@ -80,28 +86,25 @@ function applyAll(ctx: TxContext, desk: Desk, { life, commands, extras = {} }: C
   if (current === null) throw new MoiraiError('internal', 'no command to apply');
   const { session } = current;
   const place = placeOf(session, desk.giver.instance);
-  const appended = appending(
-    ctx,
-    drafts.map(({ draft, sessionSeq }) => ({ draft, sessionSeq, place, id: `${session.id}:${sessionSeq}` })),
-  );
+  const events = drafts.map(({ draft, sessionSeq }) => {
+    return { draft, sessionSeq, place, id: `${session.id}:${sessionSeq}` };
+  });
   const rows = [...turnChanges(life?.turns ?? [], turns.values(), extras.outcome), ...(extras.rows?.(current) ?? [])];
-  return { before: life?.session, after: current, saving: saving(life?.session, session, rows, appended) };
+  return { before: life?.session, after: current, saving: saving(life?.session, session, rows), events };
 }
 
-/** The row of a session by compare-and-set, what else belongs to the change, and its events. */
-function saving(before: Session | undefined, after: Session, rows: readonly Query[], events: Events): Events {
+/** The row of a session by compare-and-set, and what else belongs to the change. */
+function saving(before: Session | undefined, after: Session, rows: readonly Query[]): Ask<never[]> {
   return {
-    queries: [saveSession(before, after), ...rows, ...events.queries],
-    read: (answers) => {
-      if (before !== undefined && answers[0]?.[0]?.changed !== 1) {
+    queries: [saveSession(before, after), ...rows],
+    read: ([saved = []]) => {
+      if (before !== undefined && saved[0]?.changed !== 1) {
         throw new MoiraiError('illegal_move', `session ${after.id} changed under this transaction`);
       }
-      return events.read(answers.slice(1 + rows.length));
+      return [];
     },
   };
 }
-
-type Events = Ask<NumberedEvent[]>;
 
 function saveSession(before: Session | undefined, after: Session): Query {
   if (before === undefined) return { sql: INSERT_SESSION, params: sessionParams(after) };

@@ -18,6 +18,9 @@ import { enter, type Giver, lockLife } from './sessions.ts';
 /** A reply on its way out, written before it is sent. */
 export interface DeliveryToMake {
   readonly id: string;
+  /** Who can send it. */
+  readonly platform: string;
+  /** Where to, in the platform's own words. */
   readonly target: Readonly<Record<string, unknown>>;
   readonly text: string;
 }
@@ -30,7 +33,7 @@ export interface Delivery extends DeliveryToMake {
   readonly possibleDuplicate: boolean;
 }
 
-/** The outbox rows of a turn's replies. */
+/** The outbox rows of a turn's replies. One that is there already, by its id, stays as it is. */
 export function deliveryRows(
   ctx: TxContext,
   sessionId: string,
@@ -39,26 +42,47 @@ export function deliveryRows(
 ): Query[] {
   if (deliveries.length === 0) return [];
   const params: Param[] = [];
-  for (const { id, target, text } of deliveries) {
-    params.push(id, sessionId, turnId, JSON.stringify(target), storableText(text, 'the reply'), ctx.now, ctx.now);
+  for (const { id, platform, target, text } of deliveries) {
+    const body = storableText(text, 'the reply');
+    params.push(id, sessionId, turnId, platform, JSON.stringify(target), body, ctx.now, ctx.now);
   }
   ctx.effects.deliveries = true;
   const sql = `INSERT INTO deliveries
-      (id, session_id, turn_id, target, text, state, attempts, possible_duplicate, due_at, created_at)
-    VALUES ${deliveries.map(() => "(?, ?, ?, ?, ?, 'queued', 0, 0, ?, ?)").join(', ')}`;
+      (id, session_id, turn_id, platform, target, text, state, attempts, possible_duplicate, due_at, created_at)
+    VALUES ${deliveries.map(() => "(?, ?, ?, ?, ?, ?, 'queued', 0, 0, ?, ?)").join(', ')}
+    ON CONFLICT (id) DO NOTHING`;
   return [{ sql, params }];
 }
 
-/** Takes due replies for sending; whoever dies meanwhile is found by the reaper, and the reply is due again. */
-export function* claimDeliveries(ctx: TxContext, args: { giver: Giver; limit: number }): Tx<Delivery[]> {
+/** Puts something into the outbox that is no turn's reply: a notice. With the same id again it changes nothing. */
+export function* addDeliveries(
+  ctx: TxContext,
+  args: { giver: Giver; sessionId: string; deliveries: readonly DeliveryToMake[] },
+): Tx<void> {
+  yield* enter(ctx, args.giver);
+  const queries = deliveryRows(ctx, args.sessionId, null, args.deliveries);
+  if (queries.length > 0) yield queries;
+}
+
+/**
+ * Takes due replies of these platforms for sending; whoever dies meanwhile is found by the reaper, and the reply is due
+ * again.
+ */
+export function* claimDeliveries(
+  ctx: TxContext,
+  args: { giver: Giver; platforms: readonly string[]; limit: number },
+): Tx<Delivery[]> {
+  const { listed } = ctx.dialect;
   yield* enter(ctx, args.giver);
   const rows = yield* query(
     `UPDATE deliveries SET state = 'sending', due_at = NULL, claimed_by = ?, attempts = attempts + 1
      WHERE id IN (
-       SELECT id FROM deliveries WHERE due_at <= ? ORDER BY due_at, id LIMIT ? ${skipLocked(ctx)}
+       SELECT id FROM deliveries WHERE due_at <= ? AND platform IN (${listed})
+       ORDER BY due_at, id LIMIT ? ${ctx.dialect.skipLocked}
      ) RETURNING *`,
     args.giver.instance,
     ctx.now,
+    JSON.stringify(args.platforms),
     args.limit,
   );
   // Neither engine says in which order it returns what it updated; the parts of one reply must leave in theirs.
@@ -123,15 +147,12 @@ export function* releaseDelivery(ctx: TxContext, instance: string, deliveryId: s
 
 const RELEASE = "UPDATE deliveries SET state = 'queued', due_at = ?, claimed_by = NULL, possible_duplicate = 1";
 
-function skipLocked(ctx: TxContext): string {
-  return ctx.dialect.forUpdate === '' ? '' : `${ctx.dialect.forUpdate} SKIP LOCKED`;
-}
-
 function toDelivery(row: Row): Delivery {
   return {
     id: textOf(row, 'id'),
     sessionId: textOf(row, 'session_id'),
     turnId: nullableText(row, 'turn_id'),
+    platform: textOf(row, 'platform'),
     target: JSON.parse(textOf(row, 'target')) as Record<string, unknown>,
     text: textOf(row, 'text'),
     attempts: numberOf(row, 'attempts'),

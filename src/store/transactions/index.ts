@@ -38,6 +38,7 @@ export const WRITES = {
   ackLane: lanes.ackLane,
   failLane: lanes.failLane,
   replay: lanes.replay,
+  addDeliveries: deliveries.addDeliveries,
   claimDeliveries: deliveries.claimDeliveries,
   settleDelivery: deliveries.settleDelivery,
 } as const;
@@ -53,6 +54,8 @@ export const READS = {
   lastSeq: reading.lastSeq,
   lastEvents: reading.lastEvents,
   getTurn: turns.getTurn,
+  turnResult: turns.turnResult,
+  openTurns: turns.openTurns,
   turnText: conversations.turnText,
   unfinishedTurns: turns.unfinishedTurns,
   listMessages: messages.listMessages,

@@ -259,8 +259,9 @@ export function* expire(
   args: { giver: Giver; limit: number; trigger: Extract<Trigger, 'watcher' | 'startup'> },
 ): Tx<{ ended: string[]; more: boolean }> {
   const desk = yield* enter(ctx, args.giver);
+  // Several may do this at once: each takes what no other has in hand.
   const listed = yield* query(
-    'SELECT id, expires_at FROM sessions WHERE check_at <= ? ORDER BY check_at, id LIMIT ?',
+    `SELECT id, expires_at FROM sessions WHERE check_at <= ? ORDER BY check_at, id LIMIT ? ${ctx.dialect.skipLocked}`,
     ctx.now,
     args.limit,
   );

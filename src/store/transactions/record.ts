@@ -5,6 +5,7 @@ import {
   type Ask,
   numberOf,
   type Param,
+  type Query,
   remembered,
   repeated,
   type Tx,
@@ -68,7 +69,24 @@ const INSERT_EVENTS = remembered(
 
 /** The first half of `record`, for whoever writes more at once. */
 export function appending(ctx: TxContext, events: readonly EventToWrite[]): Ask<NumberedEvent[]> {
-  if (events.length === 0) return { queries: [], read: () => [] };
+  const queries: Query[] = [];
+  for (let first = 0; first < events.length; first += EVENTS_PER_INSERT) {
+    queries.push(insertion(ctx, events.slice(first, first + EVENTS_PER_INSERT)));
+  }
+  return {
+    queries,
+    read: (answers) => {
+      const numbers = answers.flat().map((row) => numberOf(row, 'no'));
+      numbers.sort((a, b) => a - b);
+      return events.map((event, i) => ({ ...event, no: numbers[i] ?? 0 }));
+    },
+  };
+}
+
+/** As many as make one statement cheap per event; more would be more texts for the engine to know, for nothing. */
+const EVENTS_PER_INSERT = 32;
+
+function insertion(ctx: TxContext, events: readonly EventToWrite[]): Query {
   const at = new Date(ctx.now).toISOString();
   const params: Param[] = [];
   for (const { draft, id, sessionSeq, place } of events) {
@@ -76,13 +94,7 @@ export function appending(ctx: TxContext, events: readonly EventToWrite[]): Ask<
     const key = place.session_key ?? NO_KEY;
     params.push(place.session_id, sessionSeq, key, draft.type, ctx.now, JSON.stringify(body));
   }
-  return {
-    queries: [{ sql: INSERT_EVENTS(events.length), params, gives: 'numbers' }],
-    read: ([rows = []]) => {
-      const numbers = rows.map((row) => numberOf(row, 'no')).sort((a, b) => a - b);
-      return events.map((event, i) => ({ ...event, no: numbers[i] ?? 0 }));
-    },
-  };
+  return { sql: INSERT_EVENTS(events.length), params, gives: 'numbers' };
 }
 
 interface Lane {

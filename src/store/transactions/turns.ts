@@ -1,7 +1,7 @@
 import type { Command, TurnResult } from '../../lifecycle/commands.ts';
 import { hasApplied, type Life, type Turn } from '../../lifecycle/session.ts';
 import { storableText } from '../text.ts';
-import { query, queryOne, type Tx, type TxContext } from '../transaction.ts';
+import { nullableText, query, queryOne, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
@@ -43,6 +43,34 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<Life> {
 export function* getTurn(_ctx: TxContext, args: { turnId: string }): Tx<Turn | null> {
   const row = yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE id = ?`, args.turnId);
   return row === undefined ? null : toTurn(row);
+}
+
+/** A turn with all that is kept of it. */
+export interface TurnResultRow extends Turn {
+  readonly response: string | null;
+  readonly model: string | null;
+  readonly error: string | null;
+}
+
+/** How a turn came out, or how far it is. */
+export function* turnResult(_ctx: TxContext, args: { turnId: string }): Tx<TurnResultRow | null> {
+  const row = yield* queryOne(`SELECT ${SELECT_TURN}, response, model, error FROM turns WHERE id = ?`, args.turnId);
+  if (row === undefined) return null;
+  return {
+    ...toTurn(row),
+    response: nullableText(row, 'response'),
+    model: nullableText(row, 'model'),
+    error: nullableText(row, 'error'),
+  };
+}
+
+/** The unfinished turns of a session, oldest first. */
+export function* openTurns(_ctx: TxContext, args: { sessionId: string }): Tx<Turn[]> {
+  const rows = yield* query(
+    `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ? AND state <> 'over' ORDER BY created_at, id`,
+    args.sessionId,
+  );
+  return rows.map(toTurn);
 }
 
 /** The oldest unfinished turns of the store: what a gateway carries on with after a restart. */

@@ -19,6 +19,7 @@ export function deliveriesContract(open: Open): void {
           id: 'dlv-1',
           sessionId: session.id,
           turnId: turn.id,
+          platform: 'telegram',
           target: { chat: '42' },
           text: 'text of dlv-1',
           attempts: 1,
@@ -126,13 +127,13 @@ export function deliveriesContract(open: Open): void {
 
 async function reply(scene: Scene, chat: string, ids: readonly string[]) {
   const asked = await scene.ask(chat);
-  const deliveries = ids.map((id) => ({ id, target: { chat }, text: `text of ${id}` }));
+  const deliveries = ids.map((id) => ({ id, platform: 'telegram', target: { chat }, text: `text of ${id}` }));
   await scene.finish(asked, {}, { deliveries });
   return asked;
 }
 
 function claim(scene: Scene, limit = 100) {
-  return scene.store.write('claimDeliveries', { giver: scene.giver(), limit });
+  return scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit });
 }
 
 function settle(scene: Scene, deliveryId: string, outcome: DeliveryOutcome): Promise<void> {

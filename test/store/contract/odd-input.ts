@@ -15,7 +15,7 @@ export function oddInputContract(open: Open): void {
     test('is kept with a sign in place of what cannot be, in messages and in what events tell of them', async (scene) => {
       const asked = await scene.ask('1', ODD);
       const messages = [{ role: 'user', text: ODD, turnId: asked.turn.id, data: { odd: ODD } }];
-      const deliveries = [{ id: 'dlv', target: { name: ODD }, text: ODD }];
+      const deliveries = [{ id: 'dlv', platform: 'telegram', target: { name: ODD }, text: ODD }];
       await scene.finish(asked, { response: ODD, model: ODD, outcome: 'failed' }, { messages, deliveries, error: ODD });
       const [stored] = await scene.store.read('listMessages', { sessionId: asked.session.id, after: 0, limit: 1 });
       expect(stored).toMatchObject({ text: KEPT, data: { odd: KEPT } });
@@ -23,7 +23,11 @@ export function oddInputContract(open: Open): void {
       const [, started, ended] = await scene.events(asked.session.id);
       expect(started).toMatchObject({ message: KEPT });
       expect(ended).toMatchObject({ message: KEPT, response: KEPT, model: KEPT });
-      const [reply] = await scene.store.write('claimDeliveries', { giver: scene.giver(), limit: 1 });
+      const [reply] = await scene.store.write('claimDeliveries', {
+        giver: scene.giver(),
+        platforms: ['telegram'],
+        limit: 1,
+      });
       expect(reply).toMatchObject({ target: { name: KEPT }, text: KEPT });
       const outcome = { state: 'failed', error: ODD } as const;
       await scene.store.write('settleDelivery', { giver: scene.giver(), deliveryId: 'dlv', outcome });
@@ -149,12 +153,16 @@ export function oddInputContract(open: Open): void {
       expect(Buffer.byteLength(long)).toBeGreaterThan(10_000_000);
       const asked = await scene.ask('1', long);
       expect(await scene.store.read('turnText', { turnId: asked.turn.id })).toBe(long);
-      const deliveries = [{ id: 'dlv', target: {}, text: long }];
+      const deliveries = [{ id: 'dlv', platform: 'telegram', target: {}, text: long }];
       const messages = [{ role: 'user', text: long, turnId: null }];
       await scene.finish(asked, { response: long }, { messages, deliveries });
       const [stored] = await scene.store.read('listMessages', { sessionId: asked.session.id, after: 0, limit: 1 });
       expect(stored?.text).toBe(long);
-      const [reply] = await scene.store.write('claimDeliveries', { giver: scene.giver(), limit: 1 });
+      const [reply] = await scene.store.write('claimDeliveries', {
+        giver: scene.giver(),
+        platforms: ['telegram'],
+        limit: 1,
+      });
       expect(reply?.text).toBe(long);
       const [, started, ended] = await scene.events(asked.session.id);
       expect([started?.message, ended?.response]).toEqual([long.slice(0, 500), long.slice(0, 500)]);

@@ -27,7 +27,11 @@ export function ownershipContract(open: Open): void {
       expect(session).toMatchObject({ owner: 'two', epoch: epoch + 1 });
       const message = { role: 'assistant', text: 'late', turnId: null };
       const late = [
-        scene.finish(asked, {}, { messages: [message], deliveries: [{ id: 'dlv', target: {}, text: 'late' }] }),
+        scene.finish(
+          asked,
+          {},
+          { messages: [message], deliveries: [{ id: 'dlv', platform: 'telegram', target: {}, text: 'late' }] },
+        ),
         scene.cut(id, 'shutdown', epoch),
         scene.command(id, { name: 'background', running: 1, epoch }),
         scene.command(id, { name: 'compress', beforeTokens: 2, afterTokens: 1, count: 1, epoch }),
@@ -95,7 +99,7 @@ export function ownershipContract(open: Open): void {
         scene.expire(),
         scene.reap(),
         scene.claim('listener'),
-        scene.store.write('claimDeliveries', { giver: scene.giver(), limit: 1 }),
+        scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit: 1 }),
         scene.store.write('reconcile', { giver: scene.giver(), sessions: [asked.session.id], deliveries: [] }),
         scene.store.write('beat', { instance: 'brief', ttlMs: HOUR }),
       ];

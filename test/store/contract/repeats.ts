@@ -108,7 +108,7 @@ export function repeatsContract(open: Open): void {
       const once = {
         giver: scene.giver(),
         messages: [{ role: 'assistant', text: 'an answer', turnId: asked.turn.id }],
-        deliveries: [{ id: 'dlv-1', target: { chat: 42 }, text: 'an answer' }],
+        deliveries: [{ id: 'dlv-1', platform: 'telegram', target: { chat: 42 }, text: 'an answer' }],
       };
       const first = await scene.finish(asked, {}, once);
       expect(await scene.finish(asked, {}, once)).toEqual(first);

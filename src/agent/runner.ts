@@ -1,0 +1,81 @@
+import type { TokenUsage } from '../lifecycle/commands.ts';
+import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
+
+/** One turn as the agent sees it. */
+export interface TurnTask {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly platform: string;
+  readonly userId: string | null;
+  /** Everything said so far, oldest first, behind the transcripts of the sessions this one continues. */
+  readonly transcript: readonly Message[];
+  /** What the person wrote; null when the turn goes on with what the transcript ends with. */
+  readonly text: string | null;
+  /** What the agent has to know about how this turn came to be; goes with the text, never as a message of its own. */
+  readonly note: string | null;
+  /** The model this conversation asked for; null for the configured one. */
+  readonly model: string | null;
+  readonly signal: AbortSignal;
+  readonly desk: TurnDesk;
+}
+
+/** What the agent may ask and tell while it works. */
+export interface TurnDesk {
+  /** Makes a finished step durable. The agent goes on only after that: a tool is run behind the row that calls it. */
+  keep(messages: readonly MessageToAppend[]): Promise<void>;
+  /** What people said meanwhile and want taken into account now. */
+  takeSteering(): Promise<readonly string[]>;
+  /** For whoever looks on. */
+  show(progress: Progress): void;
+  /** Whether a person allows this. A deadline that passes is a no. */
+  approve(request: ApprovalRequest): Promise<Approval>;
+}
+
+export type Progress =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'reasoning'; readonly text: string }
+  | { readonly type: 'tool_start'; readonly id: string; readonly name: string; readonly args: unknown }
+  | { readonly type: 'tool_end'; readonly id: string; readonly name: string; readonly ok: boolean }
+  | { readonly type: 'step'; readonly iteration: number; readonly tools: readonly string[] };
+
+export interface ApprovalRequest {
+  readonly tool: string;
+  /** What would be done, in one line a person can judge. */
+  readonly action: string;
+}
+
+export type Approval = { readonly allowed: true } | { readonly allowed: false; readonly reason: string };
+
+/** What came of a turn. Rows not yet kept are in `messages`, the reply among them. */
+export interface TurnReport {
+  readonly text: string;
+  readonly messages: readonly MessageToAppend[];
+  readonly model: string;
+  readonly usage: TokenUsage;
+  /** The context was summarised on the way. */
+  readonly compressed: Compression | null;
+}
+
+export interface Compression {
+  readonly beforeTokens: number;
+  readonly afterTokens: number;
+  /** How many messages the summary stands for. */
+  readonly count: number;
+}
+
+/**
+ * Runs turns. Throws `MoiraiError` with a code a person can act on (`model_*`, `agent_*`) when the turn fails; the abort of
+ * the signal rejects with the signal's reason.
+ */
+export interface AgentRunner {
+  /** Fit to be shown: which model answers. */
+  readonly description: string;
+  run(task: TurnTask): Promise<TurnReport>;
+  /** Summarises now, because somebody asked; null when there is nothing to gain. The summary is kept through the desk. */
+  compress(task: Omit<TurnTask, 'text' | 'note'>): Promise<Compression | null>;
+  /** The models a conversation may ask for. */
+  models(): Promise<readonly string[]>;
+  /** A session ended: closes what its tools hold. */
+  forget(sessionId: string): Promise<void>;
+  close(): Promise<void>;
+}

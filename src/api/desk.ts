@@ -1,0 +1,68 @@
+import type { Progress } from '../agent/runner.ts';
+import type { TurnOutcome } from '../lifecycle/states.ts';
+
+/** Something a client says over HTTP: text for the agent, or a slash command. */
+export interface Saying {
+  readonly text: string;
+  /** Names a lasting conversation; null for a one-shot session that ends after the reply. */
+  readonly conversation: string | null;
+  readonly platform: 'api' | 'web';
+  readonly userId: string | null;
+  /** The same key again is the same request again; null when the client gave none. */
+  readonly idempotencyKey: string | null;
+  /** Which credential asks: idempotency keys of different ones never meet. */
+  readonly credential: string;
+  readonly model: string | null;
+  /**
+   * What was said before, for clients that keep the transcript themselves (OpenAI-compatible, without a conversation). A
+   * lasting conversation has its own.
+   */
+  readonly history: readonly PastMessage[];
+}
+
+export interface PastMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly text: string;
+}
+
+/** How what was said came out. */
+export interface Reply {
+  readonly sessionId: string;
+  /** Null for a slash command: it is no turn. */
+  readonly turnId: string | null;
+  readonly text: string;
+  readonly outcome: TurnOutcome;
+  /** The code of what went wrong, for `failed` and `timeout`. */
+  readonly errorCode: string | null;
+  readonly model: string | null;
+  readonly usage: { readonly input: number; readonly output: number } | null;
+}
+
+/** A request the gateway has taken: durable from now on, whether or not the client stays to hear the end. */
+export interface Taken {
+  readonly sessionId: string;
+  readonly turnId: string | null;
+  readonly reply: Promise<Reply>;
+  /** Progress from now on; what came before is not repeated. Returns the function that stops it. */
+  watch(listener: (progress: Progress) => void): () => void;
+}
+
+/** A setting of the gateway as `/ready` shows it: nothing secret. */
+export interface Readiness {
+  readonly state: 'starting' | 'ready' | 'draining' | 'stopped';
+  readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly detail: string }>>;
+}
+
+/** What HTTP needs of the gateway beside the store. */
+export interface ApiDesk {
+  /** Throws `draining`, `idempotency_conflict`, `message_too_large` and the like; resolves once it is durable. */
+  say(saying: Saying): Promise<Taken>;
+  models(): Promise<readonly string[]>;
+  /** The name of the configured model. */
+  readonly model: string;
+  readiness(): Promise<Readiness>;
+  drain(): Promise<void>;
+  undrain(): Promise<void>;
+  /** How many turns run and wait, and other gauges, by metric name. */
+  gauges(): Promise<Readonly<Record<string, number>>>;
+}

@@ -74,12 +74,14 @@ export const ERROR_HINTS = {
 
   // HTTP
   unauthorized: 'Send the key as `Authorization: Bearer <gateway.api_key>`.',
+  forbidden_client: 'Without gateway.api_key the gateway answers only to its own machine. Set a key to let others in.',
   forbidden_host: 'Without gateway.api_key the gateway answers only to a loopback address as its Host.',
   forbidden_origin: 'Pages of other origins may not call the gateway.',
   too_many_failures: 'Too many wrong keys came from this address. Wait a minute.',
   not_found: 'See /openapi.json for what there is.',
   method_not_allowed: 'See /openapi.json for the methods of this path.',
   body_too_large: 'Send a smaller body.',
+  unsupported_media_type: 'Send JSON, with the header `Content-Type: application/json`.',
 
   // the command line
   usage: 'Run the command with -h to see how it is called.',

@@ -65,4 +65,13 @@ export interface ApiDesk {
   undrain(): Promise<void>;
   /** How many turns run and wait, and other gauges, by metric name. */
   gauges(): Promise<Readonly<Record<string, number>>>;
+  /** What a running turn of this gateway does just now; null when it is not here. Without it all of them think. */
+  doing?(sessionId: string): Doing | null;
+}
+
+/** A step of a running turn, as whoever looks on sees it. */
+export interface Doing {
+  readonly phase: 'thinking' | 'tool' | 'replying';
+  /** The tool, while one runs. */
+  readonly tool: string | null;
 }

@@ -53,6 +53,7 @@ export const READS = {
   listEvents: reading.listEvents,
   lastSeq: reading.lastSeq,
   lastEvents: reading.lastEvents,
+  activity: reading.activity,
   getTurn: turns.getTurn,
   turnResult: turns.turnResult,
   openTurns: turns.openTurns,

@@ -127,6 +127,37 @@ export function listingsContract(open: Open): void {
     });
   });
 
+  describe('the activity', () => {
+    const activity = (scene: Scene, limit = 50) => scene.store.read('activity', { limit });
+
+    test('shows what has not ended, the last active first, with the turns under way', async (scene) => {
+      expect(await activity(scene)).toEqual({ seq: 0, sessions: [], turns: {}, more: false });
+      const idle = await started(scene, '1');
+      const ended = await started(scene, '2');
+      await scene.end(ended.id, 'admin_close');
+      scene.clock.advance(MINUTE);
+      const { session: busy } = await scene.say('3', 'hello', { begin: true });
+      const since = scene.clock.now();
+      scene.clock.advance(MINUTE);
+      await scene.say('3', 'and another thing');
+      const snapshot = await activity(scene);
+      expect(snapshot.sessions.map(({ id }) => id)).toEqual([busy.id, idle.id]);
+      expect(snapshot.sessions[0]).toEqual(await scene.session(busy.id));
+      expect(snapshot.turns).toEqual({ [busy.id]: { queued: 1, cut: 0, runningSince: since } });
+      expect(snapshot.seq).toBe(await scene.store.read('lastSeq', {}));
+      expect(snapshot.more).toBe(false);
+      const one = await activity(scene, 1);
+      expect([one.sessions.map(({ id }) => id), one.more]).toEqual([[busy.id], true]);
+    });
+
+    test('shows turns that were cut', async (scene) => {
+      const { session } = await scene.say('1', 'hello', { begin: true });
+      await scene.command(session.id, { name: 'interrupt', reason: 'restart', epoch: session.epoch });
+      const { turns } = await activity(scene);
+      expect(turns).toEqual({ [session.id]: { queued: 0, cut: 1, runningSince: null } });
+    });
+  });
+
   describe('the log', () => {
     test('is followed by numbers: every event once, in order', async (scene) => {
       for (let i = 0; i < 5; i++) await scene.start(`1${i}`);

@@ -8,28 +8,29 @@ import { findCycles, findViolations, type Table } from './support/architecture.t
 const table: Table = {
   rooms: {
     errors: { rooms: [], packages: [], builtins: false },
+    log: { rooms: ['errors'] },
     config: { rooms: ['errors', 'lifecycle'], environment: true },
     lifecycle: { rooms: ['errors'], packages: ['temporal-polyfill'], builtins: false },
     store: { rooms: ['errors', 'lifecycle'] },
     events: { rooms: ['errors', 'lifecycle', 'store'] },
     engine: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
-    hooks: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
-    memory: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
-    agent: { rooms: ['errors', 'lifecycle', 'store', 'config'] },
-    cron: { rooms: ['errors', 'lifecycle', 'store', 'events', 'engine'] },
-    api: { rooms: ['errors', 'config', 'lifecycle', 'store', 'events', 'engine', 'agent'] },
+    hooks: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events'] },
+    memory: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events'] },
+    agent: { rooms: ['errors', 'log', 'lifecycle', 'store', 'config'] },
+    cron: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'engine'] },
+    api: { rooms: ['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine', 'agent'] },
     platforms: { rooms: ['errors'], contract: 'platforms/platform.ts' },
     space: { rooms: ['errors'] },
     gateway: {
       rooms: [
-        ...['errors', 'config', 'lifecycle', 'store', 'events', 'engine'],
+        ...['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine'],
         ...['hooks', 'memory', 'agent', 'cron', 'api', 'platforms'],
       ],
     },
     cli: {
       rooms: [
         ...['errors', 'config', 'lifecycle', 'store', 'events', 'engine', 'hooks', 'memory', 'agent', 'cron', 'api'],
-        ...['platforms', 'space', 'gateway'],
+        ...['log', 'platforms', 'space', 'gateway'],
       ],
       environment: true,
     },

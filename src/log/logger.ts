@@ -1,0 +1,93 @@
+import { type Level, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino';
+import { prettyFactory } from 'pino-pretty';
+import { makeRedactor, type Redactor } from './redact.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** What happens, for whoever runs the gateway. A message is a fixed sentence; what varies goes into the fields. */
+export interface Logger {
+  debug(message: string, fields?: Fields): void;
+  info(message: string, fields?: Fields): void;
+  warn(message: string, fields?: Fields): void;
+  error(message: string, fields?: Fields): void;
+  /** The same log, with these fields on every line. */
+  child(fields: Fields): Logger;
+}
+
+export interface LogStream {
+  write(line: string): unknown;
+  readonly isTTY?: boolean;
+}
+
+export interface LogOptions {
+  readonly level: Level | 'silent';
+  readonly format: 'pretty' | 'json';
+  /** Strings that never appear in the log, whatever carries them. */
+  readonly secrets?: readonly string[];
+  /** Standard error unless given: standard output belongs to what was asked for. */
+  readonly stream?: LogStream;
+}
+
+/** Lines are written at once and in order, so that the last one before a crash is there. */
+export function createLogger({ level, format, secrets = [], stream = standardError() }: LogOptions): Logger {
+  const destination = format === 'json' ? stream : prettified(stream);
+  const log = pino(
+    {
+      level,
+      base: undefined,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      // Errors come as plain objects from the redactor.
+      serializers: {},
+    },
+    destination,
+  );
+  return wrap(log, makeRedactor(secrets));
+}
+
+function wrap(log: PinoLogger, redactor: Redactor): Logger {
+  const writer =
+    (level: Level) =>
+    (message: string, fields: Fields = {}): void => {
+      if (log.isLevelEnabled(level)) log[level](redactor.fields(fields), '%s', redactor.text(message));
+    };
+  return {
+    debug: writer('debug'),
+    info: writer('info'),
+    warn: writer('warn'),
+    error: writer('error'),
+    child: (fields) => wrap(log.child(redactor.fields(fields)), redactor),
+  };
+}
+
+/** In this process and at once: the worker thread that pino would start loses lines when the process dies. */
+function prettified(stream: LogStream): LogStream {
+  const prettify = prettyFactory({
+    colorize: stream.isTTY === true,
+    translateTime: 'SYS:yyyy-mm-dd HH:MM:ss.l',
+    singleLine: true,
+  });
+  return { write: (line) => stream.write(prettify(JSON.parse(line, visible))) };
+}
+
+/** Nothing that is written may act on a terminal, and a message of several lines must not pass for several. */
+function visible(name: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  return value.replace(name === 'msg' ? /\p{Cc}/gu : /[^\P{Cc}\n\t]/gu, codeOf);
+}
+
+function codeOf(character: string): string {
+  if (character === '\n') return '\\n';
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+let listening = false;
+
+function standardError(): LogStream {
+  if (!listening) {
+    listening = true;
+    // Nobody reads the log any longer: that is no reason to stop the gateway.
+    process.stderr.on('error', () => undefined);
+  }
+  return process.stderr;
+}

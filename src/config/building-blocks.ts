@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { hasCode } from '../errors/moirai-error.ts';
-import type { Reader } from './readers.ts';
+import { fault, type Reader } from './readers.ts';
 
 /** A value of the file, read by its reader. Without `.prefault(...)` it has to be given. */
 export function setting<T>(read: Reader<T>) {
   return z.unknown().transform((value, context): T => {
     try {
+      if (value === undefined) throw fault('missing');
       return read(value);
     } catch (thrown) {
       if (!hasCode(thrown, 'bad_input')) throw thrown;
@@ -46,8 +47,8 @@ export function list<T extends z.ZodType>(element: T) {
 }
 
 /** Entries whose names are the user's own. */
-export function named<T extends z.ZodType>(isName: (name: string) => boolean, fault: string, entry: T) {
-  const name = z.string().refine(isName, { error: fault });
+export function named<T extends z.ZodType>(isName: (name: string) => boolean, error: string, entry: T) {
+  const name = z.string().refine(isName, { error });
   return z.preprocess(orElse({}), z.record(name, entry, { error: 'not a map' }));
 }
 

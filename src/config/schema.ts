@@ -162,7 +162,7 @@ const hooks = section({
       name: setting(read.shortName),
       url: setting(read.webAddress),
       secret: setting(read.signingSecret),
-      events: list(setting(read.eventPattern)).refine((events) => events.length > 0, { error: 'empty' }),
+      events: list(setting(read.eventPattern)).refine((events) => events.length > 0, { error: 'missing or empty' }),
     }),
   ).refine((all) => new Set(all.map(({ name }) => name)).size === all.length, {
     error: 'a list in which two webhooks have the same name',

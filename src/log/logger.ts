@@ -34,7 +34,7 @@ export function createLogger({ level, format, secrets = [], stream = standardErr
   const log = pino(
     {
       level,
-      base: undefined,
+      base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       // Errors come as plain objects from the redactor.

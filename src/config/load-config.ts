@@ -1,0 +1,73 @@
+import { join, resolve } from 'node:path';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Config } from './config.ts';
+import { type DotEnv, parseDotEnv } from './dot-env.ts';
+import { expandVariables } from './expand-variables.ts';
+import { explainIssues, problemAt } from './explain-issues.ts';
+import { configInvalid, type Path } from './problem.ts';
+import { resolveConfig } from './resolve.ts';
+import { fileSchema, TOKEN_VARIABLES, type Variable } from './schema.ts';
+import { noFile, parseYaml, readText, type YamlFile } from './yaml-file.ts';
+
+export interface ConfigSource {
+  /** The folder of everything that is kept. */
+  readonly home: string;
+  /** The process's environment; it wins over `.env` of the home. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** `config.yaml` of the home unless given; one that is given has to exist. */
+  readonly file?: string;
+}
+
+/** The paths of what `loadConfig` reads. */
+export function configPaths(home: string): { readonly config: string; readonly env: string } {
+  return { config: join(home, 'config.yaml'), env: join(home, '.env') };
+}
+
+/**
+ * The one door of the configuration: reads the home's `config.yaml` and `.env`, checks everything, fills in the defaults
+ * and freezes the result. A file that is missing sets nothing.
+ *
+ * Throws `config_invalid` with every problem there is, and `config_unreadable`.
+ */
+export function loadConfig(source: ConfigSource): Config {
+  const home = resolve(source.home);
+  const dotEnv = readDotEnv(configPaths(home).env);
+  const env = { ...dotEnv.values, ...present(source.env) };
+  const variable: Variable = (name) => (Object.hasOwn(env, name) && env[name]) || null;
+  const yaml = readYaml(home, source.file);
+
+  const expanded = expandVariables(yaml.value, env, TOKEN_VARIABLES);
+  const schema = fileSchema(variable);
+  const read = schema.safeParse(expanded.value);
+  const unset = expanded.faults.map(({ path, message }) => problemAt(path, message, yaml));
+  const issues = (read.error?.issues ?? []).filter(({ path }) => !expanded.faults.some(isAt(path)));
+  const problems = [...dotEnv.problems, ...unset, ...explainIssues(issues, schema, yaml)];
+  if (!read.success || problems.length > 0) throw configInvalid(problems);
+  return deepFreeze(resolveConfig(read.data, home, variable));
+}
+
+function readDotEnv(file: string): DotEnv {
+  return parseDotEnv(file, readText(file) ?? '');
+}
+
+function readYaml(home: string, given: string | undefined): YamlFile {
+  const file = given === undefined ? configPaths(home).config : resolve(given);
+  const text = readText(file);
+  if (text !== null) return parseYaml(file, text);
+  if (given === undefined) return noFile(file);
+  throw new MoiraiError('config_unreadable', `${file} does not exist`);
+}
+
+/** A value that could not be completed is told of once. */
+function isAt(path: readonly PropertyKey[]): (fault: { readonly path: Path }) => boolean {
+  return (fault) => fault.path.length === path.length && fault.path.every((part, i) => part === path[i]);
+}
+
+function present(env: ConfigSource['env']): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+function deepFreeze<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) deepFreeze(inner);
+  return Object.freeze(value);
+}

@@ -1,0 +1,110 @@
+import type { MessageToAppend } from '../store/transactions/messages.ts';
+import { estimateTokens } from './model/context-window.ts';
+import { effectiveRows } from './prompt.ts';
+import { type TranscriptRow, toolCallsOf, usageOf } from './transcript.ts';
+
+/** Room is made before the window is full: the answer and a tool's result must still fit. */
+const FULL_AT = 0.75;
+
+/** How much of the window the rows that stay may fill. */
+const STAYING_SHARE = 0.2;
+
+const STAYING_TURNS = 3;
+
+/** Fewer rows than this are not worth a summary. */
+const FEWEST_ROWS = 4;
+
+export interface CompressionPlan {
+  /** What the summary stands for, oldest first. */
+  readonly old: readonly TranscriptRow[];
+  readonly staying: readonly TranscriptRow[];
+  /** The last position of the session that the summary stands for; 0 when it stands only for earlier sessions. */
+  readonly upTo: number;
+}
+
+export function isFull(tokens: number, window: number): boolean {
+  return tokens > window * FULL_AT;
+}
+
+/**
+ * How many tokens a prompt of these rows takes. The server's own count of the latest answer is better than a guess by
+ * characters, but one from before a summary counts what is no longer sent.
+ */
+export function tokensOf(rows: readonly TranscriptRow[], fixedCharacters: number): number {
+  const effective = effectiveRows(rows);
+  const guess = estimateTokens(fixedCharacters + charactersOf(effective));
+  const summary = effective.find(({ role }) => role === 'summary');
+  const counts = (row: TranscriptRow): boolean =>
+    summary === undefined || (row.sessionId === summary.sessionId && row.position > summary.position);
+  const last = effective.findLastIndex((row) => usageOf(row) !== null && counts(row));
+  if (last < 0) return guess;
+  const usage = usageOf(effective[last]!) ?? { input: 0, output: 0 };
+  return Math.max(guess, usage.input + usage.output + estimateTokens(charactersOf(effective.slice(last + 1))));
+}
+
+/**
+ * Which rows a summary should stand for: all but the last turns, or all but the last steps of a turn that is itself too
+ * long. Null when there is nothing to gain.
+ */
+export function planCompression(
+  rows: readonly TranscriptRow[],
+  sessionId: string,
+  window: number,
+): CompressionPlan | null {
+  const effective = effectiveRows(rows);
+  const cut = cutOf(effective, sessionId, window * STAYING_SHARE);
+  const old = effective.slice(0, cut);
+  if (old.filter(({ role }) => role !== 'note').length < FEWEST_ROWS) return null;
+  const upTo = old.findLast((row) => row.sessionId === sessionId && row.role !== 'summary')?.position ?? 0;
+  return { old, staying: effective.slice(cut), upTo };
+}
+
+export function summaryRow(turnId: string | null, text: string, upTo: number): MessageToAppend {
+  return { role: 'summary', text, turnId, data: { upTo } };
+}
+
+export const SUMMARY_REQUEST = `[The conversation grows too long to be read as a whole. Write a summary that takes the place
+of everything above. Do not call tools and do not answer what was asked; write the summary only, in the language of the
+conversation. Keep: what the person wants and has decided, in their words where the words matter; the latest request and how
+far it got; facts, names, numbers, paths and addresses that may be needed again; what was done with tools, what came of it,
+and what is unknown; what is still open. Leave out greetings and what is settled.]`;
+
+/** Rows cut down to what fits a window, for a conversation that overflowed it: the oldest go first, long texts shrink. */
+export function trimmed(rows: readonly TranscriptRow[], window: number): TranscriptRow[] {
+  const short = rows.map((row) => ({ ...row, text: shortened(row.text) }));
+  const budget = window * 4 * 0.5;
+  let used = 0;
+  const first = short.findLastIndex((row) => {
+    used += charactersOf([row]);
+    return used > budget;
+  });
+  return short.slice(first + 1);
+}
+
+/** The first row that stays. */
+function cutOf(rows: readonly TranscriptRow[], sessionId: string, budget: number): number {
+  // A summary can only stand for all of the sessions before this one, or for none.
+  const own = rows.findIndex((row) => row.sessionId === sessionId && row.role !== 'summary');
+  const first = own < 0 ? rows.length : own;
+  const fits = (from: number): boolean => estimateTokens(charactersOf(rows.slice(from))) <= budget;
+  const turns = indexes(rows, ({ role }) => role === 'user').slice(-STAYING_TURNS);
+  const steps = indexes(rows, (row) => toolCallsOf(row).length > 0);
+  const cut = turns.find(fits) ?? steps.find(fits) ?? rows.length;
+  return Math.max(cut, first);
+}
+
+function indexes(rows: readonly TranscriptRow[], wanted: (row: TranscriptRow) => boolean): number[] {
+  return rows.flatMap((row, i) => (wanted(row) ? [i] : []));
+}
+
+const SHORT = 2_000;
+
+function shortened(text: string): string {
+  return text.length <= SHORT ? text : `${text.slice(0, SHORT)} [...]`;
+}
+
+function charactersOf(rows: readonly TranscriptRow[]): number {
+  let sum = 0;
+  for (const row of rows) sum += row.text.length + (toolCallsOf(row).length > 0 ? JSON.stringify(row.data).length : 16);
+  return sum;
+}

@@ -1,0 +1,97 @@
+import type { LanguageModel } from 'ai';
+import type { ModelConfig } from '../../config/config.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { modelError } from './model-error.ts';
+
+export type ModelProvider = Exclude<ModelConfig['provider'], 'auto' | 'offline'>;
+
+type ProviderOptions = Record<string, Record<string, { type: 'ephemeral' }>>;
+
+/** One server of models: how to reach it, what it is called, what it offers. */
+export interface ModelServer {
+  readonly provider: ModelProvider;
+  readonly baseUrl: string;
+  /** What every request says beside its messages. */
+  readonly options: ProviderOptions;
+  open(model: string): Promise<LanguageModel>;
+  /** The model that answers when nobody asks for another. */
+  defaultModel(): Promise<string>;
+  list(): Promise<readonly string[]>;
+}
+
+const BASE_URLS: Readonly<Record<ModelProvider, string>> = {
+  openai: 'https://api.openai.com/v1',
+  anthropic: 'https://api.anthropic.com/v1',
+  'openai-compatible': 'http://127.0.0.1:11434/v1',
+};
+
+const DEFAULT_MODELS: Readonly<Partial<Record<ModelProvider, string>>> = {
+  openai: 'gpt-5-mini',
+  anthropic: 'claude-sonnet-4-5',
+};
+
+const LIST_TIMEOUT_MS = 5_000;
+
+export function openModelServer(config: ModelConfig, provider: ModelProvider): ModelServer {
+  const baseUrl = (config.baseUrl ?? BASE_URLS[provider]).replace(/\/+$/, '');
+  const list = () => listModels(config, provider, baseUrl);
+  let first: string | null = null;
+  return {
+    provider,
+    baseUrl,
+    // Anthropic reads its cache only where it is told to; said once for the request, no message has to carry a mark.
+    options: provider === 'anthropic' ? { anthropic: { cacheControl: { type: 'ephemeral' } } } : {},
+    open: (model) => openModel(config, provider, baseUrl, model),
+    list,
+    async defaultModel() {
+      const known = config.name ?? DEFAULT_MODELS[provider] ?? first;
+      if (known !== null && known !== undefined) return known;
+      first = (await list())[0] ?? null;
+      if (first === null) throw new MoiraiError('model_unknown', `no model is named and ${baseUrl} offers none`);
+      return first;
+    },
+  };
+}
+
+/** Loads the provider on first use: a gateway that only waits does not pay for it. */
+async function openModel(
+  config: ModelConfig,
+  provider: ModelProvider,
+  baseURL: string,
+  model: string,
+): Promise<LanguageModel> {
+  const apiKey = config.apiKey ?? '';
+  if (provider === 'anthropic') {
+    const { createAnthropic } = await import('@ai-sdk/anthropic');
+    // An empty key would make the provider look into the environment, which only the configuration may read.
+    return createAnthropic({ baseURL, apiKey: apiKey === '' ? 'none' : apiKey })(model);
+  }
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  const key = apiKey === '' ? {} : { apiKey };
+  return createOpenAICompatible({ baseURL, name: 'openai', includeUsage: true, ...key })(model);
+}
+
+async function listModels(config: ModelConfig, provider: ModelProvider, baseUrl: string): Promise<string[]> {
+  try {
+    const response = await fetch(`${baseUrl}/models`, {
+      headers: headersOf(provider, config.apiKey),
+      signal: AbortSignal.timeout(LIST_TIMEOUT_MS),
+    });
+    if (!response.ok) throw { statusCode: response.status, responseBody: await response.text() };
+    return idsOf(await response.json());
+  } catch (error) {
+    throw modelError(error, baseUrl, config.apiKey);
+  }
+}
+
+function headersOf(provider: ModelProvider, apiKey: string | null): Record<string, string> {
+  if (provider === 'anthropic')
+    return { 'anthropic-version': '2023-06-01', ...(apiKey ? { 'x-api-key': apiKey } : {}) };
+  return apiKey ? { authorization: `Bearer ${apiKey}` } : {};
+}
+
+function idsOf(body: unknown): string[] {
+  const data = (body as { data?: unknown } | null)?.data;
+  if (!Array.isArray(data)) return [];
+  return data.map((entry: { id?: unknown } | null) => entry?.id).filter((id) => typeof id === 'string');
+}

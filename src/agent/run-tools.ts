@@ -1,0 +1,90 @@
+import type { MessageToAppend } from '../store/transactions/messages.ts';
+import type { TurnTask } from './runner.ts';
+import type { AgentTool, ToolContext } from './tools/tool.ts';
+import { type ToolCall, type ToolOutcome, toolRow } from './transcript.ts';
+
+type Tools = ReadonlyMap<string, AgentTool>;
+
+type ToolTask = Pick<TurnTask, 'sessionId' | 'turnId' | 'platform' | 'userId' | 'signal' | 'desk'>;
+
+/**
+ * Runs the calls of one step in their order; neighbours that are safe to run together do. Yields the rows of each group as
+ * soon as it is done, so that what is finished can be kept before the next begins. An abort fails no call silently: each
+ * still gets its row, which says how far it came.
+ */
+export async function* runTools(
+  calls: readonly ToolCall[],
+  tools: Tools,
+  task: ToolTask,
+): AsyncGenerator<MessageToAppend[], void, void> {
+  for (const group of groupsOf(calls, tools)) {
+    yield await Promise.all(group.map(async (call) => toolRow(task.turnId, call, await runTool(call, tools, task))));
+  }
+}
+
+function groupsOf(calls: readonly ToolCall[], tools: Tools): ToolCall[][] {
+  const groups: ToolCall[][] = [];
+  const together = ({ name }: ToolCall): boolean => tools.get(name)?.together ?? false;
+  for (const call of calls) {
+    const last = groups.at(-1);
+    if (last !== undefined && together(call) && last.every(together)) last.push(call);
+    else groups.push([call]);
+  }
+  return groups;
+}
+
+async function runTool(call: ToolCall, tools: Tools, task: ToolTask): Promise<ToolOutcome> {
+  const { signal, desk } = task;
+  if (signal.aborted) return { text: 'This was not run: the turn was stopped before its time came.', ok: false };
+  desk.show({ type: 'tool_start', id: call.id, name: call.name, args: call.args });
+  const outcome = await attempt(call, tools, task);
+  desk.show({ type: 'tool_end', id: call.id, name: call.name, ok: outcome.ok });
+  return outcome;
+}
+
+async function attempt(call: ToolCall, tools: Tools, task: ToolTask): Promise<ToolOutcome> {
+  const tool = tools.get(call.name);
+  if (tool === undefined) return { text: `There is no tool named ${call.name}.`, ok: false };
+  try {
+    const refusal = await refusalOf(tool, call, task);
+    if (refusal !== null) return { text: `This was not run: ${refusal}`, ok: false };
+    const text = await unlessAborted(tool.run(call.args, contextOf(task)), task.signal);
+    return { text: text === '' ? 'Done; there was no output.' : text, ok: true };
+  } catch (error) {
+    if (task.signal.aborted) return STOPPED;
+    return { text: `It failed: ${error instanceof Error ? error.message : String(error)}`, ok: false };
+  }
+}
+
+const STOPPED: ToolOutcome = {
+  text: 'This was stopped before it was done, together with the turn. It may have taken effect in part; check before you repeat it.',
+  ok: false,
+  unknown: true,
+};
+
+/** Why a person did not allow the call; null when it may run. */
+async function refusalOf(tool: AgentTool, call: ToolCall, { desk, signal }: ToolTask): Promise<string | null> {
+  const action = tool.dangerous(call.args);
+  if (action === null) return null;
+  const approval = await unlessAborted(desk.approve({ tool: tool.name, action }), signal);
+  return approval.allowed ? null : approval.reason;
+}
+
+function contextOf({ sessionId, turnId, platform, userId, signal }: ToolTask): ToolContext {
+  return { sessionId, turnId, platform, userId, signal };
+}
+
+/** The promise, or the signal's reason as soon as it aborts: a tool that ignores the signal delays nothing. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  // Whoever loses the race may still reject later, when nobody listens.
+  promise.catch(() => undefined);
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,166 @@
+import type { MCPClient } from '@ai-sdk/mcp';
+import type { McpServerConfig } from '../../config/config.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { AgentTool } from './tool.ts';
+import { bounded } from './tool.ts';
+
+export interface Log {
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}
+
+interface Connection {
+  readonly client: MCPClient;
+  readonly tools: readonly AgentTool[];
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const CALL_TIMEOUT_MS = 300_000;
+
+/** How long a server that could not be reached is left alone: a dead one must not delay every turn. */
+const RETRY_AFTER_MS = 60_000;
+
+/**
+ * The MCP servers of the configuration, each connected when a turn first needs the list of tools. One that fails is
+ * left out, is told in the log, and is tried again later.
+ */
+export class McpServers {
+  readonly #servers: readonly McpServer[];
+
+  constructor(servers: Readonly<Record<string, McpServerConfig>>, log: Log, now: () => number = Date.now) {
+    this.#servers = Object.entries(servers).map(([name, config]) => new McpServer(name, config, log, now));
+  }
+
+  async tools(): Promise<readonly AgentTool[]> {
+    return (await Promise.all(this.#servers.map((server) => server.tools()))).flat();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#servers.map((server) => server.close()));
+  }
+}
+
+class McpServer {
+  readonly #name: string;
+  readonly #config: McpServerConfig;
+  readonly #log: Log;
+  readonly #now: () => number;
+  #connecting: Promise<Connection | null> | null = null;
+  #failedAt: number | null = null;
+  #closed = false;
+
+  constructor(name: string, config: McpServerConfig, log: Log, now: () => number) {
+    this.#name = name;
+    this.#config = config;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  async tools(): Promise<readonly AgentTool[]> {
+    if (this.#closed) return [];
+    if (this.#failedAt !== null && this.#now() - this.#failedAt < RETRY_AFTER_MS) return [];
+    // Turns that start together share one attempt.
+    this.#connecting ??= this.#connect();
+    return (await this.#connecting)?.tools ?? [];
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const connection = await this.#connecting;
+    this.#connecting = null;
+    await connection?.client.close().catch((error: unknown) => this.#tell('did not close in order', error));
+  }
+
+  async #connect(): Promise<Connection | null> {
+    try {
+      const client = await this.#open();
+      const tools = await this.#list(client);
+      this.#failedAt = null;
+      return { client, tools };
+    } catch (error) {
+      this.#lose(error);
+      return null;
+    }
+  }
+
+  async #list(client: MCPClient): Promise<readonly AgentTool[]> {
+    try {
+      const { tools } = await client.listTools({ options: { timeout: CONNECT_TIMEOUT_MS } });
+      return tools.map((tool) => this.#toolOf(tool));
+    } catch (error) {
+      await client.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #open(): Promise<MCPClient> {
+    const { createMCPClient } = await import('@ai-sdk/mcp');
+    return createMCPClient({
+      transport: await transportOf(this.#config),
+      clientName: 'moirai',
+      initializationOptions: { timeout: CONNECT_TIMEOUT_MS },
+      onUncaughtError: (error) => this.#lose(error),
+    });
+  }
+
+  /** The connection is gone: what is asked next connects anew, but not at once. */
+  #lose(error: unknown): void {
+    if (this.#closed) return;
+    const lost = this.#connecting;
+    this.#connecting = null;
+    this.#failedAt = this.#now();
+    this.#tell('is not available', error);
+    lost?.then((connection) => connection?.client.close()).catch(() => undefined);
+  }
+
+  #toolOf(tool: { name: string; description?: string | undefined; inputSchema: object }): AgentTool {
+    return {
+      name: offeredName(this.#name, tool.name),
+      description: tool.description ?? tool.name,
+      inputSchema: tool.inputSchema as Record<string, unknown>,
+      together: false,
+      dangerous: () => null,
+      run: (args, { signal }) => this.#call(tool.name, args, signal),
+    };
+  }
+
+  async #call(name: string, args: unknown, signal: AbortSignal): Promise<string> {
+    const connection = await this.#connecting;
+    if (connection === null) throw new MoiraiError('tool_failed', `the MCP server ${this.#name} is not available`);
+    const options = { signal, timeout: CALL_TIMEOUT_MS };
+    const result = await connection.client.callTool({ name, arguments: asRecord(args), options });
+    const text = bounded(textOf(result));
+    if (result.isError === true) throw new MoiraiError('tool_failed', text);
+    return text;
+  }
+
+  #tell(what: string, error: unknown): void {
+    this.#log.warn({ server: this.#name, err: error }, `the MCP server ${this.#name} ${what}`);
+  }
+}
+
+/** Model servers take letters, digits, underscores and dashes, 64 of them. */
+function offeredName(server: string, tool: string): string {
+  return `${server}__${tool}`.replace(/[^\w-]/g, '_').slice(0, 64);
+}
+
+async function transportOf({ command, args, env, url, headers }: McpServerConfig) {
+  if (command !== null) {
+    const { StdioMCPTransport } = await import('@ai-sdk/mcp/mcp-stdio');
+    return new StdioMCPTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' });
+  }
+  if (url === null) throw new MoiraiError('config_invalid', 'an MCP server needs a command or a url');
+  return { type: 'http' as const, url, headers: { ...headers } };
+}
+
+function asRecord(args: unknown): Record<string, unknown> {
+  return typeof args === 'object' && args !== null ? { ...args } : {};
+}
+
+/** What a result says; images and the like are only named, since a transcript keeps text. */
+function textOf(result: unknown): string {
+  const { content, structuredContent } = result as { content?: unknown; structuredContent?: unknown };
+  const parts = Array.isArray(content) ? content : [];
+  const texts = parts.map((part: { type?: string; text?: string }) => part.text ?? `[${part.type ?? 'content'}]`);
+  if (texts.length > 0) return texts.join('\n');
+  return JSON.stringify(structuredContent ?? result);
+}

@@ -1,0 +1,32 @@
+import type { Message } from '../../store/transactions/messages.ts';
+
+/** On whose behalf a tool asks: what a port may show or do depends on it. */
+export interface Asker {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly platform: string;
+  readonly userId: string | null;
+}
+
+/** How `fetch_url` finds addresses. */
+export interface WebAccess {
+  /** All addresses of a host name; the system's resolver unless given. */
+  readonly resolve?: (host: string) => Promise<readonly string[]>;
+  /** For tests alone: loopback is a place like any other. */
+  readonly allowLoopback?: boolean;
+}
+
+/** What the tools ask of the rest of the house. A tool whose port is missing is not offered to the model. */
+export interface ToolPorts {
+  /** Messages of past sessions that this asker may see, best match first. */
+  readonly searchSessions?: (text: string, asker: Asker, limit: number) => Promise<readonly Message[]>;
+  /** Keeps a fact beyond the session. */
+  readonly remember?: (fact: string, asker: Asker) => Promise<void>;
+  /** Sends to a target such as `telegram:42`; says what became of it. */
+  readonly sendMessage?: (target: string, text: string, asker: Asker) => Promise<string>;
+  /** Runs a task in a child session and returns its answer. */
+  readonly delegate?: (task: string, asker: Asker, signal: AbortSignal) => Promise<string>;
+  /** The gateway's environment; commands get only its harmless part. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly web?: WebAccess;
+}

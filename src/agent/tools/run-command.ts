@@ -1,0 +1,170 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { z } from 'zod';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { harmlessEnvironment } from './environment.ts';
+import { type AgentTool, bounded, defineTool } from './tool.ts';
+import { rootOf } from './workspace.ts';
+
+export interface CommandSettings {
+  readonly workspace: string;
+  readonly allowCommands: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+const DEFAULT_SECONDS = 120;
+const MAX_SECONDS = 1_800;
+
+const schema = z.object({
+  command: z.string().min(1).max(20_000).describe('A command line for sh, run in the workspace'),
+  timeout_seconds: z.int().min(1).max(MAX_SECONDS).optional().describe(`${DEFAULT_SECONDS} unless given`),
+});
+
+/** Runs commands and knows which session each belongs to, so that none outlives its session. */
+export class CommandRunner {
+  readonly #settings: CommandSettings;
+  readonly #running = new Map<string, Set<RunningCommand>>();
+
+  constructor(settings: CommandSettings) {
+    this.#settings = settings;
+  }
+
+  get tool(): AgentTool {
+    return defineTool({
+      name: 'run_command',
+      description: 'Runs a command in the workspace and returns its exit code and output. A person may be asked first.',
+      schema,
+      dangerous: ({ command }) => (isAllowed(command, this.#settings.allowCommands) ? null : command),
+      run: ({ command, timeout_seconds: seconds = DEFAULT_SECONDS }, { sessionId, signal }) =>
+        this.#run(sessionId, command, seconds, signal),
+    });
+  }
+
+  /** Ends everything a session still runs. */
+  async forget(sessionId: string): Promise<void> {
+    const running = [...(this.#running.get(sessionId) ?? [])];
+    await Promise.all(running.map((command) => command.end()));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#running.keys()].map((sessionId) => this.forget(sessionId)));
+  }
+
+  async #run(sessionId: string, command: string, seconds: number, signal: AbortSignal): Promise<string> {
+    const cwd = await rootOf(this.#settings.workspace);
+    signal.throwIfAborted();
+    const env = harmlessEnvironment(this.#settings.environment, cwd);
+    const running = new RunningCommand(spawn('/bin/sh', ['-c', command], { cwd, env, detached: true, stdio: STDIO }));
+    const held = this.#running.get(sessionId) ?? new Set();
+    this.#running.set(sessionId, held.add(running));
+    try {
+      return await running.result(seconds, signal);
+    } finally {
+      held.delete(running);
+      if (held.size === 0) this.#running.delete(sessionId);
+    }
+  }
+}
+
+const STDIO: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
+
+/** Signs that make more than one command of a line; with one of them the first word says too little. */
+const SHELL_SIGNS = /[;&|<>`$(){}\n\r]/;
+
+function isAllowed(command: string, allowed: readonly string[]): boolean {
+  const [first = ''] = command.trim().split(/\s+/);
+  return allowed.includes(first) && !SHELL_SIGNS.test(command);
+}
+
+/** How long what a command left behind may still write after it exited. */
+const LAST_WORDS_MS = 200;
+
+class RunningCommand {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<string>;
+  #output = new Output();
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    child.stdout?.on('data', (chunk: Buffer) => this.#output.add(chunk));
+    child.stderr?.on('data', (chunk: Buffer) => this.#output.add(chunk));
+    this.#ended = new Promise((resolve, reject) => {
+      child.once('error', (error) => reject(MoiraiError.wrap(error, 'tool_failed')));
+      child.once('exit', (code, signal) => {
+        // Whatever it started in the background keeps the pipes open and goes with it.
+        const timer = setTimeout(() => this.#kill('SIGKILL'), LAST_WORDS_MS);
+        child.once('close', () => {
+          clearTimeout(timer);
+          resolve(verdict(code, signal));
+        });
+      });
+    });
+    // Nobody may be waiting any more when it ends.
+    this.#ended.catch(() => undefined);
+  }
+
+  /** Rejects as soon as the signal aborts; the processes are killed behind it. */
+  async result(seconds: number, signal: AbortSignal): Promise<string> {
+    const { promise: stopped, reject, resolve } = Promise.withResolvers<string>();
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    const timer = setTimeout(() => resolve(`It ran for more than ${seconds} s and was killed.`), seconds * 1_000);
+    try {
+      signal.throwIfAborted();
+      const ending = await Promise.race([this.#ended, stopped]);
+      return `${ending}\n${this.#output.text}`.trim();
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      this.#kill('SIGKILL');
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#kill('SIGKILL');
+    await this.#ended.catch(() => undefined);
+  }
+
+  /** The whole group: the shell, what it started, and what that started. */
+  #kill(signal: NodeJS.Signals): void {
+    if (this.#child.pid === undefined) return;
+    try {
+      process.kill(-this.#child.pid, signal);
+    } catch {
+      // Nobody is left in the group: that is what was wanted.
+    }
+  }
+}
+
+function verdict(code: number | null, signal: NodeJS.Signals | null): string {
+  return signal === null ? `Exit code ${code}.` : `Killed by ${signal}.`;
+}
+
+const KEPT_BYTES = 64 * 1024;
+
+/** The beginning and the end of what a command wrote, however much that was. */
+class Output {
+  #head: Buffer[] = [];
+  #tail: Buffer[] = [];
+  #headBytes = 0;
+  #tailBytes = 0;
+  #dropped = 0;
+
+  add(chunk: Buffer): void {
+    const room = KEPT_BYTES - this.#headBytes;
+    if (room > 0) this.#headBytes += this.#head[this.#head.push(chunk.subarray(0, room)) - 1]?.length ?? 0;
+    const rest = chunk.subarray(Math.max(0, room));
+    if (rest.length === 0) return;
+    this.#tail.push(rest);
+    this.#tailBytes += rest.length;
+    while (this.#tailBytes - (this.#tail[0]?.length ?? 0) > KEPT_BYTES) {
+      const { length = 0 } = this.#tail.shift() ?? {};
+      this.#tailBytes -= length;
+      this.#dropped += length;
+    }
+  }
+
+  get text(): string {
+    const gap = this.#dropped === 0 ? [] : [Buffer.from(`\n[... ${this.#dropped} bytes left out ...]\n`)];
+    return bounded(Buffer.concat([...this.#head, ...gap, ...this.#tail]).toString('utf8'));
+  }
+}

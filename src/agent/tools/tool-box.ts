@@ -1,0 +1,62 @@
+import type { AgentConfig, McpServerConfig } from '../../config/config.ts';
+import { delegateTool } from './delegate.ts';
+import { fetchUrlTool } from './fetch-url.ts';
+import { listFilesTool } from './list-files.ts';
+import { type Log, McpServers } from './mcp-servers.ts';
+import type { ToolPorts } from './ports.ts';
+import { readFileTool } from './read-file.ts';
+import { rememberTool } from './remember.ts';
+import { CommandRunner } from './run-command.ts';
+import { searchSessionsTool } from './search-sessions.ts';
+import { sendMessageTool } from './send-message.ts';
+import type { AgentTool } from './tool.ts';
+import { writeFileTool } from './write-file.ts';
+
+export interface ToolBoxSettings {
+  readonly agent: Pick<AgentConfig, 'workspace' | 'allowCommands'>;
+  readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
+  readonly ports: ToolPorts;
+  readonly log: Log;
+}
+
+/** Every tool there is, and what they hold open. */
+export class ToolBox {
+  readonly #own: readonly AgentTool[];
+  readonly #commands: CommandRunner;
+  readonly #mcp: McpServers;
+
+  constructor({ agent, mcp, ports, log }: ToolBoxSettings) {
+    const { workspace, allowCommands } = agent;
+    this.#commands = new CommandRunner({ workspace, allowCommands, environment: ports.environment ?? {} });
+    this.#mcp = new McpServers(mcp.servers, log);
+    this.#own = [
+      ...[readFileTool(workspace), writeFileTool(workspace), listFilesTool(workspace)],
+      ...[this.#commands.tool, fetchUrlTool(ports.web ?? {})],
+      ...toolsOfPorts(ports),
+    ];
+  }
+
+  /** By name, in an order that never depends on which server answered first: the list is part of what is cached. */
+  async tools(): Promise<ReadonlyMap<string, AgentTool>> {
+    const all = [...this.#own, ...(await this.#mcp.tools())];
+    const sorted = all.sort((a, b) => (a.name < b.name ? -1 : 1));
+    return new Map(sorted.map((tool) => [tool.name, tool]));
+  }
+
+  forget(sessionId: string): Promise<void> {
+    return this.#commands.forget(sessionId);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#commands.close(), this.#mcp.close()]);
+  }
+}
+
+function toolsOfPorts({ searchSessions, remember, sendMessage, delegate }: ToolPorts): AgentTool[] {
+  return [
+    ...(searchSessions ? [searchSessionsTool(searchSessions)] : []),
+    ...(remember ? [rememberTool(remember)] : []),
+    ...(sendMessage ? [sendMessageTool(sendMessage)] : []),
+    ...(delegate ? [delegateTool(delegate)] : []),
+  ];
+}

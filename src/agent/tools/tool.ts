@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Asker } from './ports.ts';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export interface ToolContext extends Asker {
+  /** Aborts with the turn. */
+  readonly signal: AbortSignal;
+}
+
+/** Something the model may do. */
+export interface AgentTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  /** Changes nothing, so that several calls of one step may run at the same time. */
+  readonly together: boolean;
+  /** What a person has to allow first, in one line; null when nobody has to be asked. */
+  dangerous(args: unknown): string | null;
+  /** What the model reads. Throws when it failed, with a message for the model. */
+  run(args: unknown, context: ToolContext): Promise<string>;
+}
+
+interface ToolDefinition<Schema extends z.ZodType> {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: Schema;
+  readonly together?: boolean;
+  dangerous?(args: z.output<Schema>): string | null;
+  run(args: z.output<Schema>, context: ToolContext): Promise<string>;
+}
+
+/** A tool whose arguments are checked before it sees them. */
+export function defineTool<Schema extends z.ZodType>(definition: ToolDefinition<Schema>): AgentTool {
+  const { name, description, schema, together = false } = definition;
+  const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { io: 'input' });
+  return {
+    ...{ name, description, together, inputSchema },
+    dangerous: (args) => definition.dangerous?.(checked(schema, args)) ?? null,
+    run: async (args, context) => definition.run(checked(schema, args), context),
+  };
+}
+
+function checked<Schema extends z.ZodType>(schema: Schema, args: unknown): z.output<Schema> {
+  const result = schema.safeParse(args);
+  if (result.success) return result.data;
+  const faults = result.error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`);
+  throw new MoiraiError('tool_failed', `the arguments are not right (${faults.join('; ')})`);
+}
+
+/** Both ends of a text that is too long; the middle is what can be missed best. */
+export function bounded(text: string, limit = MAX_RESULT): string {
+  if (text.length <= limit) return text;
+  const half = Math.floor(limit / 2);
+  return `${text.slice(0, half)}\n[... ${text.length - 2 * half} characters left out ...]\n${text.slice(-half)}`;
+}
+
+const MAX_RESULT = 32_000;

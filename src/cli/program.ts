@@ -35,6 +35,15 @@ const COMMANDS: readonly Entry[] = [
   },
   { name: 'events', summary: 'the log of what happened', load: () => import('./commands/events.ts') },
   { name: 'run', summary: 'run any command as a session', load: () => import('./commands/run.ts') },
+  {
+    name: 'config',
+    summary: 'look at the configuration, and try it',
+    commands: [
+      { name: 'check', summary: 'try it without starting', load: () => import('./commands/config/check.ts') },
+      { name: 'show', summary: 'all that is in force', load: () => import('./commands/config/show.ts') },
+      { name: 'path', summary: 'where it is read from', load: () => import('./commands/config/path.ts') },
+    ],
+  },
   { name: 'doctor', summary: 'check that everything holds', load: () => import('./commands/doctor.ts') },
   { name: 'version', summary: 'what this is', load: () => import('./commands/version.ts') },
 ];

@@ -15,6 +15,8 @@ const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   unknown_event: USAGE,
   store_url: CONFIGURATION,
   home_unusable: CONFIGURATION,
+  config_invalid: CONFIGURATION,
+  config_unreadable: CONFIGURATION,
 };
 
 /** Says on standard error what went wrong and what to do about it; returns the code to exit with. */
@@ -22,9 +24,15 @@ export function reportError(thrown: unknown, json: boolean): number {
   const error = MoiraiError.wrap(thrown);
   const { code, message, hint } = error;
   if (json) complain(`${JSON.stringify({ error: { code, message, hint } })}\n`);
-  else complain(`error: ${printable(message)} [${code}]\n  ${printable(hint)}\n`);
+  else complain(`error: ${inLines(error)}  ${printable(hint)}\n`);
   if (process.env.MOIRAI_DEBUG === '1') complain(`${stackOf(error)}\n`);
   return EXIT_CODES[code] ?? FAILURE;
+}
+
+/** One line, so that no error can pass for two; only a configuration has a line for each of its problems. */
+function inLines({ code, message }: MoiraiError): string {
+  const [first = '', ...more] = (code === 'config_invalid' ? message.split('\n') : [message]).map(printable);
+  return [`${first} [${code}]\n`, ...more.map((line) => `  ${line}\n`)].join('');
 }
 
 function stackOf(error: Error): string {

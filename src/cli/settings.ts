@@ -8,27 +8,29 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 export interface Settings {
   /** The folder of everything that is kept; absolute. */
   readonly home: string;
-  readonly storeUrl: string;
+  /** What `--store` says; null leaves it to the configuration. */
+  readonly storeUrl: string | null;
   readonly json: boolean;
 }
-
-const DEFAULT_STORE = 'sqlite:state.db';
 
 /** The options that every command takes, before its name or behind it. */
 export function addCommonOptions(command: Command): void {
   const add = (flags: string, description: string): unknown =>
     command.addOption(new Option(flags, description).helpGroup('Common options:'));
   add('--home <dir>', 'folder of everything that is kept (default: $MOIRAI_HOME, else ~/.moirai)');
-  add('--store <url>', `sqlite:<file>, relative to the home, or postgres://... (default: ${DEFAULT_STORE})`);
+  add(
+    '--store <url>',
+    `sqlite:<file>, relative to the home, or postgres://... (default: store.url of the configuration)`,
+  );
   add('--json', 'print JSON, errors too');
   command.helpOption('-h, --help', 'show this help');
 }
 
 /** The settings a command was called with: the options nearest to it count. */
 export function settingsOf(command: Command): Settings {
-  const given: { home?: string; store?: string; json?: boolean } = {};
+  const given: { home?: string; store?: string | null; json?: boolean } = {};
   for (const each of lineOf(command)) Object.assign(given, each.opts());
-  const { home = process.env.MOIRAI_HOME || join(homedir(), '.moirai'), store = DEFAULT_STORE, json = false } = given;
+  const { home = process.env.MOIRAI_HOME || join(homedir(), '.moirai'), store = null, json = false } = given;
   return { home: resolve(home), storeUrl: store, json };
 }
 

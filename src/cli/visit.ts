@@ -5,15 +5,12 @@ import { Engine } from '../engine/engine.ts';
 import { findDead } from '../engine/find-dead.ts';
 import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
-import { DEFAULT_RESET_RULES } from '../lifecycle/reset-policy.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/port.ts';
 import type { Reaped } from '../store/transactions/liveness.ts';
+import { type StoreSettings, storeSettingsOf } from './configuration.ts';
 import { packageVersion } from './package-version.ts';
 import { makeHome, type Settings } from './settings.ts';
-
-/** How long others believe that this process lives when they cannot prove the contrary. */
-const LEASE_TTL_MS = 90_000;
 
 /**
  * One command's time in the store. It begins with what the dead left, so that what the command shows is true; it takes
@@ -21,19 +18,23 @@ const LEASE_TTL_MS = 90_000;
  */
 export class Visit {
   readonly store: Store;
+  readonly settings: StoreSettings;
   readonly ids: Ids = timeSortedIds(Date.now, () => randomBytes(4).readUInt32LE() / 2 ** 32);
   readonly #host = describeThisProcess();
   #engine: Promise<Engine> | null = null;
 
-  private constructor(store: Store) {
+  private constructor(store: Store, settings: StoreSettings) {
     this.store = store;
+    this.settings = settings;
   }
 
   /** Opens the store. `threads` is for a command that stays: it must hear signals while the store is busy. */
   static async begin(settings: Settings, options: { threads?: boolean } = {}): Promise<Visit> {
     makeHome(settings.home);
+    const configured = await storeSettingsOf(settings);
     const inline = options.threads !== true;
-    return new Visit(await openStore(settings.storeUrl, settings.home, DEFAULT_RESET_RULES, { inline }));
+    const store = await openStore(configured.url, settings.home, configured.rules, { inline });
+    return new Visit(store, configured);
   }
 
   /** Settles what dead processes left; null when there was nothing. Only looks, as long as there is nothing. */
@@ -54,7 +55,7 @@ export class Visit {
       store: this.store,
       ids: this.ids,
       instance: { id: this.ids.command().replace(/^cmd/, 'ins'), name: null, version: packageVersion(), ...this.#host },
-      leaseTtlMs: LEASE_TTL_MS,
+      leaseTtlMs: this.settings.leaseTtlMs,
     });
     return this.#engine;
   }

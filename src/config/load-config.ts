@@ -1,6 +1,7 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Config } from './config.ts';
+import { configPaths } from './config-paths.ts';
 import { type DotEnv, parseDotEnv } from './dot-env.ts';
 import { expandVariables } from './expand-variables.ts';
 import { explainIssues, problemAt } from './explain-issues.ts';
@@ -16,11 +17,6 @@ export interface ConfigSource {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `config.yaml` of the home unless given; one that is given has to exist. */
   readonly file?: string;
-}
-
-/** The paths of what `loadConfig` reads. */
-export function configPaths(home: string): { readonly config: string; readonly env: string } {
-  return { config: join(home, 'config.yaml'), env: join(home, '.env') };
 }
 
 /**

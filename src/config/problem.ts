@@ -18,10 +18,14 @@ export interface Problem {
 
 /** All problems as one error: a line for each, in the order of the file. */
 export function configInvalid(found: readonly Problem[], cause?: unknown): MoiraiError {
-  const problems = found.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
+  const problems = found.toSorted(byPlace);
   const lines = problems.map(problemLine);
   const message = lines.length === 1 ? lines[0]! : [`${lines.length} problems`, ...lines].join('\n');
   return new MoiraiError('config_invalid', message, { details: { problems }, cause });
+}
+
+function byPlace(a: Problem, b: Problem): number {
+  return a.file.localeCompare(b.file) || (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0);
 }
 
 /** The problems an error of `configInvalid` tells of. */

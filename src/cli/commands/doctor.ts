@@ -44,7 +44,7 @@ async function examineStore(settings: Settings, withFix: boolean): Promise<Repor
   try {
     here = await Visit.begin(settings);
   } catch (thrown) {
-    if (hasCode(thrown, 'store_url')) throw thrown;
+    if (hasCode(thrown, 'store_url', 'config_invalid', 'config_unreadable')) throw thrown;
     return { findings: [failed('store', thrown)], done: [] };
   }
   try {

@@ -17,7 +17,6 @@ import { reportError } from '../report-error.ts';
 import { type Settings, settingsOf } from '../settings.ts';
 import { type Visit, visit } from '../visit.ts';
 
-const HEARTBEAT_MS = 15_000;
 /** How long the end of the session is tried when the store is away. */
 const END_PATIENCE_MS = 60_000;
 const END_RETRY_MS = 500;
@@ -107,7 +106,7 @@ function startSession(engine: Engine, title: string, origin: Record<string, unkn
 async function attend(here: Visit, engine: Engine, session: Session, command: BatchCommand): Promise<number> {
   let lost = false;
   const upkeep = new Upkeep(engine, {
-    heartbeatMs: HEARTBEAT_MS,
+    heartbeatMs: here.settings.heartbeatMs,
     timers: processTimers,
     wallClock: Date.now,
     expire: false,

@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import type { Config } from '../config/config.ts';
+import { configPaths } from '../config/config-paths.ts';
+import { machineZone } from '../config/machine-zone.ts';
+import { DEFAULT_RESET_RULES, type ResetRules } from '../lifecycle/reset-policy.ts';
+import type { Settings } from './settings.ts';
+
+/** What a command has to know to take part in a store. */
+export interface StoreSettings {
+  readonly url: string;
+  readonly rules: ResetRules;
+  readonly heartbeatMs: number;
+  readonly leaseTtlMs: number;
+}
+
+/** The home's configuration, with what the command line says in its place. Throws `config_invalid`. */
+export async function readConfig(settings: Settings): Promise<Config> {
+  const { loadConfig } = await import('../config/load-config.ts');
+  const config = loadConfig({ home: settings.home, env: process.env });
+  return settings.storeUrl === null ? config : { ...config, store: { url: settings.storeUrl } };
+}
+
+/** The part of the configuration that opens the store. Throws `config_invalid`. */
+export async function storeSettingsOf(settings: Settings): Promise<StoreSettings> {
+  if (!isConfigured(settings.home)) return defaultStoreSettings(settings.storeUrl);
+  const { store, sessions } = await readConfig(settings);
+  const { rules, heartbeatMs, leaseTtlMs } = sessions;
+  return { url: store.url, rules, heartbeatMs, leaseTtlMs };
+}
+
+function isConfigured(home: string): boolean {
+  return Object.values(configPaths(home)).some((file) => existsSync(file));
+}
+
+/** What `loadConfig` would answer about a home without any file. Reading YAML takes longer than a short command does. */
+function defaultStoreSettings(storeUrl: string | null): StoreSettings {
+  const reset = { ...DEFAULT_RESET_RULES.reset, timezone: machineZone() };
+  return {
+    url: storeUrl ?? 'sqlite:state.db',
+    rules: { ...DEFAULT_RESET_RULES, reset },
+    heartbeatMs: 15_000,
+    leaseTtlMs: 90_000,
+  };
+}

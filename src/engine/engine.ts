@@ -9,6 +9,7 @@ import {
   type Lineage,
   type ResumeReason,
   type Trigger,
+  type TurnOutcome,
 } from '../lifecycle/states.ts';
 import type { Store } from '../store/port.ts';
 import type {
@@ -56,6 +57,7 @@ export interface Hold {
   readonly epoch: number;
 }
 
+const ABSORBED = 'Taken into the turn that was running; its reply answers both.';
 const REAP_BATCH = 100;
 const EXPIRE_BATCH = 100;
 
@@ -71,6 +73,8 @@ export class Engine {
   readonly #leaseTtlMs: number;
   readonly #provenDead: typeof isProvenDead;
   readonly #held = new Map<string, number>();
+  /** Those of them in which it runs a turn, with the epoch it began it at. */
+  readonly #begun = new Map<string, number>();
   readonly #takings = new Set<Promise<unknown>>();
 
   private constructor(options: EngineOptions) {
@@ -111,7 +115,7 @@ export class Engine {
     const newSessionId = this.#ids.session();
     return this.#taking(
       this.store.write('receive', { giver: this.giver(), ...message, begin, turnId, newSessionId }),
-      (received) => this.#note(received.session, received.begun),
+      (received) => this.#note(received.session, received.begun, received.begun),
     );
   }
 
@@ -137,24 +141,18 @@ export class Engine {
     });
     return this.#fenced(
       hold,
-      this.#taking(write, (life) => this.#note(life.session, false)),
+      this.#taking(write, (life) => this.#noteOver(life.session)),
     );
   }
 
   /** Drops a turn that has not begun, or was cut. */
   dropTurn(sessionId: string, turnId: string, outcome: 'failed' | 'interrupted', error: string): Promise<Life> {
-    const result = { outcome, response: null, model: null, usage: null };
-    const giver = this.giver();
-    return this.store.write('finishTurn', {
-      giver,
-      sessionId,
-      turnId,
-      epoch: null,
-      result,
-      error,
-      messages: [],
-      deliveries: [],
-    });
+    return this.#settleWaiting(sessionId, turnId, outcome, null, error);
+  }
+
+  /** A waiting message was taken into the turn that runs: it gets no run of its own. */
+  absorb(sessionId: string, turnId: string): Promise<Life> {
+    return this.#settleWaiting(sessionId, turnId, 'done', ABSORBED, null);
   }
 
   /** Adds to the transcript in the middle of a turn. */
@@ -162,9 +160,15 @@ export class Engine {
     return this.store.write('appendMessages', { giver: this.giver(), ...hold, messages });
   }
 
+  /** Adds to the transcript beside any turn: what a command leaves behind. */
+  appendBeside(sessionId: string, messages: readonly MessageToAppend[]): Promise<number> {
+    return this.store.write('appendMessages', { giver: this.giver(), sessionId, epoch: null, messages });
+  }
+
   /** Cuts a running turn so that it can be resumed. */
   interrupt(hold: Hold, reason: ResumeReason): Promise<Life> {
-    return this.#fenced(hold, this.#command(hold.sessionId, { name: 'interrupt', reason, epoch: hold.epoch }));
+    const write = this.#command(hold.sessionId, { name: 'interrupt', reason, epoch: hold.epoch });
+    return this.#fenced(hold, write);
   }
 
   /** Parks a session: the next message starts a fresh one. */
@@ -186,6 +190,11 @@ export class Engine {
 
   compress(hold: Hold, facts: { beforeTokens: number; afterTokens: number; count: number }): Promise<Life> {
     return this.#command(hold.sessionId, { name: 'compress', ...facts, epoch: hold.epoch });
+  }
+
+  /** The same where nobody runs a turn. */
+  compressed(sessionId: string, facts: { beforeTokens: number; afterTokens: number; count: number }): Promise<Life> {
+    return this.#command(sessionId, { name: 'compress', ...facts, epoch: null });
   }
 
   /** Activity without a turn. Only a user's moves the deadline. */
@@ -247,7 +256,7 @@ export class Engine {
       trigger,
       epoch,
     });
-    this.#held.delete(sessionId);
+    this.#drop(sessionId);
     return result;
   }
 
@@ -306,21 +315,28 @@ export class Engine {
     return this.store.write('expire', { giver: this.giver(), limit: EXPIRE_BATCH, trigger });
   }
 
-  /** Settles sessions whose rows name this instance, but whose takeover it never learned of. */
+  /**
+   * Settles sessions whose rows name this instance, but whose takeover it never learned of; or which it holds, but in
+   * which it began a turn without learning of it.
+   */
   async reconcile(): Promise<number> {
     const rows = await this.store.read('heldBy', { instance: this.instance });
     // A reply that is on its way is not lost: wait for those that were under way when the rows were read.
     await Promise.allSettled(this.#takings);
-    const sessions = rows.sessions.filter((id) => !this.#held.has(id));
-    if (sessions.length === 0) return 0;
-    await this.store.write('reconcile', { giver: this.giver(), sessions, deliveries: [] });
-    return sessions.length;
+    const strays = rows.sessions
+      .filter(({ id, epoch, running }) => (running ? this.#begun.get(id) !== epoch : !this.#held.has(id)))
+      .map(({ id, epoch }) => ({ id, epoch, held: this.#held.has(id) }));
+    if (strays.length === 0) return 0;
+    const settled = await this.store.write('reconcile', { giver: this.giver(), sessions: strays, deliveries: [] });
+    for (const id of settled.interrupted) this.#drop(id);
+    return strays.length;
   }
 
   /** Leaves in order. Sessions still held are settled by whoever is next. */
   async stop(): Promise<void> {
     await this.store.write('stopInstance', { instance: this.instance });
     this.#held.clear();
+    this.#begun.clear();
   }
 
   /** The sessions this process holds. */
@@ -328,23 +344,47 @@ export class Engine {
     return [...this.#held].map(([sessionId, epoch]) => ({ sessionId, epoch }));
   }
 
+  #settleWaiting(
+    sessionId: string,
+    turnId: string,
+    outcome: TurnOutcome,
+    response: string | null,
+    error: string | null,
+  ): Promise<Life> {
+    const result = { outcome, response, model: null, usage: null };
+    const giver = this.giver();
+    const nothing = { messages: [], deliveries: [] };
+    return this.store.write('finishTurn', { giver, sessionId, turnId, epoch: null, result, error, ...nothing });
+  }
+
   #command(sessionId: string, command: PlainCommand): Promise<Life> {
     const write = this.store.write('command', { giver: this.giver(), sessionId, command });
     const takes = command.name === 'begin' || (command.name === 'background' && command.running > 0);
-    return this.#taking(write, (life) => this.#note(life.session, takes));
+    return this.#taking(write, (life) => this.#note(life.session, takes, command.name === 'begin'));
   }
 
   /**
    * Keeps the list of held sessions true. Only the write that takes a session puts it on the list: a row that names
    * this instance is no proof that anybody here knows of it, see `reconcile`.
    */
-  #note(session: Session, taken: boolean): void {
-    if (session.owner !== this.instance) this.#held.delete(session.id);
+  #note(session: Session, taken: boolean, begun = false): void {
+    if (session.owner !== this.instance) this.#drop(session.id);
     else if (taken) this.#held.set(session.id, session.epoch);
+    if (begun && session.owner === this.instance) this.#begun.set(session.id, session.epoch);
+  }
+
+  #noteOver(session: Session): void {
+    this.#begun.delete(session.id);
+    this.#note(session, false);
+  }
+
+  #drop(sessionId: string): void {
+    this.#held.delete(sessionId);
+    this.#begun.delete(sessionId);
   }
 
   #noteSuccessor(session: Session, ended: string | null, created = true): void {
-    if (ended !== null) this.#held.delete(ended);
+    if (ended !== null) this.#drop(ended);
     this.#note(session, created && session.attached);
   }
 
@@ -354,7 +394,7 @@ export class Engine {
       return await write;
     } catch (thrown) {
       const over = hasCode(thrown, 'fenced', 'session_ended', 'turn_not_found', 'illegal_move');
-      if (over && this.#held.get(hold.sessionId) === hold.epoch) this.#held.delete(hold.sessionId);
+      if (over && this.#held.get(hold.sessionId) === hold.epoch) this.#drop(hold.sessionId);
       throw thrown;
     }
   }

@@ -86,7 +86,10 @@ async function simulateOnPostgres(tell: (summary: SeedSummary) => void): Promise
 
 function progress(): (summary: SeedSummary) => void {
   let next = Date.now() + 5000;
+  let told = 0;
   return (summary) => {
+    for (const { seed, violations } of summary.failures.slice(told)) console.log(`seed ${seed}: ${violations[0]}`);
+    told = summary.failures.length;
     if (Date.now() < next) return;
     next = Date.now() + 5000;
     console.log(`  ${describe(summary)}`);

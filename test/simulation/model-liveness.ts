@@ -85,7 +85,8 @@ export class Expire extends ByInstance {
 export class Reconcile extends OnSession {
   on(model: Model, real: Real, instance: string, session: ModelSession, up: boolean): Prediction {
     if (up && session.owner === instance) model.orphan(session);
-    const args = { giver: giver(real, instance), sessions: [session.id], deliveries: [] };
+    const strays = [{ id: session.id, epoch: null, held: false }];
+    const args = { giver: giver(real, instance), sessions: strays, deliveries: [] };
     return { answer: 'ok', action: () => real.store.write('reconcile', args) };
   }
 }

@@ -99,7 +99,7 @@ async function agreeOnHolds(workload: Workload): Promise<void> {
     await engine.reconcile();
     const { sessions } = await engine.store.read('heldBy', { instance: engine.instance });
     const held = new Set(engine.holds.map((hold) => hold.sessionId));
-    const unknown = sessions.filter((id) => !held.has(id));
+    const unknown = sessions.map(({ id }) => id).filter((id) => !held.has(id));
     if (unknown.length > 0) workload.wrong(`${engine.instance} owns ${unknown.join(', ')} and does not know`);
   } catch (thrown) {
     if (!isLeaseLost(thrown)) throw thrown;

@@ -47,6 +47,7 @@ export const WRITES = {
 export const READS = {
   nextDeadline: sessions.nextDeadline,
   getSession: reading.getSession,
+  openSession: reading.openSession,
   findSession: reading.findSession,
   listSessions: reading.listSessions,
   stats: reading.stats,
@@ -56,6 +57,7 @@ export const READS = {
   activity: reading.activity,
   getTurn: turns.getTurn,
   turnResult: turns.turnResult,
+  turnByRef: turns.turnByRef,
   openTurns: turns.openTurns,
   turnText: conversations.turnText,
   unfinishedTurns: turns.unfinishedTurns,

@@ -200,21 +200,32 @@ export function* announceInstance(ctx: TxContext, args: { giver: Giver; event: A
 function* settleOrphans(
   ctx: TxContext,
   desk: Desk,
-  orphans: readonly { readonly id: string; readonly owner: string }[],
+  orphans: readonly ({ readonly id: string; readonly owner: string } & Partial<Stray>)[],
 ): Tx<Omit<Reaped, 'lost' | 'more'>> {
   const reaped: string[] = [];
   const interrupted: string[] = [];
   const released: string[] = [];
-  for (const { id, owner } of orphans) {
+  for (const { id, owner, epoch, held = false } of orphans) {
     const [life] = yield* lockLives(ctx, [id]);
     // Between the listing and the lock another reaper may have settled it, and somebody alive taken it.
-    if (life?.session.owner !== owner) continue;
-    const command = afterOwner(life);
+    if (life?.session.owner !== owner || life.session.epoch !== (epoch ?? life.session.epoch)) continue;
+    const command = held ? afterLostBegin(life) : afterOwner(life);
     yield* apply(ctx, desk, life, [command]);
     const list = command.name === 'end' ? reaped : command.name === 'interrupt' ? interrupted : released;
     list.push(id);
   }
   return { reaped, interrupted, released };
+}
+
+/** What becomes of a session whose owner does not know that it began the running turn. */
+function afterLostBegin(life: Life): Command {
+  const turn = runningTurn(life);
+  // What dies with its owner cannot be resumed, and its owner is alive: only the turn is over.
+  if (life.session.attached && turn !== undefined) {
+    const result = { outcome: 'interrupted', response: null, model: null, usage: null } as const;
+    return { name: 'finish', turnId: turn.id, epoch: null, ...result };
+  }
+  return turn === undefined ? { name: 'touch', by: 'system' } : { name: 'interrupt', reason: 'crash', epoch: null };
 }
 
 /** What becomes of a session whose owner is gone. */
@@ -226,17 +237,44 @@ function afterOwner(life: Life): Command {
   return { name: 'release' };
 }
 
+/** A session as its owner got it: every taking of it raises the epoch. */
+export interface Holding {
+  readonly id: string;
+  readonly epoch: number;
+  /** A turn of it is running. */
+  readonly running: boolean;
+}
+
 /** What the rows say an instance holds. */
-export function* heldBy(_ctx: TxContext, args: { instance: string }): Tx<{ sessions: string[]; deliveries: string[] }> {
-  const sessions = yield* query('SELECT id FROM owned_sessions WHERE owner = ? ORDER BY id', args.instance);
+export function* heldBy(
+  _ctx: TxContext,
+  args: { instance: string },
+): Tx<{ sessions: Holding[]; deliveries: string[] }> {
+  const sessions = yield* query(
+    `SELECT s.id, s.epoch, EXISTS (
+       SELECT 1 FROM turns WHERE session_id = s.id AND state <> 'over' AND state = 'running'
+     ) AS running FROM owned_sessions o JOIN sessions s ON s.id = o.id WHERE o.owner = ? ORDER BY s.id`,
+    args.instance,
+  );
   const deliveries = yield* query(
     "SELECT id FROM deliveries WHERE claimed_by = ? AND state = 'sending' ORDER BY id",
     args.instance,
   );
   return {
-    sessions: sessions.map((row) => textOf(row, 'id')),
+    sessions: sessions.map((row) => {
+      return { id: textOf(row, 'id'), epoch: numberOf(row, 'epoch'), running: row.running === 1 };
+    }),
     deliveries: deliveries.map((row) => textOf(row, 'id')),
   };
+}
+
+/** What a row says and its owner never learned. */
+export interface Stray {
+  readonly id: string;
+  /** Settled only while the row is still at this epoch; null for any. */
+  readonly epoch: number | null;
+  /** The owner holds the session for another reason: only its running turn is unknown to it. */
+  readonly held: boolean;
 }
 
 /**
@@ -245,11 +283,11 @@ export function* heldBy(_ctx: TxContext, args: { instance: string }): Tx<{ sessi
  */
 export function* reconcile(
   ctx: TxContext,
-  args: { giver: Giver; sessions: readonly string[]; deliveries: readonly string[] },
+  args: { giver: Giver; sessions: readonly Stray[]; deliveries: readonly string[] },
 ): Tx<Omit<Reaped, 'lost' | 'more'>> {
   const desk = yield* enter(ctx, args.giver);
   for (const id of args.deliveries) yield* releaseDelivery(ctx, args.giver.instance, id);
-  const strays = args.sessions.map((id) => ({ id, owner: args.giver.instance }));
+  const strays = args.sessions.map((stray) => ({ ...stray, owner: args.giver.instance }));
   return yield* settleOrphans(ctx, desk, strays);
 }
 

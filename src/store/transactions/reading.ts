@@ -157,6 +157,15 @@ export function* getSession(_ctx: TxContext, args: { sessionId: string }): Tx<Se
   return session ?? null;
 }
 
+/** The open session of a conversation. */
+export function* openSession(_ctx: TxContext, args: { key: string }): Tx<Session | null> {
+  const [session] = yield* querySessions(
+    `SELECT ${SELECT_SESSION} FROM sessions WHERE key = ? AND state <> 'ended'`,
+    args.key,
+  );
+  return session ?? null;
+}
+
 /** One session by its id or any unique beginning of it. */
 export function* findSession(_ctx: TxContext, args: { idOrPrefix: string }): Tx<Session> {
   const prefix = args.idOrPrefix;

@@ -1,7 +1,7 @@
 import type { Command, TurnResult } from '../../lifecycle/commands.ts';
 import { hasApplied, type Life, type Turn } from '../../lifecycle/session.ts';
 import { storableText } from '../text.ts';
-import { nullableText, query, queryOne, type Tx, type TxContext } from '../transaction.ts';
+import { nullableText, query, queryOne, type Row, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
@@ -52,9 +52,19 @@ export interface TurnResultRow extends Turn {
   readonly error: string | null;
 }
 
+const SELECT_RESULT = `SELECT ${SELECT_TURN}, response, model, error FROM turns`;
+
 /** How a turn came out, or how far it is. */
 export function* turnResult(_ctx: TxContext, args: { turnId: string }): Tx<TurnResultRow | null> {
-  const row = yield* queryOne(`SELECT ${SELECT_TURN}, response, model, error FROM turns WHERE id = ?`, args.turnId);
+  return toResult(yield* queryOne(`${SELECT_RESULT} WHERE id = ?`, args.turnId));
+}
+
+/** The same by the name of the message on its platform. */
+export function* turnByRef(_ctx: TxContext, args: { originRef: string }): Tx<TurnResultRow | null> {
+  return toResult(yield* queryOne(`${SELECT_RESULT} WHERE origin_ref = ?`, args.originRef));
+}
+
+function toResult(row: Row | undefined): TurnResultRow | null {
   if (row === undefined) return null;
   return {
     ...toTurn(row),

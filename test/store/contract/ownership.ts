@@ -100,7 +100,11 @@ export function ownershipContract(open: Open): void {
         scene.reap(),
         scene.claim('listener'),
         scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit: 1 }),
-        scene.store.write('reconcile', { giver: scene.giver(), sessions: [asked.session.id], deliveries: [] }),
+        scene.store.write('reconcile', {
+          giver: scene.giver(),
+          sessions: [{ id: asked.session.id, epoch: null, held: false }],
+          deliveries: [],
+        }),
         scene.store.write('beat', { instance: 'brief', ttlMs: HOUR }),
       ];
       expect(await Promise.all(late.map(codeOf))).toEqual(late.map(() => 'lease_lost'));

@@ -185,12 +185,30 @@ export function reapingContract(open: Open): void {
       const other = await scene.joinedBy('two');
       const foreign = await other.ask('4');
       const rows = await scene.store.read('heldBy', { instance: 'one' });
-      expect(rows.sessions.toSorted()).toEqual([held.session.id, lost.session.id, shell.id].toSorted());
-      const sessions = [lost.session.id, foreign.session.id, shell.id];
+      expect(rows.sessions.map(({ id }) => id).toSorted()).toEqual(
+        [held.session.id, lost.session.id, shell.id].toSorted(),
+      );
+      const sessions = [lost.session.id, foreign.session.id, shell.id].map((id) => ({ id, epoch: null, held: false }));
       const settled = await scene.store.write('reconcile', { giver: scene.giver(), sessions, deliveries: [] });
       expect(settled).toEqual({ reaped: [shell.id], interrupted: [lost.session.id], released: [] });
       expect((await scene.session(held.session.id)).owner).toBe('one');
       expect((await scene.session(foreign.session.id)).owner).toBe('two');
+    });
+
+    test('settles only the turn of a session that is held: it was begun, and the answer got lost', async (scene) => {
+      const asked = await scene.ask('1');
+      const shell = await scene.start('3', { kind: 'cli', attached: true });
+      const typed = await scene.ask('3', 'typed', { party: scene.party('3', { kind: 'cli', attached: true }) });
+      expect(typed.session.id).toBe(shell.id);
+      const sessions = [asked.session, typed.session].map(({ id, epoch }) => ({ id, epoch, held: true }));
+      const stale = sessions.map((stray) => ({ ...stray, epoch: stray.epoch - 1 }));
+      const reconcile = (strays: typeof sessions) =>
+        scene.store.write('reconcile', { giver: scene.giver(), sessions: strays, deliveries: [] });
+      expect(await reconcile(stale)).toEqual({ reaped: [], interrupted: [], released: [] });
+      expect(await reconcile(sessions)).toMatchObject({ reaped: [], interrupted: [asked.session.id] });
+      expect(await scene.session(asked.session.id)).toMatchObject({ state: 'resume_pending', owner: null });
+      expect(await scene.session(shell.id)).toMatchObject({ state: 'open', owner: 'one' });
+      expect(await scene.store.read('openTurns', { sessionId: shell.id })).toEqual([]);
     });
   });
 }

@@ -1,0 +1,174 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { ApiDesk, Reply, Saying, Taken } from '../api/desk.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { keyFor } from '../lifecycle/session-key.ts';
+import type { Party } from '../store/transactions/conversations.ts';
+import type { MessageToAppend } from '../store/transactions/messages.ts';
+import type { TurnResultRow } from '../store/transactions/turns.ts';
+import type { Heard } from './conversations.ts';
+import type { Gateway } from './gateway.ts';
+
+const IDEMPOTENCY_MS = 24 * 3_600_000;
+
+export interface ApiDeskOptions {
+  readonly gateway: Gateway;
+  readonly model: string;
+  readonly readiness: ApiDesk['readiness'];
+}
+
+/** What HTTP may ask of the gateway. */
+export function apiDesk({ gateway, model, readiness }: ApiDeskOptions): ApiDesk {
+  return {
+    model,
+    readiness,
+    say: (saying) => say(gateway, saying),
+    models: () => gateway.runner.models(),
+    drain: () => gateway.drain('operator'),
+    undrain: () => gateway.undrain(),
+    gauges: async () => {
+      const { running, waiting } = gateway.load;
+      return { turns_running: running, turns_waiting: waiting };
+    },
+  };
+}
+
+async function say(gateway: Gateway, saying: Saying): Promise<Taken> {
+  const party = partyOf(saying);
+  const originRef = refOf(saying);
+  const known = originRef === null ? null : await knownTurn(gateway, originRef, saying, party);
+  if (known !== null) return attach(gateway, known, saying);
+  if (party.attached || saying.model !== null) await prepare(gateway, party, saying);
+  const heard = await gateway.conversations.say({ party, text: saying.text, originRef, ...verbatim(saying) });
+  if (heard.type === 'answer') return answered(gateway, heard, party);
+  if (heard.received.duplicate)
+    await assertSame(gateway, heard.received.turn, saying, heard.received.session.key, party);
+  return taken(gateway, heard, saying);
+}
+
+/** A one-shot request has no conversation that a command could be about. */
+function verbatim(saying: Saying): { verbatim?: true } {
+  return saying.conversation === null && saying.history.length > 0 ? { verbatim: true } : {};
+}
+
+function partyOf({ conversation, platform, userId, credential, idempotencyKey }: Saying): Party {
+  const once = idempotencyKey === null ? randomUUID() : digest(`${credential} ${idempotencyKey}`);
+  const chat = conversation ?? `once-${once}`;
+  const key = keyFor({ platform, type: 'dm', chat }, { groupPerUser: true, threadPerUser: false });
+  const kind = platform === 'web' ? 'chat' : 'api';
+  return { key, kind, platform, userId, origin: { platform, chat }, attached: conversation === null };
+}
+
+function refOf({ platform, credential, idempotencyKey }: Saying): string | null {
+  return idempotencyKey === null ? null : `${platform}:${digest(`${credential} ${idempotencyKey}`)}`;
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 32);
+}
+
+/** The turn an idempotency key stands for, as long as it is remembered. */
+async function knownTurn(
+  gateway: Gateway,
+  originRef: string,
+  saying: Saying,
+  party: Party,
+): Promise<TurnResultRow | null> {
+  const turn = await gateway.engine.store.read('turnByRef', { originRef });
+  if (turn === null || turn.createdAt < Date.now() - IDEMPOTENCY_MS) return null;
+  const session = await gateway.engine.store.read('getSession', { sessionId: turn.sessionId });
+  await assertSame(gateway, turn, saying, session?.key ?? party.key, party);
+  return turn;
+}
+
+async function assertSame(
+  gateway: Gateway,
+  turn: { readonly id: string },
+  saying: Saying,
+  key: string,
+  party: Party,
+): Promise<void> {
+  const text = await gateway.engine.store.read('turnText', { turnId: turn.id });
+  if (text === saying.text.toWellFormed() && key === party.key) return;
+  throw new MoiraiError('idempotency_conflict', 'the idempotency key was used before, with another body');
+}
+
+/** Starts a one-shot session with what the client says was said before, and notes the model it asks for. */
+async function prepare(gateway: Gateway, party: Party, saying: Saying): Promise<void> {
+  if (gateway.conversations.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
+  const rows: MessageToAppend[] = saying.history.map(({ role, text }) => {
+    return role === 'assistant' ? { role, text, turnId: null } : { role: 'user', text, turnId: null };
+  });
+  const { engine, runner, transcripts } = gateway;
+  const open = await engine.store.read('openSession', { key: party.key });
+  if (saying.model !== null) {
+    if (!(await isKnownModel(gateway, saying.model))) {
+      throw new MoiraiError('model_unknown', `there is no model ${saying.model}`);
+    }
+    const chosen = open === null ? runner.description : ((await transcripts.chosenModel(open)) ?? runner.description);
+    if (chosen !== saying.model) rows.push({ role: 'setting', text: '', turnId: null, data: { model: saying.model } });
+  }
+  if (rows.length === 0) return;
+  const session = open ?? (await engine.start(party));
+  await engine.appendBeside(session.id, rows);
+}
+
+async function isKnownModel({ runner }: Gateway, model: string): Promise<boolean> {
+  const known = await runner.models();
+  return known.length === 0 || known.includes(model);
+}
+
+function answered(gateway: Gateway, heard: Extract<Heard, { type: 'answer' }>, party: Party): Taken {
+  const sessionId = heard.session?.id ?? '';
+  const facts = { turnId: null, outcome: 'done', errorCode: null, model: null, usage: null } as const;
+  const reply: Promise<Reply> = endIfOnce(gateway, party.attached ? sessionId : '').then(() => ({
+    ...facts,
+    sessionId,
+    text: heard.text,
+  }));
+  return { sessionId, turnId: null, reply, watch: () => () => undefined };
+}
+
+function taken(gateway: Gateway, heard: Extract<Heard, { type: 'turn' }>, saying: Saying): Taken {
+  const { session, turn } = heard.received;
+  return {
+    sessionId: session.id,
+    turnId: turn.id,
+    reply: replyOf(gateway, heard.over, turn.id, saying),
+    watch: heard.watch,
+  };
+}
+
+/** The same request again: it waits for the same turn, wherever that runs. */
+function attach(gateway: Gateway, turn: TurnResultRow, saying: Saying): Taken {
+  return {
+    sessionId: turn.sessionId,
+    turnId: turn.id,
+    reply: replyOf(gateway, gateway.turns.ends.wait(turn.id), turn.id, saying),
+    watch: (listener) => gateway.turns.watch(turn.id, listener),
+  };
+}
+
+async function replyOf(
+  gateway: Gateway,
+  over: Promise<TurnResultRow | null>,
+  turnId: string,
+  saying: Saying,
+): Promise<Reply> {
+  const turn = await over;
+  if (turn === null) throw new MoiraiError('draining', `the gateway stops; turn ${turnId} goes on afterwards`);
+  if (saying.conversation === null) await endIfOnce(gateway, turn.sessionId);
+  return {
+    sessionId: turn.sessionId,
+    turnId: turn.id,
+    text: turn.response ?? '',
+    outcome: turn.outcome ?? 'interrupted',
+    errorCode: turn.error,
+    model: turn.model,
+    usage: null,
+  };
+}
+
+/** A one-shot session ends with its reply. */
+async function endIfOnce(gateway: Gateway, sessionId: string): Promise<void> {
+  if (sessionId !== '') await gateway.engine.end(sessionId, { reason: 'api_close', trigger: 'api' });
+}

@@ -1,0 +1,37 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { BACKGROUND_COMMAND } from './background-command.ts';
+import { record, type SlashCommandSpec } from './command.ts';
+import { INFO_COMMANDS } from './info-commands.ts';
+import { SESSION_COMMANDS } from './session-commands.ts';
+import { TURN_COMMANDS } from './turn-commands.ts';
+
+const HELP: SlashCommandSpec = {
+  name: 'help',
+  summary: 'list every command',
+  async run(call, desk) {
+    await record(call, desk);
+    return COMMANDS.map(usage).join('\n');
+  },
+};
+
+/** Every slash command there is, in the order help shows them. */
+export const COMMANDS: readonly SlashCommandSpec[] = [
+  ...SESSION_COMMANDS,
+  ...TURN_COMMANDS,
+  BACKGROUND_COMMAND,
+  ...INFO_COMMANDS,
+  HELP,
+];
+
+const byName = new Map(COMMANDS.flatMap((spec) => [spec.name, ...(spec.aliases ?? [])].map((name) => [name, spec])));
+
+export function findCommand(name: string): SlashCommandSpec {
+  const found = byName.get(name);
+  if (found !== undefined) return found;
+  throw new MoiraiError('unknown_command', `there is no command /${name}`);
+}
+
+function usage({ name, aliases = [], takes, summary }: SlashCommandSpec): string {
+  const names = [name, ...aliases].map((each) => `/${each}`).join(', ');
+  return `${names}${takes === undefined ? '' : ` ${takes}`} - ${summary}`;
+}

@@ -1,0 +1,58 @@
+import type { AgentRunner } from '../../agent/runner.ts';
+import type { Engine } from '../../engine/engine.ts';
+import type { Session } from '../../lifecycle/session.ts';
+import type { Party } from '../../store/transactions/conversations.ts';
+import type { Approvals } from '../approvals.ts';
+import type { Children } from '../children.ts';
+import type { Heard, Said } from '../conversations.ts';
+import type { Transcripts } from '../transcripts.ts';
+import type { Turns } from '../turns.ts';
+
+/** What commands work with. */
+export interface CommandDesk {
+  readonly engine: Engine;
+  readonly turns: Turns;
+  readonly runner: AgentRunner;
+  readonly approvals: Approvals;
+  readonly transcripts: Transcripts;
+  readonly children: Children;
+  /** Says something in the name of whoever gave the command. */
+  readonly say: (said: Said) => Promise<Heard>;
+  /** Asks this process to restart; null where that is not up to the people who talk to it. */
+  readonly restart: (() => void) | null;
+}
+
+/** One use of a command. */
+export interface CommandCall {
+  readonly name: string;
+  /** Behind the name, trimmed. */
+  readonly args: string;
+  readonly party: Party;
+  /** The open session of the conversation. */
+  readonly session: Session | null;
+  readonly originRef: string | null;
+}
+
+/** What a command says; or what it set going. */
+export type CommandAnswer = string | Heard;
+
+export interface SlashCommandSpec {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+  /** Behind the name, as help shows it. */
+  readonly takes?: string;
+  readonly summary: string;
+  run(call: CommandCall, desk: CommandDesk): Promise<CommandAnswer>;
+}
+
+/** A command and what is behind it; null for what is no command: `/etc/hosts is wrong`. */
+export function parseCommand(text: string): { name: string; args: string } | null {
+  const [, name, args = ''] = /^\/([a-z][a-z0-9_-]*)(?:@\S+)?(?:\s+([\s\S]*))?$/i.exec(text.trim()) ?? [];
+  return name === undefined ? null : { name: name.toLowerCase(), args: args.trim() };
+}
+
+/** Records that the command ran, in the session it ran in. */
+export async function record(call: CommandCall, desk: CommandDesk): Promise<void> {
+  if (call.session === null) return;
+  await desk.engine.note(call.session.id, { command: call.name, args: call.args });
+}

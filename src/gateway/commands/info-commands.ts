@@ -1,0 +1,62 @@
+import { formatDuration } from '../../lifecycle/duration.ts';
+import { type CommandCall, type CommandDesk, record, type SlashCommandSpec } from './command.ts';
+import { NOTHING_HERE } from './session-commands.ts';
+
+/** Commands that only tell. */
+export const INFO_COMMANDS: readonly SlashCommandSpec[] = [
+  {
+    name: 'status',
+    summary: 'show where this session stands',
+    async run(call, desk) {
+      await record(call, desk);
+      return status(call, desk);
+    },
+  },
+  {
+    name: 'usage',
+    summary: 'show what this session has used',
+    async run(call, desk) {
+      await record(call, desk);
+      if (call.session === null) return NOTHING_HERE;
+      const { messageCount, tokensIn, tokensOut } = call.session;
+      return `${messageCount} messages, ${tokensIn} tokens read, ${tokensOut} tokens written.`;
+    },
+  },
+  {
+    name: 'whoami',
+    summary: 'show how the gateway knows you',
+    async run(call, desk) {
+      await record(call, desk);
+      return `You are ${call.party.userId ?? 'unnamed'} on ${call.party.platform}.\nConversation: ${call.party.key}`;
+    },
+  },
+  {
+    name: 'restart',
+    summary: 'restart the gateway when what runs is done',
+    async run(call, desk) {
+      await record(call, desk);
+      if (desk.restart === null) return 'There is no gateway to restart here.';
+      desk.restart();
+      return 'Restarting. Nothing is lost; what is not finished goes on afterwards.';
+    },
+  },
+];
+
+async function status(call: CommandCall, desk: CommandDesk): Promise<string> {
+  const { session } = call;
+  if (session === null) return NOTHING_HERE;
+  const run = desk.turns.runOf(session.id);
+  const turns = await desk.engine.store.read('openTurns', { sessionId: session.id });
+  const waiting = turns.filter(({ state }) => state === 'queued').length;
+  const lines = [
+    `Session: ${session.id}${session.title === null ? '' : ` (${session.title})`}`,
+    `State: ${session.state}`,
+    `Model: ${desk.runner.description}`,
+    `Messages: ${session.messageCount}, tokens: ${session.tokensIn} in, ${session.tokensOut} out`,
+  ];
+  if (run !== undefined) lines.push(`Working${run.tool === null ? '' : `: ${run.tool}`}`);
+  if (waiting > 0) lines.push(`Waiting: ${waiting}`);
+  if (session.expiresAt !== null)
+    lines.push(`Ends in ${formatDuration(session.expiresAt - Date.now())} unless you write`);
+  return lines.join('\n');
+}

@@ -1,0 +1,127 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Session } from '../../lifecycle/session.ts';
+import type { CommandCall, CommandDesk, SlashCommandSpec } from './command.ts';
+import { record } from './command.ts';
+
+const LISTED = 10;
+
+/** Commands about the session itself: each of them is a transition. */
+export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
+  {
+    name: 'new',
+    aliases: ['reset'],
+    takes: '[title]',
+    summary: 'end this session and begin a fresh one',
+    async run(call, desk) {
+      await quiet(call, desk);
+      const facts = { slash: { command: call.name, args: call.args } };
+      const { session, ended } = await desk.engine.reset(
+        call.party,
+        call.args === '' ? facts : { ...facts, title: call.args },
+      );
+      desk.turns.wake(session.id);
+      return ended === null ? 'A fresh session.' : `A fresh session. /resume ${ended} brings the last one back.`;
+    },
+  },
+  {
+    name: 'sessions',
+    summary: 'list the sessions of this conversation',
+    async run(call, desk) {
+      await record(call, desk);
+      const sessions = await ownSessions(call, desk);
+      if (sessions.length === 0) return 'No session yet.';
+      return sessions.map((session, i) => `${i + 1}. ${describe(session)}`).join('\n');
+    },
+  },
+  {
+    name: 'resume',
+    takes: '[id|n|title]',
+    summary: 'go on with an earlier session, in a new one that sees it',
+    async run(call, desk) {
+      if (call.args === '') {
+        const sessions = await ownSessions(call, desk);
+        const list = sessions.map((session, i) => `${i + 1}. ${describe(session)}`).join('\n');
+        return list === '' ? 'There is no session to resume.' : `Which one? /resume <number>\n${list}`;
+      }
+      const from = await findOwn(call, desk);
+      if (from.id === call.session?.id) return 'You are in that session already.';
+      await quiet(call, desk);
+      const { session } = await desk.engine.continueFrom(from.id, 'resume', {
+        trigger: 'command',
+        party: call.party,
+        slash: { command: call.name, args: call.args },
+      });
+      desk.turns.wake(session.id);
+      return `Back in: ${from.title ?? from.id}. I see everything said in it.`;
+    },
+  },
+  {
+    name: 'branch',
+    takes: '[name]',
+    summary: 'go on in a new session that sees this one, and leave this one as it is',
+    async run(call, desk) {
+      if (call.session === null) return NOTHING_HERE;
+      await quiet(call, desk);
+      const { session } = await desk.engine.continueFrom(call.session.id, 'branch', {
+        trigger: 'command',
+        party: call.party,
+        slash: { command: call.name, args: call.args },
+        ...(call.args === '' ? {} : { title: call.args }),
+      });
+      desk.turns.wake(session.id);
+      return `Branched. /resume ${call.session.id} brings the trunk back.`;
+    },
+  },
+  {
+    name: 'title',
+    takes: '[text]',
+    summary: 'show or set the title of this session',
+    async run(call, desk) {
+      if (call.session === null) return NOTHING_HERE;
+      await record(call, desk);
+      if (call.args === '') return call.session.title ?? 'This session has no title.';
+      await desk.engine.setTitle(call.session.id, call.args);
+      return `Title: ${call.args}`;
+    },
+  },
+];
+
+export const NOTHING_HERE = 'There is no open session here yet; write something to begin one.';
+
+/** Lets the running turn stop first, so that the session that ends has its whole transcript. */
+export async function quiet(call: CommandCall, desk: CommandDesk): Promise<void> {
+  if (call.session !== null) await desk.turns.stop(call.session.id, { type: 'told', by: 'new' });
+}
+
+/** Sessions of this conversation, newest first. Nobody sees, or continues, those of another one. */
+async function ownSessions(call: CommandCall, desk: CommandDesk): Promise<Session[]> {
+  const filter = {
+    states: [],
+    kinds: [],
+    platforms: [],
+    reasons: [],
+    user: null,
+    text: null,
+    since: null,
+    cursor: null,
+  };
+  const page = await desk.engine.store.read('listSessions', { ...filter, key: call.party.key, limit: LISTED });
+  return page.sessions;
+}
+
+async function findOwn(call: CommandCall, desk: CommandDesk): Promise<Session> {
+  const sessions = await ownSessions(call, desk);
+  const wanted = call.args;
+  const byNumber = /^\d{1,3}$/.test(wanted) ? sessions[Number(wanted) - 1] : undefined;
+  const byTitle = sessions.find(({ title }) => title?.toLowerCase() === wanted.toLowerCase());
+  const found = byNumber ?? byTitle ?? (await desk.engine.store.read('findSession', { idOrPrefix: wanted }));
+  // The same answer as for one that does not exist: who asks is not to learn that it does.
+  if (found.key !== call.party.key)
+    throw new MoiraiError('session_not_found', `no session ${wanted} in this conversation`);
+  return found;
+}
+
+function describe({ id, title, state, endReason, messageCount, startedAt }: Session): string {
+  const when = new Date(startedAt).toISOString().slice(0, 16).replace('T', ' ');
+  return `${title ?? 'untitled'} (${when}, ${messageCount} messages, ${endReason ?? state}) ${id}`;
+}

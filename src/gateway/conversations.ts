@@ -1,0 +1,96 @@
+import type { Progress } from '../agent/runner.ts';
+import type { Engine } from '../engine/engine.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { Party, Received } from '../store/transactions/conversations.ts';
+import type { TurnResultRow } from '../store/transactions/turns.ts';
+import { findCommand } from './commands/catalogue.ts';
+import { type CommandDesk, parseCommand } from './commands/command.ts';
+import { failureText } from './texts.ts';
+import type { BusyMode, Turns } from './turns.ts';
+
+/** Something a person says in a conversation. */
+export interface Said {
+  readonly party: Party;
+  readonly text: string;
+  /** Names the message on its platform; the same again is the same message again. */
+  readonly originRef: string | null;
+  readonly mode?: BusyMode;
+  /** Text for the agent whatever it looks like: never a command. */
+  readonly verbatim?: true;
+}
+
+/** What became of it. */
+export type Heard =
+  /** A command, done: what it says, and the open session after it. */
+  | { readonly type: 'answer'; readonly text: string; readonly session: Session | null }
+  /** A message, durable from now on. */
+  | {
+      readonly type: 'turn';
+      readonly received: Received;
+      /** Resolves when the turn is over; null when this process stops before that. */
+      readonly over: Promise<TurnResultRow | null>;
+      watch(listener: (progress: Progress) => void): () => void;
+    };
+
+/** The one door through which people's words come in, whatever they are said with. */
+export class Conversations {
+  readonly #engine: Engine;
+  readonly #turns: Turns;
+  readonly #desk: CommandDesk;
+  #draining = false;
+
+  constructor(desk: Omit<CommandDesk, 'say'>) {
+    this.#engine = desk.engine;
+    this.#turns = desk.turns;
+    this.#desk = { ...desk, say: (said) => this.#take(said) };
+  }
+
+  /** From now on nothing new is taken; commands still work. */
+  set draining(draining: boolean) {
+    this.#draining = draining;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  async say(said: Said): Promise<Heard> {
+    const command = said.verbatim ? null : parseCommand(said.text);
+    return command === null ? this.#take(said) : this.#obey(said, command);
+  }
+
+  async #obey(said: Said, { name, args }: { name: string; args: string }): Promise<Heard> {
+    try {
+      const spec = findCommand(name);
+      const session = await this.#openSession(said.party.key);
+      const call = { name: spec.name, args, party: said.party, session, originRef: said.originRef };
+      const answer = await spec.run(call, this.#desk);
+      if (typeof answer !== 'string') return answer;
+      return { type: 'answer', text: answer, session: await this.#openSession(said.party.key) };
+    } catch (thrown) {
+      const { code, message } = MoiraiError.wrap(thrown);
+      if (code === 'internal' || code.startsWith('store_') || code === 'draining') throw thrown;
+      // What a person typed wrong is told to that person, in the conversation.
+      const session = await this.#openSession(said.party.key);
+      return { type: 'answer', text: failureText(code, message), session };
+    }
+  }
+
+  async #take({ party, text, originRef, mode }: Said): Promise<Heard> {
+    if (this.#draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
+    if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
+    const received = await this.#turns.receive({ party, text, originRef, by: 'user' }, mode);
+    const { id } = received.turn;
+    return {
+      type: 'turn',
+      received,
+      over: this.#turns.ends.wait(id),
+      watch: (listener) => this.#turns.watch(id, listener),
+    };
+  }
+
+  #openSession(key: string): Promise<Session | null> {
+    return this.#engine.store.read('openSession', { key });
+  }
+}

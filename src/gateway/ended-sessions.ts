@@ -1,0 +1,59 @@
+import type { Timers } from '../events/timers.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Store } from '../store/port.ts';
+
+const POLL_MS = 500;
+const PAGE = 200;
+
+/**
+ * Hears of every session that ends, wherever it ended, as long as this process lives: for what only this process holds
+ * (a running turn, open tools). What must be heard in any case is a subscriber's business, not this one's.
+ */
+export class EndedSessions {
+  readonly #store: Store;
+  readonly #timers: Timers;
+  readonly #log: Logger;
+  readonly #ended: (sessionId: string) => void;
+  #after: number | null = null;
+  #cancel: () => void = () => undefined;
+  #stopped = false;
+
+  constructor(store: Store, timers: Timers, log: Logger, ended: (sessionId: string) => void) {
+    this.#store = store;
+    this.#timers = timers;
+    this.#log = log;
+    this.#ended = ended;
+  }
+
+  start(): void {
+    const again = (): void => {
+      this.#look()
+        .catch((error: unknown) => this.#log.warn('reading the log failed; trying again', { error }))
+        .finally(() => {
+          if (!this.#stopped) this.#cancel = this.#timers.after(POLL_MS, again);
+        });
+    };
+    again();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+  }
+
+  async #look(): Promise<void> {
+    let after = this.#after ?? (await this.#store.read('lastSeq', {}));
+    for (let full = true; full; ) {
+      const page = await this.#store.read('listEvents', {
+        after,
+        types: ['session:end'],
+        sessionId: null,
+        limit: PAGE,
+      });
+      for (const { event } of page.events) if (event.session_id !== null) this.#ended(event.session_id);
+      after = page.next;
+      full = page.events.length === PAGE;
+    }
+    this.#after = after;
+  }
+}

@@ -1,0 +1,267 @@
+import { randomInt } from 'node:crypto';
+import type { AgentRunner } from '../agent/runner.ts';
+import type { Config } from '../config/config.ts';
+import { Engine } from '../engine/engine.ts';
+import { describeThisProcess } from '../engine/host.ts';
+import { type Ids, timeSortedIds } from '../engine/ids.ts';
+import { Upkeep } from '../engine/upkeep.ts';
+import { Dispatcher } from '../events/dispatcher.ts';
+import { processTimers } from '../events/timers.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { ResumeReason } from '../lifecycle/states.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Platform } from '../platforms/platform.ts';
+import type { Store } from '../store/port.ts';
+import { Approvals } from './approvals.ts';
+import { Children } from './children.ts';
+import { Conversations } from './conversations.ts';
+import { EndedSessions } from './ended-sessions.ts';
+import { noticesSubscriber } from './notices.ts';
+import { Outbox } from './outbox.ts';
+import { deliverable, deliveryTo } from './reply-target.ts';
+import { stoppingText } from './texts.ts';
+import { Transcripts } from './transcripts.ts';
+import { Turns } from './turns.ts';
+
+/** What tools of the agent may ask of the gateway; the runner is made with them. */
+export interface GatewayPorts {
+  readonly delegate: (sessionId: string, text: string, signal: AbortSignal) => Promise<string>;
+  readonly searchSessions: (
+    sessionId: string,
+    text: string,
+  ) => Promise<readonly { role: string; text: string; at: number }[]>;
+  readonly sendMessage: (sessionId: string, text: string) => Promise<string>;
+}
+
+export interface GatewayOptions {
+  readonly config: Config;
+  readonly store: Store;
+  readonly log: Logger;
+  readonly version: string;
+  readonly platforms: readonly Platform[];
+  readonly makeRunner: (ports: GatewayPorts) => AgentRunner;
+  /** Asks the process to restart; null where that is nobody's business. */
+  readonly restart: (() => void) | null;
+  /** The lease was lost: this process is over and must begin again. */
+  readonly lost: () => void;
+  /** Also ends what expires, and finds turns nobody runs. A terminal beside a gateway leaves that to it. */
+  readonly keeper: boolean;
+}
+
+/**
+ * A running gateway without its doors: sessions, turns, outbox, upkeep. HTTP, terminals and platforms talk to its
+ * `conversations`; everything that has to be remembered is in the store.
+ */
+export class Gateway {
+  readonly engine: Engine;
+  readonly runner: AgentRunner;
+  readonly turns: Turns;
+  readonly conversations: Conversations;
+  readonly approvals: Approvals;
+  readonly dispatcher: Dispatcher;
+  readonly transcripts: Transcripts;
+  readonly #options: GatewayOptions;
+  readonly #upkeep: Upkeep;
+  readonly #outbox: Outbox;
+  readonly #ended: EndedSessions;
+  readonly #children: Children;
+  readonly #ids: Ids;
+  #hurry: () => void = () => undefined;
+
+  private constructor(options: GatewayOptions, engine: Engine, ids: Ids) {
+    const { config, log, platforms } = options;
+    this.#options = options;
+    this.#ids = ids;
+    this.engine = engine;
+    this.transcripts = new Transcripts(engine);
+    this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
+    this.runner = options.makeRunner(this.#ports());
+    this.turns = this.#makeTurns();
+    this.#children = new Children({ engine, turns: this.turns, log, tell: (to, text, id) => this.tell(to, text, id) });
+    const { runner, turns, approvals, transcripts } = this;
+    const children = this.#children;
+    const restart = options.restart;
+    this.conversations = new Conversations({ engine, turns, runner, approvals, transcripts, children, restart });
+    this.dispatcher = new Dispatcher({
+      store: engine.store,
+      timers: processTimers,
+      random: Math.random,
+      giver: () => engine.giver(),
+      failed: (error) => log.warn('handing out events failed; trying again', { error }),
+    });
+    this.#outbox = new Outbox({ engine, timers: processTimers, log, random: Math.random, platforms });
+    this.#ended = new EndedSessions(engine.store, processTimers, log, (id) => this.#sessionEnded(id));
+    this.#upkeep = new Upkeep(engine, {
+      heartbeatMs: config.sessions.heartbeatMs,
+      timers: processTimers,
+      wallClock: Date.now,
+      expire: options.keeper,
+      failed: (error) => log.warn('upkeep failed; trying again', { error }),
+      lost: options.lost,
+    });
+  }
+
+  static async start(options: GatewayOptions): Promise<Gateway> {
+    const { config, store, version } = options;
+    const ids = timeSortedIds(Date.now, () => randomInt(2 ** 32) / 2 ** 32);
+    const instance = {
+      id: ids.command().replace(/^cmd/, 'ins'),
+      name: config.gateway.name,
+      version,
+      ...describeThisProcess(),
+    };
+    const engine = await Engine.boot({ store, ids, instance, leaseTtlMs: config.sessions.leaseTtlMs });
+    const gateway = new Gateway(options, engine, ids);
+    await gateway.#begin();
+    return gateway;
+  }
+
+  /** How many turns run and wait here. */
+  get load(): { running: number; waiting: number } {
+    return { running: this.turns.running.length, waiting: this.turns.waiting };
+  }
+
+  async drain(reason: string): Promise<void> {
+    if (this.conversations.draining) return;
+    this.conversations.draining = true;
+    this.turns.pauseNew();
+    await this.engine.announce({ type: 'gateway:draining', fields: { platforms: this.#platformNames(), reason } });
+  }
+
+  async undrain(): Promise<void> {
+    this.conversations.draining = false;
+    this.turns.resume();
+  }
+
+  /** Does not wait any longer for turns to finish. */
+  hurry(): void {
+    this.#hurry();
+  }
+
+  /** Finishes what can be finished in time, cuts the rest so that the next process goes on with it, and leaves. */
+  async stop(reason: Exclude<ResumeReason, 'crash'>): Promise<void> {
+    const { config, log } = this.#options;
+    await this.drain(reason);
+    const hurry = new Promise<void>((resolve) => {
+      this.#hurry = resolve;
+    });
+    const banner = this.#banner(reason, config.gateway.drainTimeoutMs);
+    await this.turns.halt(reason, config.gateway.drainTimeoutMs, hurry);
+    await banner;
+    await this.#upkeep.stop();
+    await this.#outbox.stop();
+    await this.engine.announce({ type: 'gateway:shutdown', fields: { platforms: this.#platformNames(), reason } });
+    await this.dispatcher.stop();
+    this.#ended.stop();
+    await this.runner.close();
+    await this.engine.stop();
+    log.info('stopped', { reason });
+  }
+
+  /** Says something in a session's conversation that is no reply: in the outbox where there is one, else the transcript. */
+  async tell(session: Session, text: string, id: string): Promise<void> {
+    const { engine } = this;
+    if (deliverable(session)) {
+      const deliveries = [deliveryTo(session, text, id)];
+      await engine.store.write('addDeliveries', { giver: engine.giver(), sessionId: session.id, deliveries });
+    } else {
+      await engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { log, config, keeper } = this.#options;
+    await this.dispatcher.subscribe(noticesSubscriber(this.engine, () => config.sessions.rules));
+    this.#outbox.wake();
+    this.#ended.start();
+    // Not waited for: starting must not depend on how much there is to settle.
+    void this.#upkeep
+      .start()
+      .catch((error: unknown) => log.error('settling what was left failed; trying again', { error }))
+      .then(() => (keeper ? this.turns.keepAdopting() : undefined));
+    await this.engine.announce({
+      type: 'gateway:startup',
+      fields: { platforms: this.#platformNames(), reason: null },
+    });
+  }
+
+  #makeTurns(): Turns {
+    const { config, log } = this.#options;
+    const { engine, runner, transcripts } = this;
+    return new Turns({
+      engine,
+      timers: processTimers,
+      log,
+      maxConcurrent: config.gateway.maxConcurrentTurns,
+      busyMode: () => config.agent.busyMode,
+      surroundings: {
+        runner,
+        timeoutMs: config.agent.turnTimeoutMs,
+        transcript: (session) => transcripts.of(session),
+        deliveries: (session, text) => {
+          return deliverable(session) && text !== '' ? [deliveryTo(session, text, this.#ids.delivery())] : [];
+        },
+        approve: (run, request) => this.#ask(run.session, request, run.signal),
+      },
+    });
+  }
+
+  async #ask(session: Session, request: { tool: string; action: string }, signal: AbortSignal) {
+    const answer = this.approvals.ask(session.key, request, signal);
+    if (deliverable(session)) {
+      const text = `May I? ${request.action}\n/approve or /deny`;
+      await this.tell(session, text, this.#ids.delivery());
+    }
+    return answer;
+  }
+
+  #ports(): GatewayPorts {
+    return {
+      delegate: async (sessionId, text, signal) =>
+        this.#children.delegate(await this.#session(sessionId), text, signal),
+      searchSessions: async (sessionId, text) => {
+        const { key } = await this.#session(sessionId);
+        const found = await this.engine.search(text, 50);
+        const own = await Promise.all(
+          found.map(async (row) => ((await this.#session(row.sessionId)).key === key ? row : null)),
+        );
+        return own.filter((row) => row !== null).slice(0, 10);
+      },
+      sendMessage: async (sessionId, text) => {
+        await this.tell(await this.#session(sessionId), text, this.#ids.delivery());
+        return 'sent';
+      },
+    };
+  }
+
+  #session(sessionId: string): Promise<Session> {
+    return this.engine.store.read('findSession', { idOrPrefix: sessionId });
+  }
+
+  #sessionEnded(sessionId: string): void {
+    this.turns.runOf(sessionId)?.stop({ type: 'lost' });
+    void this.runner.forget(sessionId).catch((error: unknown) => {
+      this.#options.log.warn('the tools of an ended session could not be closed', { session: sessionId, error });
+    });
+  }
+
+  /** Tells those whose turn will not be done in time. */
+  async #banner(reason: Exclude<ResumeReason, 'crash'>, graceMs: number): Promise<void> {
+    const patience = Math.max(0, graceMs - BANNER_LEAD_MS);
+    await new Promise<void>((resume) => processTimers.after(Math.min(patience, BANNER_AFTER_MS), resume));
+    const runs = this.turns.running.filter(({ session }) => deliverable(session));
+    await Promise.allSettled(
+      runs.map(({ session, turn }) =>
+        this.tell(session, stoppingText(reason), `${turn.id}:${this.engine.instance}:stopping`),
+      ),
+    );
+  }
+
+  #platformNames(): string[] {
+    return this.#options.platforms.map(({ name }) => name);
+  }
+}
+
+/** A turn that ends within this of the stop needs no banner. */
+const BANNER_AFTER_MS = 2000;
+const BANNER_LEAD_MS = 1000;

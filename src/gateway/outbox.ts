@@ -1,0 +1,126 @@
+import type { Engine } from '../engine/engine.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Timers } from '../events/timers.ts';
+import type { Logger } from '../log/logger.ts';
+import { type Platform, SendFailure } from '../platforms/platform.ts';
+import type { Delivery, DeliveryOutcome } from '../store/transactions/deliveries.ts';
+
+export interface OutboxOptions {
+  readonly engine: Engine;
+  readonly timers: Timers;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly platforms: readonly Platform[];
+}
+
+const CLAIM = 32;
+const POLL_MS = 1000;
+const SEND_TIMEOUT_MS = 60_000;
+const MAX_ATTEMPTS = 12;
+const RETRY_BASE_MS = 1000;
+const RETRY_CAP_MS = 300_000;
+const STOP_GRACE_MS = 5000;
+const DUPLICATE_MARK = '(This may be a repetition: I was interrupted while sending it.)';
+
+/**
+ * Sends what the store says is to be sent: in order per conversation, again until it is taken or there is no use in
+ * trying. A reply that was being sent when a process died may have arrived, and says so.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #platforms: ReadonlyMap<string, Platform>;
+  readonly #unlisten: () => void;
+  readonly #sending = new Set<Promise<void>>();
+  readonly #abort = new AbortController();
+  #cancelTimer: () => void = () => undefined;
+  #pass: Promise<void> | null = null;
+  #again = false;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#platforms = new Map(options.platforms.map((platform) => [platform.name, platform]));
+    this.#unlisten = options.engine.store.onCommit(({ deliveries }) => {
+      if (deliveries) this.wake();
+    });
+  }
+
+  wake(): void {
+    if (this.#abort.signal.aborted || this.#platforms.size === 0) return;
+    if (this.#pass !== null) {
+      this.#again = true;
+      return;
+    }
+    this.#cancelTimer();
+    this.#pass = this.#serve()
+      .catch((error: unknown) => this.#options.log.warn('the outbox could not be read', { error }))
+      .finally(() => {
+        this.#pass = null;
+        if (this.#again) {
+          this.#again = false;
+          this.wake();
+        } else this.#cancelTimer = this.#options.timers.after(POLL_MS, () => this.wake());
+      });
+  }
+
+  /** Sends what is due now, and stops. */
+  async stop(): Promise<void> {
+    this.#unlisten();
+    await this.#pass;
+    const grace = new Promise<void>((resume) => this.#options.timers.after(STOP_GRACE_MS, resume));
+    await Promise.race([Promise.allSettled(this.#sending), grace]);
+    this.#abort.abort();
+    this.#cancelTimer();
+  }
+
+  async #serve(): Promise<void> {
+    const { engine } = this.#options;
+    const platforms = [...this.#platforms.keys()];
+    const due = await engine.store.write('claimDeliveries', { giver: engine.giver(), platforms, limit: CLAIM });
+    for (const delivery of Map.groupBy(due, ({ sessionId }) => sessionId).values()) {
+      const sent = this.#sendInOrder(delivery).finally(() => this.#sending.delete(sent));
+      this.#sending.add(sent);
+    }
+    if (due.length === CLAIM) this.#again = true;
+  }
+
+  async #sendInOrder(deliveries: readonly Delivery[]): Promise<void> {
+    let held: DeliveryOutcome | null = null;
+    for (const delivery of deliveries) {
+      // What comes behind a part that waits has to wait as well.
+      const outcome: DeliveryOutcome = held ?? (await this.#send(delivery));
+      if (outcome.state === 'retry') held = outcome;
+      await this.#settle(delivery, outcome);
+    }
+  }
+
+  async #send(delivery: Delivery): Promise<DeliveryOutcome> {
+    const platform = this.#platforms.get(delivery.platform);
+    if (platform === undefined) return { state: 'failed', error: `there is no platform ${delivery.platform}` };
+    const text = delivery.possibleDuplicate ? `${delivery.text}\n\n${DUPLICATE_MARK}` : delivery.text;
+    try {
+      const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
+      await platform.send(delivery.target, text, signal);
+      return { state: 'sent' };
+    } catch (thrown) {
+      return this.#afterFailure(delivery, thrown);
+    }
+  }
+
+  #afterFailure({ attempts }: Delivery, thrown: unknown): DeliveryOutcome {
+    const error = thrown instanceof Error ? thrown.message : String(thrown);
+    const asked = thrown instanceof SendFailure ? thrown.retryAfterMs : undefined;
+    if (asked === null || attempts >= MAX_ATTEMPTS) return { state: 'failed', error };
+    const backoff = Math.min(RETRY_BASE_MS * 2 ** (attempts - 1), RETRY_CAP_MS) * (0.75 + this.#options.random() / 2);
+    return { state: 'retry', afterMs: Math.round(Math.max(asked ?? 0, backoff)), error };
+  }
+
+  async #settle(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
+    const { engine, log } = this.#options;
+    if (outcome.state !== 'sent') log.warn('a reply was not sent', { delivery: delivery.id, ...outcome });
+    try {
+      await engine.store.write('settleDelivery', { giver: engine.giver(), deliveryId: delivery.id, outcome });
+    } catch (thrown) {
+      log.error('how a reply fared could not be written', { delivery: delivery.id, error: MoiraiError.wrap(thrown) });
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { ERROR_HINTS, type ErrorCode } from '../errors/codes.ts';
+import { formatDuration } from '../lifecycle/duration.ts';
+import type { ResetCause, ResumeReason } from '../lifecycle/states.ts';
+
+/** Everything the gateway itself says to people, in one place. */
+
+export const INTERRUPTED_TEXTS = {
+  stop: 'Stopped. What was done so far is kept; say how to go on.',
+  new: 'Ended by /new before it was finished.',
+  message: 'Stopped for your newer message.',
+} as const;
+
+export const DRAINING_TEXT = 'The gateway is about to restart and takes nothing new. Please send it again in a minute.';
+
+/** Something went wrong in a turn, told to the person who is waiting. */
+export function failureText(code: ErrorCode, message: string): string {
+  return `That did not work: ${message}. ${ERROR_HINTS[code]} (${code})`;
+}
+
+const RESET_TEXTS: Readonly<Record<ResetCause, (idleMs: number) => string>> = {
+  idle: (idleMs) => `after ${formatDuration(idleMs)} without a message`,
+  daily: () => 'at its daily reset',
+  suspended: () => 'because it had been parked',
+  resume_expired: () => 'because it was interrupted too long ago to go on',
+};
+
+/** A message found a session that could not go on. */
+export function rolledOverText(cause: ResetCause, idleMs: number, oldId: string): string {
+  return `Your last session ended ${RESET_TEXTS[cause](idleMs)}; this is a fresh one. /resume ${oldId} brings it back.`;
+}
+
+/** A session ended while nobody was writing. */
+export function expiredText(reason: 'idle_expiry' | 'daily_reset', idleMs: number, oldId: string): string {
+  const cause = reason === 'idle_expiry' ? 'idle' : 'daily';
+  return `This session ended ${RESET_TEXTS[cause](idleMs)}. Your next message starts a fresh one; /resume ${oldId} brings this one back.`;
+}
+
+export const STUCK_TEXT =
+  'Your last message was interrupted several times in a row, so I stopped trying. The next message starts a fresh session.';
+
+/** Told to whoever has a turn under way when the gateway stops. */
+export function stoppingText(reason: ResumeReason): string {
+  const what = reason === 'restart' ? 'restarting' : 'shutting down';
+  return `The gateway is ${what} and your task is interrupted. It goes on by itself when the gateway is back.`;
+}
+
+const CUT_BY: Readonly<Record<ResumeReason, string>> = {
+  restart: 'the gateway was restarted',
+  shutdown: 'the gateway was shut down',
+  crash: 'the gateway stopped unexpectedly',
+};
+
+export interface ResumeFacts {
+  /** Some of the turn's steps are in the transcript. */
+  readonly begun: boolean;
+  readonly newerWaiting: boolean;
+  /** Somebody reads along and can answer a question. */
+  readonly someoneThere: boolean;
+}
+
+/** What the agent is told when it goes on with a turn that was cut. */
+export function resumeNote(reason: ResumeReason, facts: ResumeFacts): string {
+  if (!facts.begun) return `You were interrupted before you could answer this: ${CUT_BY[reason]}. Answer it now.`;
+  const cut = `This turn was interrupted: ${CUT_BY[reason]}. What is shown above was finished before that.`;
+  const tools = 'Do not run tools again whose results are shown or whose outcome is unknown.';
+  if (facts.newerWaiting) {
+    return `${cut} ${tools} A newer message is waiting and comes next: leave unfinished work, and say in a sentence where it stands.`;
+  }
+  if (facts.someoneThere) {
+    return `${cut} ${tools} Tell the user that you were interrupted and where things stand, and ask how to go on.`;
+  }
+  return `${cut} ${tools} Nobody is there to ask: continue to completion from the first step without a result.`;
+}

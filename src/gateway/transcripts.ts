@@ -1,0 +1,39 @@
+import type { Engine } from '../engine/engine.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { Message } from '../store/transactions/messages.ts';
+
+/** The last choice somebody made with /model. */
+export function chosenModel(transcript: readonly Message[]): string | null {
+  const model = transcript.findLast((row) => row.role === 'setting' && row.data?.model !== undefined)?.data?.model;
+  return typeof model === 'string' ? model : null;
+}
+
+/** What was said in a session, behind what was said in those it continues. */
+export class Transcripts {
+  readonly #engine: Engine;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  of(session: Session): Promise<readonly Message[]> {
+    return Array.fromAsync(this.#engine.transcript(session.id));
+  }
+
+  /** The model somebody chose for this conversation. */
+  async chosenModel(session: Session): Promise<string | null> {
+    return chosenModel(await this.of(session));
+  }
+
+  /** What stands of a session's own transcript: without what was taken back. */
+  async standing(sessionId: string): Promise<readonly Message[]> {
+    const rows = await Array.fromAsync(this.#engine.transcript(sessionId));
+    let kept: Message[] = [];
+    for (const row of rows) {
+      const from = row.role === 'undo' ? Number(row.data?.from) : null;
+      if (from === null) kept.push(row);
+      else kept = kept.filter((other) => other.sessionId !== row.sessionId || other.position < from);
+    }
+    return kept;
+  }
+}

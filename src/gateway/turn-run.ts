@@ -1,0 +1,258 @@
+import type { AgentRunner, Approval, ApprovalRequest, Progress, TurnDesk, TurnReport } from '../agent/runner.ts';
+import type { Engine, Finished, Hold } from '../engine/engine.ts';
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import type { Timers } from '../events/timers.ts';
+import { formatDuration } from '../lifecycle/duration.ts';
+import type { Life, Session, Turn } from '../lifecycle/session.ts';
+import type { ResumeReason } from '../lifecycle/states.ts';
+import type { Logger } from '../log/logger.ts';
+import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
+import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
+import { failureText, INTERRUPTED_TEXTS } from './texts.ts';
+import { chosenModel } from './transcripts.ts';
+
+/** Why a turn is stopped before its end. */
+export type StopReason =
+  /** Somebody said so, or wrote something that takes its place: it is over. */
+  | { readonly type: 'told'; readonly by: 'stop' | 'new' | 'message' }
+  /** This process stops: the turn is cut and goes on in the next one. */
+  | { readonly type: 'cut'; readonly reason: ResumeReason }
+  | { readonly type: 'timeout' }
+  /** The session ended, or is somebody else's: nothing is left to be written. */
+  | { readonly type: 'lost' };
+
+/** What a turn needs of the gateway around it. */
+export interface TurnSurroundings {
+  readonly engine: Engine;
+  readonly runner: AgentRunner;
+  readonly timers: Timers;
+  readonly log: Logger;
+  /** No progress for this long ends a turn. */
+  readonly timeoutMs: number;
+  readonly transcript: (session: Session) => Promise<readonly Message[]>;
+  /** The outbox rows for a reply; none where the reply is fetched, not sent. */
+  readonly deliveries: (session: Session, text: string) => readonly DeliveryToMake[];
+  readonly approve: (run: TurnRun, request: ApprovalRequest) => Promise<Approval>;
+  readonly show: (run: TurnRun, progress: Progress) => void;
+  /** Turns that wait behind this one and are to be taken into it; each is over once it is taken. */
+  readonly takeSteering: (run: TurnRun) => Promise<readonly string[]>;
+}
+
+class TurnStopped extends Error {
+  readonly stop: StopReason;
+
+  constructor(stop: StopReason) {
+    super(`the turn was stopped: ${stop.type}`);
+    this.stop = stop;
+  }
+}
+
+const WRITE_RETRY_MS = [200, 1000, 3000, 10_000, 30_000] as const;
+
+/** One turn under way in this process. */
+export class TurnRun {
+  readonly session: Session;
+  readonly turn: Turn;
+  /** Resolves when everything about the turn has been written, whatever came of it. */
+  readonly done: Promise<void>;
+  readonly #around: TurnSurroundings;
+  readonly #note: string | null;
+  readonly #hold: Hold;
+  readonly #abort = new AbortController();
+  #cancelTimeout: () => void = () => undefined;
+  #userKept = false;
+  #tool: string | null = null;
+
+  /** `note` is what the agent is told about a turn that was cut before. */
+  constructor(life: Life, turn: Turn, note: string | null, around: TurnSurroundings) {
+    this.session = life.session;
+    this.turn = turn;
+    this.#note = note;
+    this.#around = around;
+    this.#hold = { sessionId: life.session.id, epoch: life.session.epoch };
+    this.done = this.#run();
+  }
+
+  /** The tool that runs now. */
+  get tool(): string | null {
+    return this.#tool;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Asks the turn to stop; the first reason counts. */
+  stop(reason: StopReason): void {
+    if (!this.#abort.signal.aborted) this.#abort.abort(new TurnStopped(reason));
+  }
+
+  async #run(): Promise<void> {
+    const { engine, runner } = this.#around;
+    this.#progressed();
+    try {
+      const text = (await engine.store.read('turnText', { turnId: this.turn.id })) ?? '';
+      const transcript = await this.#around.transcript(this.session);
+      this.#userKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
+      const report = await runner.run({
+        sessionId: this.session.id,
+        turnId: this.turn.id,
+        platform: this.session.platform,
+        userId: this.session.userId,
+        transcript,
+        text: this.#userKept ? null : text,
+        note: this.#note,
+        model: chosenModel(transcript),
+        signal: this.#abort.signal,
+        desk: this.#desk(),
+      });
+      this.#abort.signal.throwIfAborted();
+      await this.#finishDone(report);
+    } catch (thrown) {
+      await this.#settle(thrown);
+    } finally {
+      this.#cancelTimeout();
+    }
+  }
+
+  #desk(): TurnDesk {
+    return {
+      keep: async (messages) => {
+        this.#progressed();
+        await this.#keep(messages);
+      },
+      takeSteering: () => this.#around.takeSteering(this),
+      show: (progress) => {
+        this.#progressed();
+        if (progress.type === 'tool_start') this.#tool = progress.name;
+        else if (progress.type === 'tool_end') this.#tool = null;
+        this.#around.show(this, progress);
+      },
+      approve: async (request) => {
+        // Waiting for a person is not standing still; the approval has a deadline of its own.
+        this.#cancelTimeout();
+        try {
+          return await this.#around.approve(this, request);
+        } finally {
+          this.#progressed();
+        }
+      },
+    };
+  }
+
+  async #keep(messages: readonly MessageToAppend[]): Promise<void> {
+    try {
+      await this.#around.engine.append(this.#hold, messages);
+    } catch (thrown) {
+      if (isOver(thrown)) this.stop({ type: 'lost' });
+      throw thrown;
+    }
+    if (messages.some((row) => row.role === 'user' && row.turnId === this.turn.id)) this.#userKept = true;
+  }
+
+  #progressed(): void {
+    this.#cancelTimeout();
+    this.#cancelTimeout = this.#around.timers.after(this.#around.timeoutMs, () => this.stop({ type: 'timeout' }));
+  }
+
+  async #finishDone(report: TurnReport): Promise<void> {
+    const { engine, deliveries } = this.#around;
+    if (report.compressed !== null) await this.#insist(() => engine.compress(this.#hold, report.compressed ?? ZERO));
+    await this.#finish({
+      outcome: 'done',
+      response: report.text,
+      model: report.model,
+      usage: report.usage,
+      messages: report.messages,
+      deliveries: deliveries(this.session, report.text),
+    });
+  }
+
+  async #settle(thrown: unknown): Promise<void> {
+    const stop = stopOf(this.#abort.signal) ?? (isOver(thrown) ? ({ type: 'lost' } as const) : null);
+    try {
+      await this.#settleAs(stop, thrown);
+    } catch (failed) {
+      if (!isOver(failed)) this.#around.log.error('a turn could not be settled', { turn: this.turn.id, error: failed });
+    }
+  }
+
+  async #settleAs(stop: StopReason | null, thrown: unknown): Promise<void> {
+    switch (stop?.type) {
+      case 'lost':
+        return;
+      case 'cut':
+        return this.#cut(stop.reason);
+      case 'told':
+        return this.#finishWithout('interrupted', INTERRUPTED_TEXTS[stop.by], null, []);
+      case 'timeout': {
+        const text = failureText('turn_timeout', `no progress for ${formatDuration(this.#around.timeoutMs)}`);
+        return this.#finishWithout('timeout', text, 'turn_timeout', this.#around.deliveries(this.session, text));
+      }
+      default:
+        return this.#fail(MoiraiError.wrap(thrown));
+    }
+  }
+
+  async #cut(reason: ResumeReason): Promise<void> {
+    const { engine } = this.#around;
+    // What dies with this process cannot be carried on by the next one.
+    if (this.session.attached) return this.#finishWithout('interrupted', INTERRUPTED_TEXTS.stop, null, []);
+    await this.#insist(() => engine.interrupt(this.#hold, reason));
+  }
+
+  #fail(error: MoiraiError): Promise<void> {
+    const { log, deliveries } = this.#around;
+    log.warn('a turn failed', { session: this.session.id, turn: this.turn.id, code: error.code, error });
+    const text = failureText(error.code, error.message);
+    return this.#finishWithout('failed', text, error.code, deliveries(this.session, text));
+  }
+
+  /** Ends the turn without a reply of the agent. What the person wrote stays in the transcript. */
+  async #finishWithout(
+    outcome: 'failed' | 'interrupted' | 'timeout',
+    response: string,
+    error: string | null,
+    deliveries: readonly DeliveryToMake[],
+  ): Promise<void> {
+    const messages: MessageToAppend[] = [];
+    if (!this.#userKept) {
+      const text = (await this.#around.engine.store.read('turnText', { turnId: this.turn.id })) ?? '';
+      messages.push({ role: 'user', text, turnId: this.turn.id });
+    }
+    await this.#finish({ outcome, response, model: null, usage: null, error, messages, deliveries });
+  }
+
+  async #finish(finished: Finished): Promise<void> {
+    await this.#insist(() => this.#around.engine.finish(this.#hold, this.turn.id, finished));
+  }
+
+  /** A store that is full or away comes back; a finished turn is worth waiting for. */
+  async #insist(write: () => Promise<unknown>): Promise<void> {
+    for (const wait of [...WRITE_RETRY_MS, null]) {
+      try {
+        await write();
+        return;
+      } catch (thrown) {
+        if (wait === null || isOver(thrown) || !isStoreTrouble(thrown)) throw thrown;
+        this.#around.log.warn('the store did not take the end of a turn; trying again', { error: thrown });
+        await new Promise<void>((resume) => this.#around.timers.after(wait, resume));
+      }
+    }
+  }
+}
+
+const ZERO = { beforeTokens: 0, afterTokens: 0, count: 0 };
+
+function stopOf(signal: AbortSignal): StopReason | null {
+  return signal.reason instanceof TurnStopped ? signal.reason.stop : null;
+}
+
+/** The turn is not ours any longer, or its session has ended. */
+function isOver(thrown: unknown): boolean {
+  return hasCode(thrown, 'fenced', 'session_ended', 'lease_lost', 'turn_not_found', 'illegal_move');
+}
+
+function isStoreTrouble(thrown: unknown): boolean {
+  return thrown instanceof MoiraiError && thrown.code.startsWith('store_') && thrown.code !== 'store_closed';
+}

@@ -1,0 +1,255 @@
+import type { Progress } from '../agent/runner.ts';
+import type { Engine, Inbound } from '../engine/engine.ts';
+import { hasCode } from '../errors/moirai-error.ts';
+import type { Timers } from '../events/timers.ts';
+import type { Life, Session, Turn } from '../lifecycle/session.ts';
+import type { ResumeReason } from '../lifecycle/states.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Received } from '../store/transactions/conversations.ts';
+import { resumeNote } from './texts.ts';
+import { TurnEnds } from './turn-ends.ts';
+import { type StopReason, TurnRun, type TurnSurroundings } from './turn-run.ts';
+
+export type BusyMode = 'queue' | 'interrupt' | 'steer';
+
+export interface TurnsOptions {
+  readonly engine: Engine;
+  readonly timers: Timers;
+  readonly log: Logger;
+  readonly maxConcurrent: number;
+  readonly busyMode: () => BusyMode;
+  /** What a run needs beside what this class gives it. */
+  readonly surroundings: Omit<TurnSurroundings, 'show' | 'takeSteering' | 'engine' | 'timers' | 'log'>;
+}
+
+const ADOPT_MS = 3000;
+const ADOPT_LIMIT = 500;
+/** How long a turn that was told to stop may take to do so, before nobody waits for it any longer. */
+const STOP_GRACE_MS = 5000;
+/** Platforms where nobody reads along: an interrupted turn is finished, not talked about. */
+const UNATTENDED: ReadonlySet<string> = new Set(['api', 'webhook', 'cron']);
+
+/**
+ * Runs turns: one at a time per session and in order, a bounded number at once, sessions that wait served by turns.
+ * What waits is in the store; this class only remembers which sessions to look at.
+ */
+export class Turns {
+  readonly ends: TurnEnds;
+  readonly #options: TurnsOptions;
+  readonly #surroundings: TurnSurroundings;
+  readonly #running = new Map<string, TurnRun>();
+  /** Sessions with something to do, the one that waited longest first. */
+  readonly #waiting = new Set<string>();
+  readonly #watchers = new Map<string, Set<(progress: Progress) => void>>();
+  readonly #steers = new Map<string, string[]>();
+  /** Begun by a write that is still under way. */
+  #starting = 0;
+  #halted = false;
+  #cancelAdoption: () => void = () => undefined;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+    this.ends = new TurnEnds(options.engine.store, options.timers);
+    this.#surroundings = {
+      ...options.surroundings,
+      engine: options.engine,
+      timers: options.timers,
+      log: options.log,
+      show: (run, progress) => this.#show(run.turn.id, progress),
+      takeSteering: (run) => this.#takeSteering(run),
+    };
+  }
+
+  get running(): readonly TurnRun[] {
+    return [...this.#running.values()];
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  runOf(sessionId: string): TurnRun | undefined {
+    return this.#running.get(sessionId);
+  }
+
+  /** Makes a message durable, and lets its turn begin now, soon, or as the busy mode says. */
+  async receive(inbound: Inbound, mode: BusyMode = this.#options.busyMode()): Promise<Received> {
+    const begin = !this.#halted && this.#running.size + this.#starting < this.#options.maxConcurrent;
+    if (begin) this.#starting++;
+    let received: Received;
+    try {
+      received = await this.#options.engine.receive({ ...inbound, begin });
+    } finally {
+      if (begin) this.#starting--;
+    }
+    const { session, turn } = received;
+    if (received.begun && !this.#running.has(session.id)) this.#start({ session, turns: [turn] }, turn, null);
+    else if (turn.state === 'queued' && !received.duplicate) this.#queue(session.id, turn.id, mode);
+    return received;
+  }
+
+  /** Tells whoever wants to know how a turn goes on. */
+  watch(turnId: string, listener: (progress: Progress) => void): () => void {
+    const listeners = this.#watchers.get(turnId) ?? new Set();
+    this.#watchers.set(turnId, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#watchers.delete(turnId);
+    };
+  }
+
+  /** Stops what a session is doing and waits until that is written. False when it did nothing. */
+  async stop(sessionId: string, reason: StopReason): Promise<boolean> {
+    const run = this.#running.get(sessionId);
+    if (run === undefined) return false;
+    run.stop(reason);
+    await Promise.race([run.done, this.#pause(STOP_GRACE_MS)]);
+    return true;
+  }
+
+  /** Looks at a session again: something was left to do in it. */
+  wake(sessionId: string): void {
+    this.#waiting.add(sessionId);
+    this.#pump();
+  }
+
+  /** Carries on with what the store has: left by the last process, by one that died, or by nobody in particular. */
+  async adopt(): Promise<void> {
+    const turns = await this.#options.engine.store.read('unfinishedTurns', { limit: ADOPT_LIMIT });
+    for (const { sessionId } of turns) if (!this.#running.has(sessionId)) this.#waiting.add(sessionId);
+    this.#pump();
+  }
+
+  /** Adopts now, and again from time to time: another gateway may have died. */
+  keepAdopting(): void {
+    const again = (): void => {
+      this.adopt()
+        .catch((error: unknown) => this.#options.log.warn('looking for turns failed', { error }))
+        .finally(() => {
+          if (!this.#halted) this.#cancelAdoption = this.#options.timers.after(ADOPT_MS, again);
+        });
+    };
+    again();
+  }
+
+  /** Begins nothing any more, gives what runs some time, then cuts it. */
+  async halt(reason: ResumeReason, graceMs: number, hurry: Promise<unknown>): Promise<void> {
+    this.#halted = true;
+    this.#cancelAdoption();
+    const allDone = (): Promise<unknown> => Promise.all(this.running.map((run) => run.done));
+    await Promise.race([allDone(), this.#pause(graceMs), hurry]);
+    for (const run of this.running) run.stop({ type: 'cut', reason });
+    await Promise.race([allDone(), this.#pause(STOP_GRACE_MS)]);
+    this.ends.close();
+  }
+
+  /** Takes a drain back. */
+  resume(): void {
+    this.#halted = false;
+    this.keepAdopting();
+  }
+
+  /** Begins nothing any more, and leaves what runs alone. */
+  pauseNew(): void {
+    this.#halted = true;
+    this.#cancelAdoption();
+  }
+
+  #queue(sessionId: string, turnId: string, mode: BusyMode): void {
+    const run = this.#running.get(sessionId);
+    if (run === undefined || mode === 'queue') this.wake(sessionId);
+    else if (mode === 'interrupt') run.stop({ type: 'told', by: 'message' });
+    else this.#steers.set(sessionId, [...(this.#steers.get(sessionId) ?? []), turnId]);
+  }
+
+  #pump(): void {
+    for (const sessionId of this.#waiting) {
+      if (this.#halted || this.#running.size + this.#starting >= this.#options.maxConcurrent) return;
+      this.#waiting.delete(sessionId);
+      if (this.#running.has(sessionId)) continue;
+      this.#starting++;
+      this.#advance(sessionId)
+        .catch((error: unknown) => this.#notBegun(sessionId, error))
+        .finally(() => {
+          this.#starting--;
+          this.#pump();
+        });
+    }
+  }
+
+  /** Begins the oldest turn of a session, if it is ours to begin. */
+  async #advance(sessionId: string): Promise<void> {
+    const { engine } = this.#options;
+    const session = await engine.store.read('getSession', { sessionId });
+    if (session === null || session.state === 'ended') return;
+    if (session.owner !== null && session.owner !== engine.instance) return;
+    const [next, ...behind] = await engine.store.read('openTurns', { sessionId });
+    if (next === undefined) return;
+    const rolled = session.state === 'open' ? null : await engine.rollOver(sessionId);
+    if (rolled !== null) return this.wake(rolled.session.id);
+    const note = next.state === 'cut' ? await this.#noteFor(session, next, behind.length > 0) : null;
+    const life = await engine.begin(sessionId, next.id);
+    const turn = life.turns.find(({ id }) => id === next.id);
+    if (turn?.state === 'running') this.#start(life, turn, note);
+  }
+
+  async #noteFor(session: Session, turn: Turn, newerWaiting: boolean): Promise<string> {
+    const { store } = this.#options.engine;
+    const rows = await store.read('listMessages', {
+      sessionId: session.id,
+      after: session.messageCount - 20,
+      limit: 20,
+    });
+    return resumeNote(session.resumeReason ?? 'crash', {
+      begun: rows.some((row) => row.turnId === turn.id),
+      newerWaiting,
+      someoneThere: !UNATTENDED.has(session.platform),
+    });
+  }
+
+  #notBegun(sessionId: string, error: unknown): void {
+    // Somebody else began it, or it was settled meanwhile.
+    if (hasCode(error, 'fenced', 'illegal_move', 'session_ended', 'turn_not_found')) return;
+    this.#options.log.warn('a turn was not begun; it will be tried again', { session: sessionId, error });
+  }
+
+  #start(life: Life, turn: Turn, note: string | null): void {
+    const run = new TurnRun(life, turn, note, this.#surroundings);
+    this.#running.set(life.session.id, run);
+    void run.done.finally(() => this.#over(run));
+  }
+
+  #over(run: TurnRun): void {
+    const { id } = run.session;
+    if (this.#running.get(id) === run) this.#running.delete(id);
+    this.#steers.delete(id);
+    this.#watchers.delete(run.turn.id);
+    this.ends.look(run.turn.id);
+    // Whatever waits in this session comes after those who waited longer.
+    this.wake(id);
+  }
+
+  #show(turnId: string, progress: Progress): void {
+    for (const listener of this.#watchers.get(turnId) ?? []) listener(progress);
+  }
+
+  /** A message that is taken into the running turn has no run of its own: its turn is over, answered by this one. */
+  async #takeSteering(run: TurnRun): Promise<readonly string[]> {
+    const { engine } = this.#options;
+    const taken = this.#steers.get(run.session.id) ?? [];
+    this.#steers.delete(run.session.id);
+    const texts: string[] = [];
+    for (const turnId of taken) {
+      const text = await engine.store.read('turnText', { turnId });
+      if (text === null) continue;
+      await engine.absorb(run.session.id, turnId);
+      this.ends.look(turnId);
+      texts.push(text);
+    }
+    return texts;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resume) => this.#options.timers.after(ms, resume));
+  }
+}

@@ -1,0 +1,102 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { MiddlewareHandler } from 'hono';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { ApiContext, ApiEnv } from './api.ts';
+import { FailedKeys } from './failed-keys.ts';
+import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
+
+export interface AccessRules {
+  /** Null lets in whoever is on this machine, and nobody else. */
+  readonly apiKey: string | null;
+  /** Origins of pages that may call, beside the gateway's own. */
+  readonly allowedOrigins: readonly string[];
+}
+
+/** Whoever asks from this machine while no key is set. */
+const LOOPBACK_CREDENTIAL = 'loopback';
+
+/**
+ * Lets a request in, or not. `/health` is for probes that know nothing of us. A page of another origin is refused
+ * whatever it knows; then the key decides or, without one, that both ends are on this machine. The `Host` is looked at
+ * because a page may call its own name, made to mean our address.
+ */
+export function letIn({ apiKey, allowedOrigins }: AccessRules): MiddlewareHandler<ApiEnv> {
+  const failures = new FailedKeys();
+  const expected = apiKey === null ? null : digest(apiKey);
+  return async (c, next) => {
+    if (c.req.path === '/health') return next();
+    const origin = c.req.header('origin');
+    if (origin !== undefined) {
+      assertOrigin(c, origin, allowedOrigins);
+      nameOrigin(c, origin);
+      if (isPreflight(c)) return answerPreflight(c);
+    }
+    if (expected === null) assertLocal(c);
+    else assertKey(c, expected, failures);
+    c.set('credential', expected === null ? LOOPBACK_CREDENTIAL : `key:${expected.toString('hex').slice(0, 16)}`);
+    return next();
+  };
+}
+
+function assertOrigin(c: ApiContext, origin: string, allowed: readonly string[]): void {
+  const host = c.req.header('host')?.toLowerCase();
+  const own = host !== undefined && (origin === `http://${host}` || origin === `https://${host}`);
+  if (own || allowed.includes(origin)) return;
+  throw new MoiraiError('forbidden_origin', `pages of ${origin} may not call this gateway`);
+}
+
+/** Lets the page read the answer, also when it is an error. */
+function nameOrigin(c: ApiContext, origin: string): void {
+  c.header('Access-Control-Allow-Origin', origin);
+  c.header('Access-Control-Expose-Headers', 'ETag, x-moirai-session, x-moirai-turn');
+  c.header('Vary', 'Origin');
+}
+
+function isPreflight(c: ApiContext): boolean {
+  return c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined;
+}
+
+/** A browser asks before it sends; the key comes with what it sends. */
+function answerPreflight(c: ApiContext): Response {
+  c.header('Access-Control-Allow-Methods', 'GET, POST');
+  c.header(
+    'Access-Control-Allow-Headers',
+    'Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, x-moirai-conversation',
+  );
+  c.header('Access-Control-Max-Age', '600');
+  return c.body(null, 204);
+}
+
+function assertLocal(c: ApiContext): void {
+  const address = addressOf(c);
+  if (!isLoopbackAddress(address)) {
+    throw new MoiraiError('forbidden_client', `no key is set, and ${address} is another machine`);
+  }
+  const host = c.req.header('host') ?? '';
+  if (!isLoopbackHost(host)) throw new MoiraiError('forbidden_host', `"${host}" is not a name of this machine`);
+}
+
+function assertKey(c: ApiContext, expected: Buffer, failures: FailedKeys): void {
+  const address = addressOf(c);
+  // Before the key is looked at: who guesses must not learn that a guess was right.
+  const wait = failures.waitSeconds(address, Date.now());
+  if (wait > 0) {
+    throw new MoiraiError('too_many_failures', `too many wrong keys came from ${address}`, {
+      details: { retryAfterSeconds: wait },
+    });
+  }
+  const given = /^Bearer +(\S+)$/i.exec(c.req.header('authorization') ?? '')?.[1];
+  if (given === undefined) throw new MoiraiError('unauthorized', 'the request has no key');
+  if (timingSafeEqual(digest(given), expected)) return;
+  failures.note(address, Date.now());
+  throw new MoiraiError('unauthorized', 'the key is wrong');
+}
+
+/** Digests are compared: they have one length, and say nothing of where two keys differ. */
+function digest(key: string): Buffer {
+  return createHash('sha256').update(key, 'utf8').digest();
+}
+
+function addressOf(c: ApiContext): string {
+  return c.env.incoming.socket.remoteAddress ?? 'an unknown address';
+}

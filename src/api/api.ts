@@ -1,0 +1,35 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { Engine } from '../engine/engine.ts';
+import type { ApiDesk } from './desk.ts';
+import type { EventTail } from './event-tail.ts';
+
+/** What every request carries beside itself. */
+export interface ApiEnv {
+  Bindings: HttpBindings;
+  Variables: {
+    /** Which credential asks, fit to be kept: never the key itself. */
+    credential: string;
+  };
+}
+
+export type Api = OpenAPIHono<ApiEnv>;
+export type ApiContext = Context<ApiEnv>;
+
+/** What the routes work with. */
+export interface ApiParts {
+  readonly desk: ApiDesk;
+  readonly engine: Engine;
+  readonly tail: EventTail;
+  readonly log: ApiLog;
+  readonly version: string;
+  /** Aborted when the server closes: streams end then. */
+  readonly closing: AbortSignal;
+}
+
+/** The part of a logger that HTTP needs. */
+export interface ApiLog {
+  error(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}

@@ -1,0 +1,109 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import type { MiddlewareHandler } from 'hono';
+import type { z } from 'zod';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { type AccessRules, letIn } from './access.ts';
+import type { Api, ApiContext, ApiEnv, ApiParts } from './api.ts';
+import { answerError } from './error-answer.ts';
+import { addChatCompletionRoutes } from './openai/chat-completions.ts';
+import { addModelRoutes } from './openai/models.ts';
+import { addResponseRoutes } from './openai/responses.ts';
+import { addSpecificationRoute } from './openapi.ts';
+import { DEFAULT_BODY_BYTES, readBody } from './request-body.ts';
+import { addChatRoutes } from './routes/chat.ts';
+import { addEventRoutes } from './routes/events.ts';
+import { addGatewayRoutes } from './routes/gateway.ts';
+import { addHealthRoutes } from './routes/health.ts';
+import { addSessionChangeRoutes } from './routes/session-changes.ts';
+import { addSessionRoutes } from './routes/sessions.ts';
+import { addSpaceRoutes } from './routes/space.ts';
+import { addSubscriberRoutes } from './routes/subscribers.ts';
+
+/** Pages that are not ours to make: the web chat and what it loads. Null for a path that is none of its own. */
+export type PageHook = (path: string) => Response | null;
+
+export interface AppOptions extends AccessRules {
+  readonly maxBodyBytes?: number;
+  readonly page?: PageHook;
+}
+
+const ROUTES = [
+  addHealthRoutes,
+  addSessionRoutes,
+  addSessionChangeRoutes,
+  addEventRoutes,
+  addChatRoutes,
+  addChatCompletionRoutes,
+  addResponseRoutes,
+  addModelRoutes,
+  addSubscriberRoutes,
+  addGatewayRoutes,
+  addSpaceRoutes,
+  addSpecificationRoute,
+];
+
+/** Everything the port answers. A request passes the rules, then its body is read, then its route is looked for. */
+export function createApp(parts: ApiParts, options: AppOptions): Api {
+  const app: Api = new OpenAPIHono<ApiEnv>({ defaultHook: refuseInvalid });
+  app.onError((thrown, c) => answerError(c, thrown, parts.log));
+  app.use(protect);
+  app.use(letIn(options));
+  app.use(readBody(options.maxBodyBytes ?? DEFAULT_BODY_BYTES));
+  for (const add of ROUTES) add(app, parts);
+  const paths = routedPaths(app);
+  app.notFound((c) => {
+    const page = isRead(c) ? (options.page?.(c.req.path) ?? null) : null;
+    return page ?? answerError(c, missing(c, paths), parts.log);
+  });
+  return app;
+}
+
+/** Headers that keep browsers from doing more with an answer than it is for. */
+const protect: MiddlewareHandler<ApiEnv> = async (c, next) => {
+  await next();
+  const set = (name: string, value: string): void => {
+    if (!c.res.headers.has(name)) c.header(name, value);
+  };
+  set('X-Content-Type-Options', 'nosniff');
+  set('X-Frame-Options', 'DENY');
+  set('Referrer-Policy', 'no-referrer');
+  set('Cross-Origin-Resource-Policy', 'same-origin');
+  // Only pages load anything, and from nowhere else.
+  const html = c.res.headers.get('Content-Type')?.startsWith('text/html') === true;
+  set('Content-Security-Policy', `default-src ${html ? "'self'" : "'none'"}; frame-ancestors 'none'`);
+  set('Cache-Control', 'no-store');
+};
+
+type Validated = { success: true } | { success: false; error: z.ZodError; target: string };
+
+/** Names the first thing that is wrong with what was sent, by its place. */
+function refuseInvalid(result: Validated): void {
+  if (result.success) return;
+  const [issue] = result.error.issues;
+  const place = issue?.path.map(String).join('.') ?? '';
+  const where = place === '' ? (result.target === 'json' ? 'the body' : `the ${result.target}`) : place;
+  throw new MoiraiError('bad_input', `${where}: ${issue?.message ?? 'is not valid'}`, { cause: result.error });
+}
+
+function isRead(c: ApiContext): boolean {
+  return c.req.method === 'GET' || c.req.method === 'HEAD';
+}
+
+interface RoutedPath {
+  readonly pattern: RegExp;
+  readonly method: string;
+}
+
+function routedPaths(app: Api): RoutedPath[] {
+  const routes = app.routes.filter(({ method }) => method !== 'ALL');
+  return routes.map(({ path, method }) => ({ pattern: new RegExp(`^${path.replace(/:[^/]+/g, '[^/]+')}$`), method }));
+}
+
+function missing(c: ApiContext, paths: readonly RoutedPath[]): MoiraiError {
+  const { path, method } = c.req;
+  const methods = new Set(paths.filter(({ pattern }) => pattern.test(path)).map((routed) => routed.method));
+  if (methods.size === 0) return new MoiraiError('not_found', `there is nothing at ${path}`);
+  if (methods.has('GET')) methods.add('HEAD');
+  const allow = [...methods].join(', ');
+  return new MoiraiError('method_not_allowed', `${path} takes ${allow}, not ${method}`, { details: { allow } });
+}

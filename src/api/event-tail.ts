@@ -1,0 +1,199 @@
+import { eventView } from '../engine/views.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { matches } from '../lifecycle/events.ts';
+import type { Store } from '../store/port.ts';
+import type { SequencedEvent } from '../store/transactions/reading.ts';
+import type { ApiLog } from './api.ts';
+import { frame, HEARTBEAT, HEARTBEAT_MS, type Listener } from './event-stream.ts';
+import { Mailbox } from './mailbox.ts';
+
+/** Which events a follower wants. */
+export interface Wanted {
+  readonly after: number;
+  /** Exact types, `prefix:*` or `*`; empty for all. */
+  readonly types: readonly string[];
+  readonly sessionId: string | null;
+}
+
+interface Follower {
+  readonly wanted: Wanted;
+  /** What it has had: numbers up to here are not for it. */
+  readonly after: number;
+  readonly mailbox: Mailbox<string>;
+  drop(): void;
+}
+
+/** An event with its text for the wire, which all followers share. */
+interface Told {
+  readonly seq: number;
+  readonly event: SequencedEvent['event'];
+  readonly text: string;
+}
+
+const PAGE = 500;
+const POLL_MS = 100;
+/** Commits come in crowds: one look for all of them. */
+const SETTLE_MS = 5;
+const RETRY_MS = 1000;
+/** How many of the newest events are kept, for followers that come back after a cut connection. */
+const RECENT = 2000;
+/** What may wait for one follower; one that lets more pile up is dropped, and resumes where it was. */
+const MAILBOX_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Reads the log once for everybody who follows it. It runs while somebody does. A follower reads by itself until it is
+ * near the end; from there on it is told.
+ */
+export class EventTail {
+  readonly #store: Store;
+  readonly #log: ApiLog;
+  readonly #followers = new Set<Follower>();
+  #recent: Told[] = [];
+  /** Everything after this number and up to the position is in `#recent`. */
+  #recentFrom = 0;
+  #position = 0;
+  #running: Promise<void> | null = null;
+  #closed = false;
+  #wake: () => void = () => undefined;
+
+  constructor(store: Store, log: ApiLog) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  /** How many follow just now. */
+  get followers(): number {
+    return this.#followers.size;
+  }
+
+  /** The events after a number, as text for the wire, until the listener has gone. */
+  async *follow(wanted: Wanted, listener: Listener): AsyncGenerator<string> {
+    yield ': following\n\n';
+    let after = wanted.after;
+    for (;;) {
+      await this.#run();
+      if (listener.signal.aborted) return;
+      // The reader may have stopped for want of followers just before this one came.
+      if (this.#running === null) continue;
+      // No pause between this look and joining: what comes meanwhile would be missed.
+      if (after >= this.#recentFrom) return yield* this.#listen(wanted, after, listener);
+      const upTo = this.#position;
+      const page = await this.#store.read('listEvents', { ...wanted, after, limit: PAGE });
+      if (page.events.length > 0) yield page.events.map((event) => tell(event).text).join('');
+      // A page that is not full has all there was: what it lacks up to here is not wanted.
+      after = page.events.length === PAGE ? page.next : Math.max(page.next, upTo);
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#wake();
+    for (const { mailbox } of this.#followers) mailbox.close();
+  }
+
+  async *#listen(wanted: Wanted, after: number, listener: Listener): AsyncGenerator<string> {
+    const mailbox = new Mailbox<string>(MAILBOX_BYTES);
+    const follower: Follower = { wanted, after, mailbox, drop: listener.drop };
+    const leave = (): void => mailbox.close();
+    listener.signal.addEventListener('abort', leave);
+    this.#followers.add(follower);
+    try {
+      for (const told of this.#recent) hand(follower, told);
+      for (;;) {
+        const texts = await mailbox.take(HEARTBEAT_MS);
+        if (texts === null) return;
+        yield texts.length === 0 ? HEARTBEAT : texts.join('');
+      }
+    } finally {
+      listener.signal.removeEventListener('abort', leave);
+      this.#followers.delete(follower);
+      this.#wake();
+    }
+  }
+
+  /** Starts to read, if nobody has; resolves once the position is known. */
+  #run(): Promise<void> {
+    this.#running ??= this.#start();
+    return this.#running;
+  }
+
+  async #start(): Promise<void> {
+    try {
+      this.#position = await this.#store.read('lastSeq', {});
+    } catch (thrown) {
+      this.#running = null;
+      throw thrown;
+    }
+    this.#recentFrom = this.#position;
+    this.#recent = [];
+    void this.#read();
+  }
+
+  async #read(): Promise<void> {
+    const unlisten = this.#store.onCommit(() => this.#wake());
+    let idleSince = Date.now();
+    while (!this.#closed && Date.now() - idleSince < RETRY_MS) {
+      const more = await this.#readPage();
+      if (!more) await this.#pause(POLL_MS);
+      // Followers that come and go, or are about to join, do not make it start anew each time.
+      if (this.#followers.size > 0) idleSince = Date.now();
+    }
+    unlisten();
+    this.#running = null;
+  }
+
+  /** True when there may be more at once. */
+  async #readPage(): Promise<boolean> {
+    try {
+      const everything = { after: this.#position, limit: PAGE, types: [], sessionId: null };
+      const { events, next } = await this.#store.read('listEvents', everything);
+      for (const event of events) this.#spread(tell(event));
+      this.#position = next;
+      this.#forget();
+      return events.length === PAGE;
+    } catch (thrown) {
+      if (!this.#closed) this.#log.warn({ err: MoiraiError.wrap(thrown) }, 'the log could not be read; trying again');
+      await new Promise((done) => setTimeout(done, RETRY_MS));
+      return false;
+    }
+  }
+
+  #spread(told: Told): void {
+    this.#recent.push(told);
+    for (const follower of this.#followers) hand(follower, told);
+  }
+
+  #forget(): void {
+    if (this.#recent.length <= RECENT) return;
+    const forgotten = this.#recent.splice(0, this.#recent.length - RECENT);
+    this.#recentFrom = forgotten.at(-1)?.seq ?? this.#recentFrom;
+  }
+
+  /** Until a commit is heard of. Other processes' commits are not: for those it looks from time to time. */
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        this.#wake = () => undefined;
+        clearTimeout(timer);
+        setTimeout(resolve, SETTLE_MS);
+      };
+    });
+  }
+}
+
+function hand(follower: Follower, told: Told): void {
+  const { wanted, after, mailbox } = follower;
+  if (told.seq <= after || !wants(wanted, told.event)) return;
+  if (!mailbox.put(told.text, told.text.length)) follower.drop();
+}
+
+function wants({ types, sessionId }: Wanted, event: SequencedEvent['event']): boolean {
+  if (sessionId !== null && event.session_id !== sessionId) return false;
+  return types.length === 0 || types.some((pattern) => matches(pattern, event.type));
+}
+
+function tell(sequenced: SequencedEvent): Told {
+  const { seq, event } = sequenced;
+  return { seq, event, text: frame(eventView(sequenced), { id: seq }) };
+}

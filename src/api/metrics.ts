@@ -1,0 +1,124 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { Gauge, Registry } from 'prom-client';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { ApiParts } from './api.ts';
+
+const FRESH_MS = 1000;
+/** Counting takes longer the more there is: at most a twentieth of the time is spent on it. */
+const REST_FACTOR = 20;
+
+/**
+ * The figures for Prometheus, computed when somebody asks, once for all who ask within a second. A part that cannot be
+ * computed is left out, and the rest is shown: figures matter most when something does not work.
+ */
+export class Metrics {
+  readonly #parts: ApiParts;
+  readonly #registry = new Registry();
+  readonly #gauges = new Map<string, Gauge<string>>();
+  readonly #delays = monitorEventLoopDelay({ resolution: 20 });
+  #rendered: Promise<string> | null = null;
+  #freshUntil = 0;
+
+  constructor(parts: ApiParts) {
+    this.#parts = parts;
+    this.#delays.enable();
+    parts.closing.addEventListener('abort', () => this.#delays.disable());
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  render(): Promise<string> {
+    if (this.#rendered === null || performance.now() >= this.#freshUntil) {
+      // Nobody starts a second count while one is under way.
+      this.#freshUntil = Number.POSITIVE_INFINITY;
+      this.#rendered = this.#compute();
+    }
+    return this.#rendered;
+  }
+
+  async #compute(): Promise<string> {
+    const began = performance.now();
+    const readings = [this.#sessions(), this.#subscribers(), this.#gateway(), this.#process()];
+    for (const { status, reason } of (await Promise.allSettled(readings)).filter(isRejected)) {
+      this.#parts.log.warn({ err: MoiraiError.wrap(reason), status }, 'some figures could not be computed');
+    }
+    const now = performance.now();
+    this.#freshUntil = now + Math.max(FRESH_MS, (now - began) * REST_FACTOR);
+    return this.#registry.metrics();
+  }
+
+  async #sessions(): Promise<void> {
+    const { open, openOwned, openUnowned, ended } = await this.#parts.engine.store.read('stats', {});
+    this.#set('moirai_sessions_open', 'Sessions that have not ended', open);
+    this.#set('moirai_sessions_open_owned', 'Open sessions that somebody alive answers for', openOwned);
+    this.#set('moirai_sessions_open_unowned', 'Open sessions that nobody alive answers for: must be 0', openUnowned);
+    this.#setEach('moirai_sessions_ended', 'Sessions that have ended, by reason', 'reason', Object.entries(ended));
+  }
+
+  async #subscribers(): Promise<void> {
+    const all = await this.#parts.engine.store.read('listSubscribers', {});
+    const each = (name: string, help: string, value: (one: (typeof all)[number]) => number): void =>
+      this.#setEach(
+        name,
+        help,
+        'subscriber',
+        all.map((one) => [one.name, value(one)]),
+      );
+    each('moirai_subscriber_lag', 'Events not delivered yet', (one) => one.lag);
+    each('moirai_subscriber_dead_letters', 'Events given up', (one) => one.deadLetters);
+    each('moirai_subscriber_failures', 'Failed attempts at what is pending', (one) => one.failures);
+  }
+
+  async #gateway(): Promise<void> {
+    this.#set('moirai_event_followers', 'Clients that follow the log', this.#parts.tail.followers);
+    for (const [name, value] of Object.entries(await this.#parts.desk.gauges())) {
+      const full = name.startsWith('moirai_') ? name : `moirai_${name}`;
+      this.#set(full, `${name.replace(/^moirai_/, '').replaceAll('_', ' ')} of this gateway`, value);
+    }
+  }
+
+  async #process(): Promise<void> {
+    const { rss, heapUsed, external } = process.memoryUsage();
+    const { user, system } = process.cpuUsage();
+    this.#set('moirai_info', 'Always 1; the label says which version runs', 1, { version: this.#parts.version });
+    this.#set('process_cpu_seconds_total', 'Processor time used', (user + system) / 1e6);
+    this.#set('process_resident_memory_bytes', 'Resident memory', rss);
+    this.#set('process_start_time_seconds', 'When the process started', Date.now() / 1000 - process.uptime());
+    this.#set('nodejs_heap_size_used_bytes', 'Heap in use', heapUsed);
+    this.#set('nodejs_external_memory_bytes', 'Memory outside the heap', external);
+    this.#lag();
+  }
+
+  /** How late the loop was since the last time somebody asked. */
+  #lag(): void {
+    const seconds = (nanoseconds: number): number => (Number.isFinite(nanoseconds) ? nanoseconds / 1e9 : 0);
+    this.#set('nodejs_eventloop_lag_mean_seconds', 'Mean delay of the event loop', seconds(this.#delays.mean));
+    this.#set('nodejs_eventloop_lag_p99_seconds', '99th percentile of it', seconds(this.#delays.percentile(99)));
+    this.#set('nodejs_eventloop_lag_max_seconds', 'Longest delay', seconds(this.#delays.max));
+    this.#delays.reset();
+  }
+
+  #set(name: string, help: string, value: number, labels: Record<string, string> = {}): void {
+    this.#gauge(name, help, Object.keys(labels)).set(labels, value);
+  }
+
+  #setEach(name: string, help: string, label: string, values: readonly (readonly [string, number])[]): void {
+    const gauge = this.#gauge(name, help, [label]);
+    gauge.reset();
+    for (const [key, value] of values) gauge.set({ [label]: key }, value);
+  }
+
+  #gauge(name: string, help: string, labelNames: readonly string[]): Gauge<string> {
+    const known = this.#gauges.get(name);
+    if (known !== undefined) return known;
+    const gauge = new Gauge({ name, help, labelNames: [...labelNames], registers: [this.#registry] });
+    this.#gauges.set(name, gauge);
+    return gauge;
+  }
+}
+
+function isRejected(result: PromiseSettledResult<void>): result is PromiseRejectedResult {
+  return result.status === 'rejected';
+}

@@ -1,0 +1,44 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Api, ApiParts } from '../api.ts';
+import type { ApiDesk } from '../desk.ts';
+import { json } from '../schemas.ts';
+
+const modelSchema = z
+  .object({ id: z.string(), object: z.literal('model'), created: z.number().int(), owned_by: z.string() })
+  .openapi('Model');
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/models',
+  operationId: 'listModels',
+  summary: 'The models a conversation may ask for, the configured one first',
+  responses: { 200: json(z.object({ object: z.literal('list'), data: z.array(modelSchema) }), 'All of them.') },
+});
+
+const show = createRoute({
+  method: 'get',
+  path: '/v1/models/{model}',
+  operationId: 'getModel',
+  summary: 'One model',
+  request: { params: z.object({ model: z.string() }) },
+  responses: { 200: json(modelSchema, 'The model.') },
+});
+
+/** Models, for clients written for OpenAI. */
+export function addModelRoutes(app: Api, { desk }: ApiParts): void {
+  app.openapi(list, async (c) => c.json({ object: 'list' as const, data: (await modelsOf(desk)).map(modelView) }, 200));
+  app.openapi(show, async (c) => {
+    const { model } = c.req.valid('param');
+    if (!(await modelsOf(desk)).includes(model)) throw new MoiraiError('model_unknown', `no model "${model}"`);
+    return c.json(modelView(model), 200);
+  });
+}
+
+async function modelsOf(desk: ApiDesk): Promise<string[]> {
+  return [...new Set([desk.model, ...(await desk.models())])];
+}
+
+function modelView(id: string) {
+  return { id, object: 'model' as const, created: 0, owned_by: 'moirai' };
+}

@@ -1,0 +1,92 @@
+import type { Progress } from '../agent/runner.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { ApiContext } from './api.ts';
+import type { Reply, Taken } from './desk.ts';
+import { hintOf, type ShownError } from './error-answer.ts';
+import { HEARTBEAT_MS, type Listener } from './event-stream.ts';
+import { Mailbox } from './mailbox.ts';
+
+/** What may wait for a client that listens to its own turn; the turn goes on without one who does not read. */
+const MAILBOX_CHARS = 4 * 1024 * 1024;
+
+export type TurnNews = { readonly progress: Progress } | { readonly reply: Reply } | { readonly failure: MoiraiError };
+
+/** The status of each outcome. */
+export function statusOfReply({ outcome }: Reply): 200 | 502 | 504 {
+  if (outcome === 'failed') return 502;
+  return outcome === 'timeout' ? 504 : 200;
+}
+
+/** What went wrong in a turn; null when nothing did. */
+export function errorOfReply(reply: Reply): ShownError | null {
+  if (statusOfReply(reply) === 200) return null;
+  const code = reply.errorCode ?? (reply.outcome === 'timeout' ? 'turn_timeout' : 'internal');
+  return { code, message: reply.text === '' ? `the turn ended as ${reply.outcome}` : reply.text, hint: hintOf(code) };
+}
+
+/** Names session and turn where clients with shapes of their own can find them. */
+export function nameTurn(c: ApiContext, { sessionId, turnId }: Pick<Reply, 'sessionId' | 'turnId'>): void {
+  c.header('x-moirai-session', sessionId);
+  if (turnId !== null) c.header('x-moirai-turn', turnId);
+}
+
+/**
+ * A turn as it goes on, to its end, which is the last thing told; null now and then while nothing happens. Who stops
+ * listening stops nothing: the turn was taken.
+ */
+export async function* newsOf(taken: Taken, listener: Listener): AsyncGenerator<TurnNews | null> {
+  const mailbox = new Mailbox<TurnNews>(MAILBOX_CHARS);
+  const stopWatching = taken.watch((progress) => {
+    if (!mailbox.put({ progress }, sizeOf(progress))) listener.drop();
+  });
+  const leave = (): void => mailbox.close();
+  listener.signal.addEventListener('abort', leave);
+  // The end is always taken in: it is one item, and what the client waits for.
+  const tell = (news: TurnNews): void => {
+    mailbox.put(news, 0);
+    mailbox.close();
+  };
+  taken.reply.then(
+    (reply) => tell({ reply }),
+    (thrown: unknown) => tell({ failure: MoiraiError.wrap(thrown) }),
+  );
+  try {
+    for (;;) {
+      const news = await mailbox.take(HEARTBEAT_MS);
+      if (news === null) return;
+      if (news.length === 0) yield null;
+      yield* news;
+    }
+  } finally {
+    stopWatching();
+    listener.signal.removeEventListener('abort', leave);
+  }
+}
+
+function sizeOf(progress: Progress): number {
+  return 'text' in progress ? progress.text.length + 100 : 500;
+}
+
+/**
+ * The text of a reply, piece by piece, so that the pieces give the reply. What was said before somebody listened, or was
+ * never told in pieces, comes at the end.
+ */
+export class ReplyText {
+  #told = '';
+
+  /** A piece of a running turn. */
+  piece(text: string): string {
+    this.#told += text;
+    return text;
+  }
+
+  /** What is missing of the whole; nothing when the pieces told more than the reply keeps. */
+  rest(whole: string): string {
+    if (whole.startsWith(this.#told)) return whole.slice(this.#told.length);
+    return this.#told.endsWith(whole) ? '' : `\n\n${whole}`;
+  }
+
+  get told(): string {
+    return this.#told;
+  }
+}

@@ -1,0 +1,76 @@
+import type { IncomingMessage } from 'node:http';
+import type { MiddlewareHandler } from 'hono';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { MAX_TEXT_CHARS } from '../store/limits.ts';
+import type { ApiContext, ApiEnv } from './api.ts';
+
+export const DEFAULT_BODY_BYTES = 12 * 1024 * 1024;
+
+/** Whatever text the store keeps may be said: three bytes a character at most, and room for what is around it. */
+const CHAT_BODY_BYTES = 3 * MAX_TEXT_CHARS + 1024 * 1024;
+const CHAT_PATHS = new Set(['/v1/chat', '/v1/chat/completions', '/v1/responses']);
+
+/** Reads the body of a request before anybody else does: not more than is allowed, and as JSON in UTF-8 only. */
+export function readBody(limit: number): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+    const allowed = CHAT_PATHS.has(c.req.path) ? Math.max(limit, CHAT_BODY_BYTES) : limit;
+    if (Number(c.req.header('content-length') ?? 0) > allowed) throw tooLarge(c, allowed);
+    const text = await readText(c, allowed);
+    if (text !== '') assertJson(c);
+    // Where a body may be left out, an empty one is as good as none. (What is kept there is awaited, whatever its type.)
+    c.req.bodyCache.text = Promise.resolve(text.trim() === '' ? '{}' : text) as never;
+    return next();
+  };
+}
+
+async function readText(c: ApiContext, limit: number): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let bytes = 0;
+  let text = '';
+  try {
+    for await (const chunk of chunksOf(c.env.incoming)) {
+      bytes += chunk.byteLength;
+      // A body sent in chunks says nothing about its length before.
+      if (bytes > limit) throw tooLarge(c, limit);
+      text += decoder.decode(chunk, { stream: true });
+    }
+    return text + decoder.decode();
+  } catch (thrown) {
+    if (thrown instanceof MoiraiError) throw thrown;
+    throw new MoiraiError('bad_input', 'the body broke off, or is not UTF-8', { cause: thrown });
+  }
+}
+
+/** To stop reading must not destroy the connection: the answer that says why goes through it. */
+function chunksOf(incoming: IncomingMessage): AsyncIterable<Buffer> {
+  return incoming.iterator({ destroyOnReturn: false });
+}
+
+function tooLarge(c: ApiContext, limit: number): MoiraiError {
+  // The rest of the body is on its way; whatever follows it on this connection would have to wait for it.
+  c.header('Connection', 'close');
+  return new MoiraiError('body_too_large', `the body has more than ${limit} bytes`, { details: { limit } });
+}
+
+function assertJson(c: ApiContext): void {
+  const type = c.req.header('content-type');
+  if (type === undefined) throw new MoiraiError('unsupported_media_type', 'the body has no content type');
+  if (!/^application\/([a-z.-]+\+)?json\s*(;|$)/i.test(type)) {
+    throw new MoiraiError('unsupported_media_type', `the body is ${type}, not JSON`);
+  }
+  const encoding = c.req.header('content-encoding') ?? 'identity';
+  if (encoding !== 'identity') throw new MoiraiError('unsupported_media_type', `the body is encoded as ${encoding}`);
+}
+
+/** What is wrong with a text that is not JSON, and where. */
+export function jsonMistake(text: string): string {
+  try {
+    JSON.parse(text);
+    return 'it is not what was expected';
+  } catch (thrown) {
+    const said = thrown instanceof Error ? thrown.message : String(thrown);
+    // Some of the parser's sentences have no place in them: the text ended too early then.
+    return /position \d+/.test(said) ? said : `${said} at position ${text.length}`;
+  }
+}

@@ -1,0 +1,135 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { TURN_OUTCOMES } from '../../lifecycle/states.ts';
+import { MAX_TEXT_CHARS } from '../../store/limits.ts';
+import type { Api, ApiContext, ApiParts } from '../api.ts';
+import type { Reply, Saying, Taken } from '../desk.ts';
+import { shownError } from '../error-answer.ts';
+import { frame, HEARTBEAT, type Listener, streamEvents, wantsStream } from '../event-stream.ts';
+import { errorOfReply, nameTurn, newsOf, statusOfReply, type TurnNews } from '../replies.ts';
+import { eventStream, jsonBody } from '../schemas.ts';
+
+/** Names that clients give: long enough for any id, short enough for a key. */
+const name = z.string().min(1).max(512);
+
+const bodySchema = z
+  .strictObject({
+    text: z.string().min(1).openapi({ description: 'For the agent, or a slash command.' }),
+    conversation: name.nullish().openapi({ description: 'Names a lasting conversation; without it: one-shot.' }),
+    user: name.nullish(),
+    idempotency_key: name.nullish().openapi({ description: 'The same key again is the same request again, for 24 h.' }),
+    stream: z.boolean().nullish(),
+    model: name.nullish(),
+    platform: z.enum(['api', 'web']).nullish().openapi({ description: 'Whose conversation it is; api unless said.' }),
+  })
+  .openapi('ChatRequest');
+
+const replySchema = z
+  .object({
+    session_id: z.string(),
+    turn_id: z.string().nullable().openapi({ description: 'Null for a slash command.' }),
+    reply: z.string(),
+    outcome: z.enum(TURN_OUTCOMES),
+    model: z.string().nullable(),
+    usage: z.object({ input: z.number().int(), output: z.number().int() }).nullable(),
+    error: z.object({ code: z.string(), message: z.string(), hint: z.string() }).optional(),
+  })
+  .openapi('ChatReply');
+
+const answer = (description: string) => ({
+  description,
+  content: { 'application/json': { schema: replySchema }, ...eventStream },
+});
+
+const chat = createRoute({
+  method: 'post',
+  path: '/v1/chat',
+  operationId: 'chat',
+  summary: 'Says something and waits for the reply; the turn goes on when the client does not wait',
+  request: {
+    body: jsonBody(bodySchema, true),
+    headers: z.object({ 'idempotency-key': z.string().optional() }),
+  },
+  responses: {
+    200: answer('The reply, or why there is none. As a stream: `session`, `text`, `tool` and `done`.'),
+    502: answer('The turn failed.'),
+    504: answer('The turn took too long.'),
+  },
+});
+
+/** The native way to talk. */
+export function addChatRoutes(app: Api, parts: ApiParts): void {
+  app.openapi(chat, async (c) => {
+    const body = c.req.valid('json');
+    assertSayable(body.text);
+    const taken = await parts.desk.say(sayingOf(c, body));
+    nameTurn(c, taken);
+    if (body.stream === true || (body.stream !== false && wantsStream(c))) {
+      return streamEvents(c, parts.closing, (listener) => tellTurn(taken, listener));
+    }
+    const reply = await taken.reply;
+    nameTurn(c, reply);
+    const status = statusOfReply(reply);
+    if (status !== 200) c.header('x-should-retry', 'false');
+    return c.json(replyView(reply), status);
+  });
+}
+
+/** Said here, where the field has a name; the store would refuse it too. */
+export function assertSayable(text: string): void {
+  if (text.length <= MAX_TEXT_CHARS) return;
+  throw new MoiraiError(
+    'message_too_large',
+    `the text has ${text.length} characters; at most ${MAX_TEXT_CHARS} are kept`,
+  );
+}
+
+function sayingOf(c: ApiContext, body: z.output<typeof bodySchema>): Saying {
+  return {
+    text: body.text,
+    conversation: body.conversation ?? null,
+    platform: body.platform ?? 'api',
+    userId: body.user ?? null,
+    idempotencyKey: body.idempotency_key ?? c.req.header('idempotency-key') ?? null,
+    credential: c.get('credential'),
+    model: body.model ?? null,
+    history: [],
+  };
+}
+
+function replyView(reply: Reply) {
+  const error = errorOfReply(reply);
+  return {
+    session_id: reply.sessionId,
+    turn_id: reply.turnId,
+    reply: reply.text,
+    outcome: reply.outcome,
+    model: reply.model,
+    usage: reply.usage === null ? null : { ...reply.usage },
+    ...(error === null ? {} : { error: { ...error } }),
+  };
+}
+
+async function* tellTurn(taken: Taken, listener: Listener): AsyncGenerator<string> {
+  const { sessionId, turnId } = taken;
+  const news = newsOf(taken, listener);
+  yield frame({ session_id: sessionId, turn_id: turnId }, { event: 'session' });
+  for await (const item of news) yield item === null ? HEARTBEAT : told(item, taken);
+}
+
+function told(news: TurnNews, { sessionId, turnId }: Taken): string {
+  if ('reply' in news) return frame(replyView(news.reply), { event: 'done' });
+  if ('failure' in news) {
+    const failed = { session_id: sessionId, turn_id: turnId, reply: '', outcome: 'failed', model: null, usage: null };
+    return frame({ ...failed, error: shownError(news.failure) }, { event: 'done' });
+  }
+  const { progress } = news;
+  if (progress.type === 'text') return frame({ text: progress.text }, { event: 'text' });
+  if (progress.type === 'tool_start') {
+    return frame({ id: progress.id, name: progress.name, state: 'start', args: progress.args }, { event: 'tool' });
+  }
+  if (progress.type === 'tool_end') {
+    return frame({ id: progress.id, name: progress.name, state: 'end', ok: progress.ok }, { event: 'tool' });
+  }
+  return '';
+}

@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { createRoute } from '@hono/zod-openapi';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Api, ApiParts } from '../api.ts';
+import { json, ReadinessSchema } from '../schemas.ts';
+
+/** A drain may take as long as the longest turn; the answer only says that it has begun. */
+const BEGUN_MS = 1000;
+
+const drain = createRoute({
+  method: 'post',
+  path: '/v1/gateway/drain',
+  operationId: 'drainGateway',
+  summary: 'Takes no new messages; what runs is finished',
+  responses: { 200: json(ReadinessSchema, 'How the gateway stands.') },
+});
+
+const undrain = createRoute({
+  method: 'post',
+  path: '/v1/gateway/undrain',
+  operationId: 'undrainGateway',
+  summary: 'Takes messages again',
+  responses: { 200: json(ReadinessSchema, 'How the gateway stands.') },
+});
+
+/** The gateway itself. */
+export function addGatewayRoutes(app: Api, { desk, log }: ApiParts): void {
+  app.openapi(drain, async (c) => {
+    const draining = desk.drain();
+    // When it fails later than this answer, nobody else would hear of it.
+    draining.catch((thrown: unknown) => log.warn({ err: MoiraiError.wrap(thrown) }, 'the drain failed'));
+    await Promise.race([draining, delay(BEGUN_MS, undefined, { ref: false })]);
+    return c.json({ ...(await desk.readiness()) }, 200);
+  });
+  app.openapi(undrain, async (c) => {
+    await desk.undrain();
+    return c.json({ ...(await desk.readiness()) }, 200);
+  });
+}

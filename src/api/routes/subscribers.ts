@@ -1,0 +1,62 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { isoTime } from '../../engine/views.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { SubscriberStatus } from '../../store/transactions/lanes.ts';
+import type { Api, ApiParts } from '../api.ts';
+import { json, jsonBody, pageOf, SubscriberSchema } from '../schemas.ts';
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/subscribers',
+  operationId: 'listSubscribers',
+  summary: 'Who listens to the log, and how far they are',
+  responses: { 200: json(pageOf(SubscriberSchema), 'All of them.') },
+});
+
+const replaySchema = z.strictObject({
+  from: z.number().int().min(0).nullish().openapi({ description: 'Deliver everything again from this `seq` on.' }),
+  dead: z.boolean().nullish().openapi({ description: 'Deliver the dead letters again; so it is without `from`.' }),
+});
+
+const replay = createRoute({
+  method: 'post',
+  path: '/v1/subscribers/{name}/replay',
+  operationId: 'replaySubscriber',
+  summary: 'Delivers dead letters, or everything from a number on, once more',
+  request: { params: z.object({ name: z.string() }), body: jsonBody(replaySchema, false) },
+  responses: { 200: json(z.object({ events: z.number().int() }), 'How many events come again, at most.') },
+});
+
+/** Who listens to the log. */
+export function addSubscriberRoutes(app: Api, { engine }: ApiParts): void {
+  const { store } = engine;
+  app.openapi(list, async (c) => {
+    // Read first: who has nothing undelivered afterwards has had everything up to here.
+    const newest = await store.read('lastSeq', {});
+    const all = await store.read('listSubscribers', {});
+    return c.json({ data: all.map((status) => subscriberView(status, newest)), next: null }, 200);
+  });
+  app.openapi(replay, async (c) => {
+    const { from, dead } = c.req.valid('json');
+    const given = from !== null && from !== undefined;
+    if (given && dead === true) throw new MoiraiError('bad_input', 'give either from or dead, not both');
+    const { name } = c.req.valid('param');
+    const { events } = await store.write('replay', { subscriber: name, fromSeq: given ? from : null });
+    return c.json({ events }, 200);
+  });
+}
+
+function subscriberView(status: SubscriberStatus, newest: number) {
+  return {
+    name: status.name,
+    events: [...status.patterns],
+    created_at: isoTime(status.createdAt),
+    position: status.lanes === 0 ? newest : null,
+    lanes: status.lanes,
+    lag: status.lag,
+    oldest_pending_at: isoTime(status.oldestPendingAt),
+    failures: status.failures,
+    dead_letters: status.deadLetters,
+    last_error: status.lastError,
+  };
+}

@@ -33,6 +33,11 @@ const COMMANDS: readonly Entry[] = [
       },
     ],
   },
+  {
+    name: 'gateway',
+    summary: 'run the gateway, and look after it',
+    commands: [{ name: 'run', summary: 'run it in the foreground', load: () => import('./commands/gateway/run.ts') }],
+  },
   { name: 'events', summary: 'the log of what happened', load: () => import('./commands/events.ts') },
   { name: 'run', summary: 'run any command as a session', load: () => import('./commands/run.ts') },
   {

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
-import type { AgentRunner } from '../agent/runner.ts';
+import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts';
+import type { Asker, ToolPorts } from '../agent/tools/ports.ts';
 import type { Config } from '../config/config.ts';
 import { Engine } from '../engine/engine.ts';
 import { describeThisProcess } from '../engine/host.ts';
@@ -12,6 +13,7 @@ import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Platform } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
+import type { Message } from '../store/transactions/messages.ts';
 import { Approvals } from './approvals.ts';
 import { Children } from './children.ts';
 import { Conversations } from './conversations.ts';
@@ -23,23 +25,13 @@ import { stoppingText } from './texts.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
-/** What tools of the agent may ask of the gateway; the runner is made with them. */
-export interface GatewayPorts {
-  readonly delegate: (sessionId: string, text: string, signal: AbortSignal) => Promise<string>;
-  readonly searchSessions: (
-    sessionId: string,
-    text: string,
-  ) => Promise<readonly { role: string; text: string; at: number }[]>;
-  readonly sendMessage: (sessionId: string, text: string) => Promise<string>;
-}
-
 export interface GatewayOptions {
   readonly config: Config;
   readonly store: Store;
   readonly log: Logger;
   readonly version: string;
   readonly platforms: readonly Platform[];
-  readonly makeRunner: (ports: GatewayPorts) => AgentRunner;
+  readonly makeRunner: (ports: ToolPorts) => AgentRunner;
   /** Asks the process to restart; null where that is nobody's business. */
   readonly restart: (() => void) | null;
   /** The lease was lost: this process is over and must begin again. */
@@ -206,7 +198,7 @@ export class Gateway {
     });
   }
 
-  async #ask(session: Session, request: { tool: string; action: string }, signal: AbortSignal) {
+  async #ask(session: Session, request: ApprovalRequest, signal: AbortSignal): Promise<Approval> {
     const answer = this.approvals.ask(session.key, request, signal);
     if (deliverable(session)) {
       const text = `May I? ${request.action}\n/approve or /deny`;
@@ -215,23 +207,25 @@ export class Gateway {
     return answer;
   }
 
-  #ports(): GatewayPorts {
+  #ports(): ToolPorts {
     return {
-      delegate: async (sessionId, text, signal) =>
-        this.#children.delegate(await this.#session(sessionId), text, signal),
-      searchSessions: async (sessionId, text) => {
-        const { key } = await this.#session(sessionId);
-        const found = await this.engine.search(text, 50);
-        const own = await Promise.all(
-          found.map(async (row) => ((await this.#session(row.sessionId)).key === key ? row : null)),
-        );
-        return own.filter((row) => row !== null).slice(0, 10);
+      delegate: async (task, { sessionId }, signal) => {
+        return this.#children.delegate(await this.#session(sessionId), task, signal);
       },
-      sendMessage: async (sessionId, text) => {
-        await this.tell(await this.#session(sessionId), text, this.#ids.delivery());
-        return 'sent';
-      },
+      searchSessions: (text, asker, limit) => this.#searchFor(asker, text, limit),
     };
+  }
+
+  /** Only what was said in conversations of whoever asks. */
+  async #searchFor(asker: Asker, text: string, limit: number): Promise<Message[]> {
+    const { key } = await this.#session(asker.sessionId);
+    const mayRead = ({ key: other, platform, userId }: Session): boolean =>
+      other === key || (userId !== null && userId === asker.userId && platform === asker.platform);
+    const found: Message[] = [];
+    for (const row of await this.engine.search(text, SEARCHED)) {
+      if (found.length < limit && mayRead(await this.#session(row.sessionId))) found.push(row);
+    }
+    return found;
   }
 
   #session(sessionId: string): Promise<Session> {
@@ -262,6 +256,8 @@ export class Gateway {
   }
 }
 
+/** Of so many hits, those of the asker are shown. */
+const SEARCHED = 200;
 /** A turn that ends within this of the stop needs no banner. */
 const BANNER_AFTER_MS = 2000;
 const BANNER_LEAD_MS = 1000;

@@ -1,0 +1,114 @@
+import type { ApiDesk, Readiness } from '../../api/desk.ts';
+import { type RunningApi, startApi } from '../../api/server.ts';
+import type { Config } from '../../config/config.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { apiDesk } from '../../gateway/api-desk.ts';
+import { Gateway } from '../../gateway/gateway.ts';
+import type { Logger } from '../../log/logger.ts';
+import { openStore } from '../../store/open-store.ts';
+import type { Store } from '../../store/port.ts';
+import { packageVersion } from '../package-version.ts';
+import { makeRunner } from './make-runner.ts';
+
+export interface HostOptions {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Asks the process to end, and to be started again. */
+  readonly restart: () => void;
+  /** The lease was lost: only a fresh start helps. */
+  readonly lost: () => void;
+}
+
+interface Phase {
+  state: Readiness['state'];
+}
+
+/** A gateway with its store and its door. */
+export class GatewayHost {
+  readonly gateway: Gateway;
+  readonly store: Store;
+  readonly #api: RunningApi;
+  readonly #phase: Phase;
+
+  private constructor(gateway: Gateway, store: Store, api: RunningApi, phase: Phase) {
+    this.gateway = gateway;
+    this.store = store;
+    this.#api = api;
+    this.#phase = phase;
+  }
+
+  get url(): string {
+    return this.#api.url;
+  }
+
+  static async start({ config, log, environment, restart, lost }: HostOptions): Promise<GatewayHost> {
+    const store = await openStore(config.store.url, config.home, config.sessions.rules);
+    const phase: Phase = { state: 'starting' };
+    try {
+      const gateway = await Gateway.start({
+        ...{ config, store, log, restart, lost, keeper: true, platforms: [] },
+        version: packageVersion(),
+        makeRunner: (ports) => makeRunner(config, { ...ports, environment }, log),
+      });
+      const desk = apiDesk({
+        gateway,
+        model: config.model.name ?? gateway.runner.description,
+        readiness: () => readiness(gateway, phase.state),
+      });
+      const api = await openDoor(config, desk, gateway, log);
+      phase.state = 'ready';
+      return new GatewayHost(gateway, store, api, phase);
+    } catch (thrown) {
+      await store.close();
+      throw thrown;
+    }
+  }
+
+  /** Finishes what can be finished, leaves the rest for the next start, and closes everything. */
+  async stop(reason: 'restart' | 'shutdown'): Promise<void> {
+    this.#phase.state = 'draining';
+    await this.gateway.stop(reason);
+    await this.#api.close();
+    await this.store.close();
+    this.#phase.state = 'stopped';
+  }
+}
+
+async function openDoor(config: Config, desk: ApiDesk, gateway: Gateway, log: Logger): Promise<RunningApi> {
+  const { host, port, apiKey, allowedOrigins } = config.gateway;
+  try {
+    return await startApi({
+      ...{ host, port, apiKey, allowedOrigins, desk, log },
+      engine: gateway.engine,
+      version: packageVersion(),
+    });
+  } catch (thrown) {
+    await gateway.stop('shutdown');
+    throw thrown;
+  }
+}
+
+async function readiness(gateway: Gateway, state: Readiness['state']): Promise<Readiness> {
+  const store = await probe(async () => {
+    await gateway.engine.store.read('lastSeq', {});
+    return gateway.engine.store.location;
+  });
+  const { running, waiting } = gateway.load;
+  return {
+    state: gateway.conversations.draining && state === 'ready' ? 'draining' : state,
+    checks: {
+      store,
+      model: { ok: true, detail: gateway.runner.description },
+      turns: { ok: true, detail: `${running} running, ${waiting} waiting` },
+    },
+  };
+}
+
+async function probe(look: () => Promise<string>): Promise<{ ok: boolean; detail: string }> {
+  try {
+    return { ok: true, detail: await look() };
+  } catch (thrown) {
+    return { ok: false, detail: MoiraiError.wrap(thrown).code };
+  }
+}

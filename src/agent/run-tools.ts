@@ -2,6 +2,7 @@ import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnTask } from './runner.ts';
 import type { AgentTool, ToolContext } from './tools/tool.ts';
 import { type ToolCall, type ToolOutcome, toolRow } from './transcript.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 type Tools = ReadonlyMap<string, AgentTool>;
 
@@ -72,19 +73,4 @@ async function refusalOf(tool: AgentTool, call: ToolCall, { desk, signal }: Tool
 
 function contextOf({ sessionId, turnId, platform, userId, signal }: ToolTask): ToolContext {
   return { sessionId, turnId, platform, userId, signal };
-}
-
-/** The promise, or the signal's reason as soon as it aborts: a tool that ignores the signal delays nothing. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  // Whoever loses the race may still reject later, when nobody listens.
-  promise.catch(() => undefined);
-  try {
-    signal.throwIfAborted();
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }

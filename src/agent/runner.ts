@@ -15,6 +15,8 @@ export interface TurnTask {
   readonly note: string | null;
   /** The model this conversation asked for; null for the configured one. */
   readonly model: string | null;
+  /** When the session started, if the agent is to know the day. */
+  readonly startedAt?: number;
   readonly signal: AbortSignal;
   readonly desk: TurnDesk;
 }

@@ -14,6 +14,8 @@ export interface ModelServer {
   /** What every request says beside its messages. */
   readonly options: ProviderOptions;
   open(model: string): Promise<LanguageModel>;
+  /** The model's name, if it is known without asking the server. */
+  readonly defaultName: string | null;
   /** The model that answers when nobody asks for another. */
   defaultModel(): Promise<string>;
   list(): Promise<readonly string[]>;
@@ -35,18 +37,17 @@ const LIST_TIMEOUT_MS = 5_000;
 export function openModelServer(config: ModelConfig, provider: ModelProvider): ModelServer {
   const baseUrl = (config.baseUrl ?? BASE_URLS[provider]).replace(/\/+$/, '');
   const list = () => listModels(config, provider, baseUrl);
+  const defaultName = config.name ?? DEFAULT_MODELS[provider] ?? null;
   let first: string | null = null;
   return {
-    provider,
-    baseUrl,
+    ...{ provider, baseUrl, defaultName },
     // Anthropic reads its cache only where it is told to; said once for the request, no message has to carry a mark.
     options: provider === 'anthropic' ? { anthropic: { cacheControl: { type: 'ephemeral' } } } : {},
     open: (model) => openModel(config, provider, baseUrl, model),
     list,
     async defaultModel() {
-      const known = config.name ?? DEFAULT_MODELS[provider] ?? first;
-      if (known !== null && known !== undefined) return known;
-      first = (await list())[0] ?? null;
+      if (defaultName !== null) return defaultName;
+      first ??= (await list())[0] ?? null;
       if (first === null) throw new MoiraiError('model_unknown', `no model is named and ${baseUrl} offers none`);
       return first;
     },

@@ -1,0 +1,134 @@
+import type { AgentConfig, ModelConfig } from '../config/config.ts';
+import { AgentCache } from './agent-cache.ts';
+import { contextWindow } from './model/context-window.ts';
+import type { ModelServer } from './model/model-server.ts';
+import { ModelSession } from './model/model-session.ts';
+import type { Wait } from './model/retry.ts';
+import type { Rendering } from './prompt.ts';
+import type { AgentRunner, Compression, TurnReport, TurnTask } from './runner.ts';
+import { systemPrompt } from './system-prompt.ts';
+import type { Log } from './tools/mcp-servers.ts';
+import type { ToolBox } from './tools/tool-box.ts';
+import type { TranscriptRow } from './transcript.ts';
+import { Turn } from './turn.ts';
+
+export interface AiRunnerParts {
+  readonly model: ModelConfig;
+  readonly agent: AgentConfig;
+  readonly server: ModelServer;
+  readonly toolBox: ToolBox;
+  readonly log: Log;
+  readonly wait: Wait;
+  /** How long the model server may be silent in the middle of an answer. */
+  readonly silenceMs: number;
+  readonly now: () => number;
+}
+
+interface Remembered {
+  readonly rendering: Rendering;
+  /** The last row of the rendering: rows never change, so a transcript that has it there begins the same way. */
+  readonly last: string;
+}
+
+/** Runs turns with a real model. */
+export class AiRunner implements AgentRunner {
+  readonly description: string;
+  readonly #parts: AiRunnerParts;
+  readonly #renderings: AgentCache<Remembered>;
+
+  constructor(parts: AiRunnerParts) {
+    const { model, server, agent, now } = parts;
+    this.#parts = parts;
+    this.#renderings = new AgentCache(agent.cache, now);
+    const name = model.name ?? server.defaultName ?? 'the first model';
+    this.description = `${name} at ${new URL(server.baseUrl).host} (${server.provider})`;
+  }
+
+  async run(task: TurnTask): Promise<TurnReport> {
+    const turn = this.#turn(task);
+    try {
+      return await turn.run();
+    } finally {
+      this.#remember(task.sessionId, task.transcript, turn.rendering);
+    }
+  }
+
+  async compress(task: Omit<TurnTask, 'text' | 'note'>): Promise<Compression | null> {
+    const turn = this.#turn({ ...task, text: null, note: null });
+    this.#renderings.delete(task.sessionId);
+    return turn.compress();
+  }
+
+  async models(): Promise<readonly string[]> {
+    const { server, model, log } = this.#parts;
+    try {
+      return await server.list();
+    } catch (error) {
+      log.warn({ err: error }, 'the model server does not list its models');
+      const name = model.name ?? server.defaultName;
+      return name === null ? [] : [name];
+    }
+  }
+
+  async forget(sessionId: string): Promise<void> {
+    this.#renderings.delete(sessionId);
+    await this.#parts.toolBox.forget(sessionId);
+  }
+
+  async close(): Promise<void> {
+    this.#renderings.clear();
+    await this.#parts.toolBox.close();
+  }
+
+  #turn(task: TurnTask): Turn {
+    const { agent, log } = this.#parts;
+    return new Turn(task, {
+      openModel: () => this.#session(task),
+      maxSteps: agent.maxSteps,
+      known: this.#recall(task.sessionId, task.transcript),
+      onCompressionFailed: (error) => log.warn({ err: error, session: task.sessionId }, 'no summary could be made'),
+    });
+  }
+
+  async #session({ model, startedAt }: TurnTask): Promise<ModelSession> {
+    const { server, model: config, agent, toolBox, silenceMs, wait } = this.#parts;
+    const name = model ?? (await server.defaultModel());
+    return new ModelSession({
+      ...{ name, server, silenceMs, wait, apiKey: config.apiKey },
+      system: systemPrompt(agent, startedAt),
+      tools: await toolBox.tools(),
+      window: contextWindow(name, config.contextWindow),
+    });
+  }
+
+  #recall(sessionId: string, transcript: readonly TranscriptRow[]): Rendering | null {
+    const found = this.#renderings.get(sessionId, beginningOf(transcript));
+    const last = found === undefined ? undefined : transcript[found.rendering.rows - 1];
+    return found !== undefined && last !== undefined && idOf(last) === found.last ? found.rendering : null;
+  }
+
+  #remember(sessionId: string, transcript: readonly TranscriptRow[], rendering: Rendering | null): void {
+    const { now } = this.#parts;
+    this.#renderings.sweep(now());
+    // Only rows read from the store have a number that is certain.
+    const last = rendering === null ? undefined : transcript[rendering.rows - 1];
+    if (rendering === null || last === undefined) return;
+    const version = beginningOf(transcript);
+    this.#renderings.set(sessionId, version, { rendering, last: idOf(last) }, bytesOf(transcript, rendering.rows));
+  }
+}
+
+const idOf = ({ sessionId, position }: TranscriptRow): string => `${sessionId}:${position}`;
+
+function beginningOf([first]: readonly TranscriptRow[]): string {
+  return first === undefined ? '' : idOf(first);
+}
+
+/** Two bytes a character and some for each object: an upper bound rather than a guess. */
+function bytesOf(rows: readonly TranscriptRow[], count: number): number {
+  let bytes = 0;
+  for (const { text, data } of rows.slice(0, count)) {
+    bytes += 200 + 2 * text.length + (data === null ? 0 : 2 * JSON.stringify(data).length);
+  }
+  return bytes;
+}

@@ -1,0 +1,55 @@
+import type { AgentConfig, McpServerConfig, ModelConfig } from '../config/config.ts';
+import { AiRunner } from './ai-runner.ts';
+import { type ModelProvider, openModelServer } from './model/model-server.ts';
+import { type Wait, wait } from './model/retry.ts';
+import { OfflineRunner } from './offline-runner.ts';
+import type { AgentRunner } from './runner.ts';
+import type { Log } from './tools/mcp-servers.ts';
+import type { ToolPorts } from './tools/ports.ts';
+import { ToolBox } from './tools/tool-box.ts';
+
+export interface RunnerConfig {
+  readonly model: ModelConfig;
+  readonly agent: AgentConfig;
+  readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
+}
+
+/** Time, for tests that have none to lose. */
+export interface RunnerTiming {
+  readonly wait?: Wait;
+  readonly silenceMs?: number;
+  readonly now?: () => number;
+}
+
+/** A model that is silent for longer has lost us; a slow one says something now and then. */
+const LONGEST_SILENCE_MS = 300_000;
+
+const QUIET: Log = { warn: () => undefined };
+
+/** The runner that the configuration asks for. Loads nothing heavy: that is left to the first turn. */
+export function createRunner(
+  config: RunnerConfig,
+  ports: ToolPorts,
+  log: Log = QUIET,
+  timing: RunnerTiming = {},
+): AgentRunner {
+  const { model, agent, mcp } = config;
+  const provider = providerOf(model);
+  if (provider === 'offline') return new OfflineRunner();
+  return new AiRunner({
+    ...{ model, agent, log },
+    server: openModelServer(model, provider),
+    toolBox: new ToolBox({ agent, mcp, ports, log }),
+    wait: timing.wait ?? wait,
+    silenceMs: timing.silenceMs ?? Math.min(agent.turnTimeoutMs, LONGEST_SILENCE_MS),
+    now: timing.now ?? Date.now,
+  });
+}
+
+/** What `auto` means: an address is a server of the OpenAI kind, a key tells whose it is, nothing is offline. */
+function providerOf({ provider, baseUrl, apiKey }: ModelConfig): ModelProvider | 'offline' {
+  if (provider !== 'auto') return provider;
+  if (baseUrl !== null) return 'openai-compatible';
+  if (apiKey === null || apiKey === '') return 'offline';
+  return apiKey.startsWith('sk-ant-') ? 'anthropic' : 'openai';
+}

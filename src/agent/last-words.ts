@@ -1,0 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MessageToAppend } from '../store/transactions/messages.ts';
+import type { TurnDesk } from './runner.ts';
+
+const LONGEST_MS = 2_000;
+
+/**
+ * Keeps what an aborted turn has left. The turn is over either way, and its owner waits: what cannot be kept now, because
+ * the session was taken over or the store is gone, is lost to the transcript, and the turn's own row still has what the
+ * person wrote.
+ */
+export async function keepLastWords(desk: TurnDesk, rows: readonly MessageToAppend[]): Promise<void> {
+  if (rows.length === 0) return;
+  const kept = desk.keep(rows).catch(() => undefined);
+  await Promise.race([kept, sleep(LONGEST_MS, undefined, { ref: false })]);
+}

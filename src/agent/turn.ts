@@ -1,0 +1,242 @@
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import type { TokenUsage } from '../lifecycle/commands.ts';
+import type { MessageToAppend } from '../store/transactions/messages.ts';
+import { isFull, planCompression, SUMMARY_REQUEST, summaryRow, tokensOf, trimmed } from './compression.ts';
+import { keepLastWords } from './last-words.ts';
+import type { ModelSession } from './model/model-session.ts';
+import type { StepResult } from './model/step.ts';
+import { effectiveRows, type PromptMessage, type Rendering, renderPrompt } from './prompt.ts';
+import { runTools } from './run-tools.ts';
+import type { Compression, TurnReport, TurnTask } from './runner.ts';
+import { settleDangling } from './settle-dangling.ts';
+import { assistantRow, noteRow, numbered, type TranscriptRow, userRow } from './transcript.ts';
+import { unlessAborted } from './unless-aborted.ts';
+
+export interface TurnSetting {
+  /** May take a while: tools may have to be found first. */
+  readonly openModel: () => Promise<ModelSession>;
+  readonly maxSteps: number;
+  /** What an earlier turn rendered, if it is still of use. */
+  readonly known: Rendering | null;
+  /** Told what became of a summary that could not be made: the turn goes on without it. */
+  readonly onCompressionFailed: (error: unknown) => void;
+}
+
+const GO_ON = 'Your reply was cut off here. Go on from where it stopped.';
+
+/**
+ * One turn: the model answers, its calls are kept and then run, their results are kept, and so on until an answer has no
+ * calls. Whatever is kept survives a crash; whatever is not was not acted upon.
+ */
+export class Turn {
+  readonly #task: TurnTask;
+  readonly #setting: TurnSetting;
+  /** What the store has. */
+  #rows: TranscriptRow[];
+  /** What it does not have yet: it goes with the next rows. */
+  #unkept: MessageToAppend[] = [];
+  /** What was said since the last row. */
+  #said = '';
+  #usage: TokenUsage = { input: 0, output: 0 };
+  #compressed: Compression | null = null;
+  #rendering: Rendering | null;
+  /** Below this a further summary would gain too little. */
+  #enough = 0;
+
+  constructor(task: TurnTask, setting: TurnSetting) {
+    this.#task = task;
+    this.#setting = setting;
+    this.#rows = [...task.transcript];
+    this.#rendering = setting.known;
+  }
+
+  /** What a later turn of the session may begin with. */
+  get rendering(): Rendering | null {
+    return this.#rendering;
+  }
+
+  async run(): Promise<TurnReport> {
+    try {
+      await this.#begin();
+      return await this.#loop(await this.#open());
+    } catch (error) {
+      await this.#keepRest();
+      this.#task.signal.throwIfAborted();
+      throw error;
+    }
+  }
+
+  /** Makes room on demand; null when nothing would be gained. */
+  async compress(): Promise<Compression | null> {
+    const model = await this.#open();
+    await this.#keep(settleDangling(this.#rows));
+    return this.#compress(model);
+  }
+
+  async #begin(): Promise<void> {
+    const { text, note, turnId } = this.#task;
+    this.#task.signal.throwIfAborted();
+    await this.#keep(settleDangling(this.#rows));
+    const rows = effectiveRows(this.#rows);
+    // A turn that is resumed brings its text again; the person said it once.
+    const isSaid = text === null || rows.some((row) => row.role === 'user' && row.turnId === turnId);
+    const isAnswered = rows.findLast(({ role }) => role !== 'note')?.role === 'assistant';
+    if (!isSaid) this.#unkept = [userRow(turnId, text, note)];
+    else if (rows.length === 0)
+      throw new MoiraiError('bad_input', 'a turn without text needs a transcript to go on with');
+    else if (note !== null || isAnswered) this.#unkept = [noteRow(turnId, note ?? GO_ON)];
+  }
+
+  #open(): Promise<ModelSession> {
+    return unlessAborted(this.#setting.openModel(), this.#task.signal);
+  }
+
+  async #loop(model: ModelSession): Promise<TurnReport> {
+    const { desk, signal } = this.#task;
+    const { maxSteps } = this.#setting;
+    for (let iteration = 1; iteration <= maxSteps; iteration += 1) {
+      if (iteration > 1) await this.#takeSteering();
+      const step = await this.#step(model);
+      desk.show({ type: 'step', iteration, tools: step.calls.map(({ name }) => name) });
+      if (step.calls.length === 0) return this.#report(step, model);
+      await this.#keep([this.#rowOf(step)]);
+      signal.throwIfAborted();
+      await this.#runTools(step, model);
+    }
+    throw new MoiraiError('too_many_steps', `the agent took ${maxSteps} steps without coming to an answer`);
+  }
+
+  /** Kept at once: from here on nobody else knows what was said. */
+  async #takeSteering(): Promise<void> {
+    const texts = await this.#task.desk.takeSteering();
+    await this.#keep(texts.map((text) => userRow(this.#task.turnId, text)));
+  }
+
+  async #runTools({ calls }: StepResult, { tools }: ModelSession): Promise<void> {
+    for await (const rows of runTools(calls, tools, this.#task)) {
+      if (this.#task.signal.aborted) this.#unkept.push(...rows);
+      else await this.#keep(rows);
+    }
+    this.#task.signal.throwIfAborted();
+  }
+
+  async #step(model: ModelSession): Promise<StepResult> {
+    await this.#makeRoom(model);
+    try {
+      return await this.#ask(model);
+    } catch (error) {
+      if (!hasCode(error, 'model_overflow') || this.#said !== '') throw error;
+      // Our count was too low, or the window smaller than we think.
+      if ((await this.#compress(model)) === null) throw error;
+      return await this.#ask(model);
+    }
+  }
+
+  async #ask(model: ModelSession): Promise<StepResult> {
+    const { desk, signal } = this.#task;
+    const step = await model.ask(this.#messages(), signal, {
+      onText: (text) => {
+        this.#said += text;
+        desk.show({ type: 'text', text });
+      },
+      onReasoning: (text) => desk.show({ type: 'reasoning', text }),
+    });
+    this.#count(step.usage);
+    return step;
+  }
+
+  #messages(): readonly PromptMessage[] {
+    const { messages, settled } = renderPrompt(this.#withUnkept(), this.#rendering);
+    // Rows not yet kept may still get another position, or never come to be.
+    if (settled !== null && settled.rows <= this.#rows.length) this.#rendering = settled;
+    return messages;
+  }
+
+  #withUnkept(): TranscriptRow[] {
+    return [...this.#rows, ...numbered(this.#rows, this.#task.sessionId, this.#unkept)];
+  }
+
+  #rowOf({ text, calls, usage }: StepResult): MessageToAppend {
+    return assistantRow(this.#task.turnId, text, { ...(calls.length > 0 ? { toolCalls: calls } : {}), usage });
+  }
+
+  #report(step: StepResult, model: ModelSession): TurnReport {
+    const messages = [...this.#unkept, this.#rowOf(step)];
+    return {
+      ...{ text: step.text, messages, model: model.name },
+      ...{ usage: this.#usage, compressed: this.#compressed },
+    };
+  }
+
+  #count({ input, output }: TokenUsage): void {
+    this.#usage = { input: this.#usage.input + input, output: this.#usage.output + output };
+  }
+
+  async #keep(added: readonly MessageToAppend[]): Promise<void> {
+    const rows = [...this.#unkept, ...added];
+    // Taken out first: a write that failed may have happened, and must not be made a second time.
+    this.#unkept = [];
+    this.#said = '';
+    if (rows.length === 0) return;
+    await this.#task.desk.keep(rows);
+    this.#rows.push(...numbered(this.#rows, this.#task.sessionId, rows));
+  }
+
+  async #keepRest(): Promise<void> {
+    const { signal, desk, turnId } = this.#task;
+    // A turn that failed before it said a word leaves nothing behind: what made it fail must not poison the session.
+    if (!signal.aborted && this.#said === '') return;
+    const partial = this.#said === '' ? [] : [assistantRow(turnId, this.#said, { partial: true })];
+    await keepLastWords(desk, [...this.#unkept, ...partial]);
+  }
+
+  async #makeRoom(model: ModelSession): Promise<void> {
+    const tokens = tokensOf(this.#withUnkept(), model.fixedCharacters);
+    if (!isFull(tokens, model.window) || tokens < this.#enough) return;
+    this.#enough = tokens * 1.25;
+    try {
+      await this.#compress(model);
+    } catch (error) {
+      this.#task.signal.throwIfAborted();
+      this.#setting.onCompressionFailed(error);
+    }
+  }
+
+  async #compress(model: ModelSession): Promise<Compression | null> {
+    const { sessionId, turnId, desk } = this.#task;
+    const plan = planCompression(this.#rows, sessionId, model.window);
+    if (plan === null) return null;
+    const beforeTokens = tokensOf(this.#withUnkept(), model.fixedCharacters);
+    const row = summaryRow(turnId, await this.#summarise(plan.old, model), plan.upTo);
+    const rows = [...this.#rows, ...numbered(this.#rows, sessionId, [row])];
+    const after = [...rows, ...numbered(rows, sessionId, this.#unkept)];
+    const afterTokens = tokensOf(after, model.fixedCharacters);
+    await desk.keep([row]);
+    this.#rows = rows;
+    this.#rendering = null;
+    this.#compressed = { beforeTokens, afterTokens, count: plan.old.length };
+    return this.#compressed;
+  }
+
+  /** Asks behind the very messages that were sent before, so that the server has read nearly all of it already. */
+  async #summarise(old: readonly TranscriptRow[], model: ModelSession): Promise<string> {
+    try {
+      return await this.#summaryOf(old, model);
+    } catch (error) {
+      if (!hasCode(error, 'model_overflow')) throw error;
+      return this.#summaryOf(trimmed(old, model.window), model);
+    }
+  }
+
+  async #summaryOf(rows: readonly TranscriptRow[], model: ModelSession): Promise<string> {
+    const { signal, sessionId } = this.#task;
+    const request = numbered(rows, sessionId, [userRow(null, SUMMARY_REQUEST)]);
+    const { messages } = renderPrompt([...rows, ...request]);
+    const { text, usage } = await model.ask(messages, signal, UNHEARD);
+    this.#count(usage);
+    if (text.trim() === '') throw new MoiraiError('model_refused', 'the model wrote no summary');
+    return text;
+  }
+}
+
+const UNHEARD = { onText: () => undefined, onReasoning: () => undefined };

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Config } from '../config/config.ts';
 import { configPaths } from '../config/config-paths.ts';
-import { machineZone } from '../config/machine-zone.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Settings } from './settings.ts';
 
@@ -32,12 +31,14 @@ function isConfigured(home: string): boolean {
   return Object.values(configPaths(home)).some((file) => existsSync(file));
 }
 
-/** What `loadConfig` would answer about a home without any file. Reading YAML takes longer than a short command does. */
+/**
+ * What `loadConfig` would answer about a home without any file, the zone apart, which has no part in these rules. To ask it
+ * takes as long as a short command does.
+ */
 function defaultStoreSettings(storeUrl: string | null): StoreSettings {
-  const reset = { ...DEFAULT_RESET_RULES.reset, timezone: machineZone() };
   return {
     url: storeUrl ?? 'sqlite:state.db',
-    rules: { ...DEFAULT_RESET_RULES, reset },
+    rules: DEFAULT_RESET_RULES,
     heartbeatMs: 15_000,
     leaseTtlMs: 90_000,
   };

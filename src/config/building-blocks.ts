@@ -4,7 +4,7 @@ import { fault, type Reader } from './readers.ts';
 
 /** A value of the file, read by its reader. Without `.prefault(...)` it has to be given. */
 export function setting<T>(read: Reader<T>) {
-  return z.unknown().transform((value, context): T => {
+  return z.transform((value: unknown, context): T => {
     try {
       if (value === undefined) throw fault('missing');
       return read(value);

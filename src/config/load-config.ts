@@ -34,7 +34,7 @@ export function loadConfig(source: ConfigSource): Config {
 
   const expanded = expandVariables(yaml.value, env, TOKEN_VARIABLES);
   const schema = fileSchema(variable);
-  const read = schema.safeParse(expanded.value);
+  const read = schema.safeParse(expanded.value, { jitless: true });
   const unset = expanded.faults.map(({ path, message }) => problemAt(path, message, yaml));
   const issues = (read.error?.issues ?? []).filter(({ path }) => !expanded.faults.some(isAt(path)));
   const problems = [...dotEnv.problems, ...unset, ...explainIssues(issues, schema, yaml)];

@@ -8,7 +8,6 @@ import type {
   PlatformsConfig,
   WebhookRouteConfig,
 } from './config.ts';
-import { machineZone } from './machine-zone.ts';
 import type { ConfigFile, ResetOverride, Variable } from './schema.ts';
 
 /** The file as the gateway wants it: nothing left open, nothing to be looked up again. */
@@ -151,4 +150,11 @@ function platformsOf({ telegram, discord, slack, webhook, web }: ConfigFile['pla
     },
     web,
   };
+}
+
+/** The IANA name of the zone this machine lives in. */
+function machineZone(): string {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  // What a machine without a zone answers is no name that can be given back to it.
+  return timeZone === 'Etc/Unknown' ? 'UTC' : timeZone;
 }

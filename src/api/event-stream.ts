@@ -37,9 +37,14 @@ export function streamEvents(
     signal: AbortSignal.any([gone.signal, closing]),
     drop: () => outgoing.destroy(),
   };
-  outgoing.on('close', () => gone.abort());
-  outgoing.setTimeout(STALL_MS, () => outgoing.destroy());
   const chunks = source(listener);
+  const leave = (): void => {
+    gone.abort();
+    // A source that waits for the client to take something waits for nothing now.
+    void chunks.return(undefined);
+  };
+  outgoing.on('close', leave);
+  outgoing.setTimeout(STALL_MS, () => outgoing.destroy());
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>(
     {
@@ -48,9 +53,7 @@ export function streamEvents(
         if (done) controller.close();
         else controller.enqueue(encoder.encode(value));
       },
-      cancel() {
-        gone.abort();
-      },
+      cancel: leave,
     },
     { highWaterMark: 0 },
   );

@@ -65,12 +65,37 @@ function assertJson(c: ApiContext): void {
 
 /** What is wrong with a text that is not JSON, and where. */
 export function jsonMistake(text: string): string {
+  const said = parserSays(text);
+  if (said === null) return 'it is not what was expected';
+  if (/position \d+/.test(said)) return said;
+  if (/end of JSON|Unterminated/.test(said)) return `${said} at position ${text.length}`;
+  return text.length > MOST_SEARCHED ? said : `${said} at position ${mistakenAt(text)}`;
+}
+
+/** Longer texts are not parsed again and again for the sake of a message. */
+const MOST_SEARCHED = 65_536;
+
+function parserSays(text: string): string | null {
   try {
     JSON.parse(text);
-    return 'it is not what was expected';
+    return null;
   } catch (thrown) {
-    const said = thrown instanceof Error ? thrown.message : String(thrown);
-    // Some of the parser's sentences have no place in them: the text ended too early then.
-    return /position \d+/.test(said) ? said : `${said} at position ${text.length}`;
+    return thrown instanceof Error ? thrown.message : String(thrown);
   }
+}
+
+/** The parser does not place unexpected characters: the shortest beginning that cannot be completed ends with it. */
+function mistakenAt(text: string): number {
+  let [sound, broken] = [0, text.length];
+  while (broken - sound > 1) {
+    const middle = (sound + broken) >> 1;
+    if (isBeginning(text.slice(0, middle))) sound = middle;
+    else broken = middle;
+  }
+  return broken - 1;
+}
+
+function isBeginning(text: string): boolean {
+  const said = parserSays(text);
+  return said === null || /end of JSON|Unterminated/.test(said) || said.includes(`position ${text.length} `);
 }

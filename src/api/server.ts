@@ -33,6 +33,7 @@ export interface RunningApi {
 
 /** How long answers that are under way may take after the door is closed. */
 const CLOSE_GRACE_MS = 2000;
+const SWEEP_MS = 20;
 
 const SILENT: ApiLog = { error: () => undefined, warn: () => undefined };
 
@@ -89,8 +90,11 @@ function urlOf(server: Server): string {
 
 async function shut(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  // A connection whose last answer has just ended is idle only now, and would be kept for the next request.
+  const sweeping = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   server.closeIdleConnections();
   await Promise.race([closed, delay(CLOSE_GRACE_MS, undefined, { ref: false })]);
+  clearInterval(sweeping);
   server.closeAllConnections();
   await closed;
 }

@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest';
+import { startApi } from '../../src/api/server.ts';
+import { ask, houseTests } from './support/house.ts';
+
+const KEY = 'a-key-of-the-loom';
+
+describe('without a key', () => {
+  const house = houseTests();
+
+  test.each(['127.0.0.1:8787', '127.0.0.1', 'localhost', 'localhost:1', 'LOCALHOST:80', '[::1]:8787', '127.8.9.1'])(
+    'the host %s is this machine',
+    async (host) => {
+      expect((await ask(house.api, '/v1/sessions', { headers: { host } })).status).toBe(200);
+    },
+  );
+
+  test.each(['example.org', 'example.org:8787', '127.0.0.1.example.org', 'localhost.example.org', '10.0.0.1', '[::2]'])(
+    'the host %s is refused: it may be a page that calls us by its own name',
+    async (host) => {
+      const answer = await ask(house.api, '/v1/sessions', { headers: { host } });
+      expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden_host']);
+    },
+  );
+
+  test('a page of another origin is refused, a page of ours and whoever is no page is not', async () => {
+    const own = new URL(house.api.url).host;
+    const code = async (origin: string) =>
+      (await ask(house.api, '/v1/sessions', { headers: { origin } })).json.error?.code;
+    expect(await code(`http://${own}`)).toBeUndefined();
+    for (const other of ['http://example.org', 'null', `http://${own}0`, 'https://localhost', `ftp://${own}`]) {
+      expect([other, await code(other)]).toEqual([other, 'forbidden_origin']);
+    }
+  });
+
+  test('health answers everybody', async () => {
+    const headers = { host: 'example.org', origin: 'http://example.org' };
+    expect((await ask(house.api, '/health', { headers })).json).toEqual({ status: 'ok', version: '0.0.0-test' });
+  });
+
+  test('a configured origin may call, and asks before it does', async () => {
+    const origin = 'https://space.example';
+    await house.reopen({ allowedOrigins: [origin] });
+    const answer = await ask(house.api, '/v1/sessions', { headers: { origin } });
+    expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([200, origin]);
+    const headers = { origin, 'access-control-request-method': 'POST' };
+    const preflight = await ask(house.api, '/v1/chat', { method: 'OPTIONS', headers });
+    expect([preflight.status, preflight.headers['access-control-allow-methods']]).toEqual([204, 'GET, POST']);
+    expect(preflight.headers['access-control-allow-headers']).toContain('Authorization');
+  });
+
+  test('a request without a readable host or address gets a coded error', async () => {
+    const answer = await ask(house.api, '/v1/sessions', { headers: { host: 'a b' } });
+    expect([answer.status, answer.json.error.code]).toEqual([400, 'bad_input']);
+  });
+});
+
+describe('with a key', () => {
+  const house = houseTests({ apiKey: KEY });
+  const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
+
+  test('everything but health asks for it, whatever the host', async () => {
+    for (const path of ['/v1/sessions', '/ready', '/metrics', '/openapi.json', '/', '/v1/models']) {
+      const answer = await ask(house.api, path);
+      expect([path, answer.status, answer.json.error.code]).toEqual([path, 401, 'unauthorized']);
+      expect(answer.headers['www-authenticate']).toBe('Bearer');
+    }
+    expect((await ask(house.api, '/health')).status).toBe(200);
+    const headers = { host: 'moirai.example', authorization: `Bearer ${KEY}` };
+    expect((await ask(house.api, '/v1/sessions', { headers })).status).toBe(200);
+  });
+
+  test('keys that are nearly right are wrong', async () => {
+    for (const key of [`${KEY}x`, KEY.slice(1), KEY.toUpperCase(), 'x']) {
+      expect((await ask(house.api, '/v1/sessions', bearer(key))).status).toBe(401);
+    }
+    expect((await ask(house.api, '/v1/sessions', { headers: { authorization: `Basic ${KEY}` } })).status).toBe(401);
+    expect((await ask(house.api, '/v1/sessions', bearer(KEY))).status).toBe(200);
+  });
+
+  test('ten wrong keys in a minute close the door, also to a guess that is right', async () => {
+    for (let i = 0; i < 10; i++) {
+      expect((await ask(house.api, '/v1/sessions', bearer(`guess-${i}`))).status).toBe(401);
+    }
+    for (const key of ['guess-10', KEY]) {
+      const answer = await ask(house.api, '/v1/sessions', bearer(key));
+      expect([answer.status, answer.json.error.code]).toEqual([429, 'too_many_failures']);
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+    }
+    expect((await ask(house.api, '/health')).status).toBe(200);
+  });
+
+  test('requests without any key are not guesses', async () => {
+    for (let i = 0; i < 20; i++) expect((await ask(house.api, '/v1/sessions')).status).toBe(401);
+    expect((await ask(house.api, '/v1/sessions', bearer(KEY))).status).toBe(200);
+  });
+});
+
+describe('the port', () => {
+  const house = houseTests();
+
+  test('that is taken is reported as such', async () => {
+    const port = Number(new URL(house.api.url).port);
+    const { desk, engine } = house;
+    const again = startApi({
+      ...{ host: '127.0.0.1', port, apiKey: null, allowedOrigins: [], version: '0', desk, engine },
+    });
+    await expect(again).rejects.toMatchObject({ code: 'port_in_use' });
+  });
+
+  test('serves pages of others where it has no route, under the same rules', async () => {
+    const html = { headers: { 'content-type': 'text/html' } };
+    await house.reopen({ page: (path) => (path === '/' ? new Response('<h1>Moirai</h1>', html) : null) });
+    const page = await ask(house.api, '/');
+    expect([page.status, page.text]).toEqual([200, '<h1>Moirai</h1>']);
+    expect(page.headers['content-security-policy']).toContain("default-src 'self'");
+    expect((await ask(house.api, '/nothing')).json.error.code).toBe('not_found');
+    expect((await ask(house.api, '/', { headers: { host: 'example.org' } })).status).toBe(403);
+  });
+});

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import type { Progress } from '../../../src/agent/runner.ts';
+import type { ApiDesk, Doing, Readiness, Reply, Saying, Taken } from '../../../src/api/desk.ts';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { MoiraiError } from '../../../src/errors/moirai-error.ts';
+import type { Party, Received } from '../../../src/store/transactions/conversations.ts';
+
+/** What the agent does with a text: shows progress, waits, and says how it came out. */
+export type Script = (saying: Saying, show: (progress: Progress) => void) => Promise<Partial<Reply>> | Partial<Reply>;
+
+interface Kept {
+  readonly body: string;
+  readonly taken: Taken;
+}
+
+const USAGE = { input: 7, output: 3 };
+
+/** A gateway without a model: what is said becomes a real turn of a real session, and a script answers it. */
+export class ScriptedDesk implements ApiDesk {
+  readonly model = 'loom-1';
+  readonly said: Saying[] = [];
+  readonly #engine: Engine;
+  readonly #kept = new Map<string, Kept>();
+  readonly #doing = new Map<string, Doing>();
+  #state: Readiness['state'] = 'ready';
+  script: Script = (saying) => ({ text: `You said: ${saying.text}` });
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  async say(saying: Saying): Promise<Taken> {
+    if (this.#state === 'draining') throw new MoiraiError('draining', 'the gateway is draining');
+    const { idempotencyKey, credential, ...body } = saying;
+    if (idempotencyKey === null) return this.#take(saying);
+    const known = this.#kept.get(`${credential} ${idempotencyKey}`);
+    if (known === undefined) {
+      const taken = await this.#take(saying);
+      this.#kept.set(`${credential} ${idempotencyKey}`, { body: JSON.stringify(body), taken });
+      return taken;
+    }
+    if (known.body === JSON.stringify(body)) return known.taken;
+    throw new MoiraiError('idempotency_conflict', `"${idempotencyKey}" came with another body before`);
+  }
+
+  async models(): Promise<readonly string[]> {
+    return ['loom-1', 'weaver/loom-2'];
+  }
+
+  async readiness(): Promise<Readiness> {
+    return { state: this.#state, checks: { store: { ok: true, detail: 'sqlite' } } };
+  }
+
+  async drain(): Promise<void> {
+    this.#state = 'draining';
+  }
+
+  async undrain(): Promise<void> {
+    this.#state = 'ready';
+  }
+
+  async gauges(): Promise<Readonly<Record<string, number>>> {
+    return { turns_running: this.#doing.size, turns_waiting: 0 };
+  }
+
+  doing(sessionId: string): Doing | null {
+    return this.#doing.get(sessionId) ?? null;
+  }
+
+  async #take(saying: Saying): Promise<Taken> {
+    this.said.push(saying);
+    const party = this.#partyOf(saying);
+    if (saying.text === '/new') return this.#reset(party);
+    const received = await this.#engine.receive({ party, text: saying.text, originRef: null, by: 'user' });
+    const listeners = new Set<(progress: Progress) => void>();
+    const reply = this.#answer(saying, received, (progress) => {
+      for (const listener of listeners) listener(progress);
+    });
+    reply.catch(() => undefined); // Whoever waits for the reply hears of it; nobody may be waiting.
+    return {
+      sessionId: received.session.id,
+      turnId: received.turn.id,
+      reply,
+      watch: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    };
+  }
+
+  #partyOf({ conversation, platform, userId }: Saying): Party {
+    const name = conversation ?? `one-shot-${randomUUID()}`;
+    const key = `agent:main:${platform}:dm:${encodeURIComponent(name)}`;
+    return { key, kind: 'api', platform, userId, origin: null, attached: conversation === null };
+  }
+
+  async #reset(party: Party): Promise<Taken> {
+    const { session } = await this.#engine.reset(party, { slash: { command: 'new', args: '' } });
+    const facts = { sessionId: session.id, turnId: null };
+    const rest = { outcome: 'done', errorCode: null, model: null, usage: null } as const;
+    return {
+      ...facts,
+      reply: Promise.resolve({ ...facts, ...rest, text: 'A fresh start.' }),
+      watch: () => () => undefined,
+    };
+  }
+
+  async #answer(saying: Saying, { session, turn }: Received, show: (progress: Progress) => void): Promise<Reply> {
+    this.#doing.set(session.id, { phase: 'thinking', tool: null });
+    // The client is told that it was taken before anything happens.
+    await new Promise((next) => setTimeout(next, 5));
+    const scripted = await this.script(saying, (progress) => {
+      if (progress.type === 'tool_start') this.#doing.set(session.id, { phase: 'tool', tool: progress.name });
+      show(progress);
+    });
+    this.#doing.delete(session.id);
+    const facts = { sessionId: session.id, turnId: turn.id, model: saying.model ?? this.model, usage: USAGE };
+    const reply: Reply = { ...facts, text: '', outcome: 'done', errorCode: null, ...scripted };
+    await this.#engine.finish({ sessionId: session.id, epoch: session.epoch }, turn.id, {
+      ...{ outcome: reply.outcome, response: reply.text, model: reply.model, usage: reply.usage },
+      messages: [
+        { role: 'user', text: saying.text, turnId: turn.id },
+        { role: 'assistant', text: reply.text, turnId: turn.id },
+      ],
+    });
+    if (saying.conversation === null) await this.#engine.end(session.id, { reason: 'api_close', trigger: 'api' });
+    return reply;
+  }
+}

@@ -15,6 +15,7 @@ import type { Platform } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import { Approvals } from './approvals.ts';
+import { Banner } from './banner.ts';
 import { Children } from './children.ts';
 import { Conversations } from './conversations.ts';
 import { EndedSessions } from './ended-sessions.ts';
@@ -137,9 +138,9 @@ export class Gateway {
     const hurry = new Promise<void>((resolve) => {
       this.#hurry = resolve;
     });
-    const banner = this.#banner(reason, config.gateway.drainTimeoutMs);
+    const banner = new Banner(() => this.#tellUnfinished(reason), config.gateway.drainTimeoutMs);
     await this.turns.halt(reason, config.gateway.drainTimeoutMs, hurry);
-    await banner;
+    await banner.down();
     await this.#upkeep.stop();
     await this.#outbox.stop();
     await this.engine.announce({ type: 'gateway:shutdown', fields: { platforms: this.#platformNames(), reason } });
@@ -240,15 +241,10 @@ export class Gateway {
   }
 
   /** Tells those whose turn will not be done in time. */
-  async #banner(reason: Exclude<ResumeReason, 'crash'>, graceMs: number): Promise<void> {
-    const patience = Math.max(0, graceMs - BANNER_LEAD_MS);
-    await new Promise<void>((resume) => processTimers.after(Math.min(patience, BANNER_AFTER_MS), resume));
+  async #tellUnfinished(reason: Exclude<ResumeReason, 'crash'>): Promise<void> {
     const runs = this.turns.running.filter(({ session }) => deliverable(session));
-    await Promise.allSettled(
-      runs.map(({ session, turn }) =>
-        this.tell(session, stoppingText(reason), `${turn.id}:${this.engine.instance}:stopping`),
-      ),
-    );
+    const id = (turnId: string): string => `${turnId}:${this.engine.instance}:stopping`;
+    await Promise.allSettled(runs.map(({ session, turn }) => this.tell(session, stoppingText(reason), id(turn.id))));
   }
 
   #platformNames(): string[] {
@@ -258,6 +254,3 @@ export class Gateway {
 
 /** Of so many hits, those of the asker are shown. */
 const SEARCHED = 200;
-/** A turn that ends within this of the stop needs no banner. */
-const BANNER_AFTER_MS = 2000;
-const BANNER_LEAD_MS = 1000;

@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadConfig } from '../../src/config/load-config.ts';
+import type { Heard } from '../../src/gateway/conversations.ts';
+import { Gateway } from '../../src/gateway/gateway.ts';
+import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
+import type { Session } from '../../src/lifecycle/session.ts';
+import { createLogger } from '../../src/log/logger.ts';
+import type { Platform, Target } from '../../src/platforms/platform.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import type { Store } from '../../src/store/port.ts';
+import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { Message } from '../../src/store/transactions/messages.ts';
+import { patience } from '../support/patience.ts';
+import { ScriptedRunner } from './scripted-runner.ts';
+
+/** A platform that takes whatever is sent, or refuses it as told. */
+export class Pigeons implements Platform {
+  readonly name = 'pigeon';
+  readonly sent: { readonly target: Target; readonly text: string }[] = [];
+  refuse: ((target: Target, text: string) => Error | null) | null = null;
+
+  async send(target: Target, text: string): Promise<void> {
+    const refusal = this.refuse?.(target, text) ?? null;
+    if (refusal !== null) throw refusal;
+    this.sent.push({ target, text });
+  }
+
+  textsTo(chat: string): string[] {
+    return this.sent.filter(({ target }) => target.chat === chat).map(({ text }) => text);
+  }
+}
+
+/** A gateway in this process, on a real store, with a scripted agent and pigeons. */
+export class Scene {
+  readonly home: string;
+  readonly pigeons = new Pigeons();
+  readonly #settings: string;
+  runner = new ScriptedRunner();
+  gateway!: Gateway;
+  store!: Store;
+
+  private constructor(home: string, settings: string) {
+    this.home = home;
+    this.#settings = settings;
+  }
+
+  static async open(settings: Record<string, unknown> = {}): Promise<Scene> {
+    const scene = new Scene(mkdtempSync(join(tmpdir(), 'moirai-gateway-')), JSON.stringify(settings));
+    writeFileSync(join(scene.home, 'config.yaml'), scene.#settings);
+    await scene.start();
+    return scene;
+  }
+
+  /** A process starts in the same home, after the last one stopped. */
+  async start(): Promise<void> {
+    const config = loadConfig({ home: this.home, env: {} });
+    this.runner = new ScriptedRunner();
+    this.store = await openStore(config.store.url, config.home, config.sessions.rules);
+    this.gateway = await Gateway.start({
+      ...{ config, store: this.store, version: 'test', platforms: [this.pigeons], keeper: true, restart: null },
+      log: createLogger({ level: 'silent', format: 'json' }),
+      makeRunner: () => this.runner,
+      lost: () => undefined,
+    });
+  }
+
+  async stop(reason: 'restart' | 'shutdown' = 'shutdown'): Promise<void> {
+    await this.gateway.stop(reason);
+    await this.store.close();
+  }
+
+  async close(): Promise<void> {
+    this.runner.release();
+    await this.stop().catch(() => undefined); // It may have been stopped by the test.
+    rmSync(this.home, { recursive: true });
+  }
+
+  party(chat: string): Party {
+    const key = `agent:main:pigeon:dm:${chat}`;
+    return { key, kind: 'chat', platform: 'pigeon', userId: `user-${chat}`, origin: { chat }, attached: false };
+  }
+
+  say(chat: string, text: string, originRef: string | null = null): Promise<Heard> {
+    return this.gateway.conversations.say({ party: this.party(chat), text, originRef });
+  }
+
+  /** Says something and waits for the end of its turn. */
+  async ask(chat: string, text: string): Promise<string> {
+    const heard = await this.say(chat, text);
+    if (heard.type === 'answer') return heard.text;
+    return (await heard.over)?.response ?? '';
+  }
+
+  async open(chat: string): Promise<Session | null> {
+    return this.store.read('openSession', { key: this.party(chat).key });
+  }
+
+  async sessionOf(chat: string): Promise<Session> {
+    const session = await this.open(chat);
+    if (session === null) throw new TypeError(`no session of ${chat} is open`);
+    return session;
+  }
+
+  session(sessionId: string): Promise<Session> {
+    return this.store.read('findSession', { idOrPrefix: sessionId });
+  }
+
+  messages(sessionId: string): Promise<Message[]> {
+    return this.store.read('listMessages', { sessionId, after: 0, limit: 500 });
+  }
+
+  async events(): Promise<(MoiraiEvent & { seq: number })[]> {
+    const { events } = await this.store.read('listEvents', { after: 0, limit: 500, types: [], sessionId: null });
+    return events.map(({ seq, event }) => ({ ...event, seq }));
+  }
+
+  async until(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
+    const deadline = performance.now() + patience(10_000);
+    while (!(await holds())) {
+      if (performance.now() > deadline) throw new TypeError(`in vain: ${what}`);
+      await sleep(10);
+    }
+  }
+}

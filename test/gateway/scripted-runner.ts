@@ -1,0 +1,76 @@
+import type { AgentRunner, Compression, TurnReport, TurnTask } from '../../src/agent/runner.ts';
+import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
+
+/**
+ * An agent that does what the message says, word by word: `tool` runs a tool, `wait` waits until it is released, `fail`
+ * fails. It keeps its steps as a real one does.
+ */
+export class ScriptedRunner implements AgentRunner {
+  readonly description = 'scripted';
+  readonly tasks: TurnTask[] = [];
+  readonly forgotten: string[] = [];
+  #release: () => void = () => undefined;
+  #released = new Promise<void>((resolve) => {
+    this.#release = resolve;
+  });
+
+  /** Lets every turn that waits go on, now and later. */
+  release(): void {
+    this.#release();
+  }
+
+  async run(task: TurnTask): Promise<TurnReport> {
+    this.tasks.push(task);
+    const said = task.text ?? task.transcript.findLast(({ role }) => role === 'user')?.text ?? '';
+    const words = said.split(' ');
+    const rows: MessageToAppend[] = task.text === null ? [] : [{ role: 'user', text: said, turnId: task.turnId }];
+    if (words.includes('tool')) await this.#useTool(task, rows);
+    if (words.includes('fail')) throw new TypeError('told to fail');
+    if (words.includes('wait')) await this.#wait(task, rows);
+    const text = `did: ${said}`;
+    const messages: MessageToAppend[] = [...rows, { role: 'assistant', text, turnId: task.turnId }];
+    return { text, messages, model: 'scripted', usage: { input: 1, output: 1 }, compressed: null };
+  }
+
+  async compress(): Promise<Compression | null> {
+    return null;
+  }
+
+  async models(): Promise<readonly string[]> {
+    return ['scripted', 'other'];
+  }
+
+  async forget(sessionId: string): Promise<void> {
+    this.forgotten.push(sessionId);
+  }
+
+  async close(): Promise<void> {}
+
+  async #useTool(task: TurnTask, rows: MessageToAppend[]): Promise<void> {
+    const call = { id: 'call-1', name: 'look', args: {} };
+    const { turnId } = task;
+    await task.desk.keep([...rows, { role: 'assistant', text: '', turnId, data: { toolCalls: [call] } }]);
+    rows.length = 0;
+    await task.desk.keep([
+      { role: 'tool', text: 'seen', turnId, data: { toolCallId: call.id, name: 'look', ok: true } },
+    ]);
+  }
+
+  async #wait(task: TurnTask, rows: MessageToAppend[]): Promise<void> {
+    const stopped = new Promise<void>((resolve) => {
+      if (task.signal.aborted) resolve();
+      task.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    task.desk.show({ type: 'text', text: 'thinking' });
+    await Promise.race([this.#released, stopped]);
+    if (!task.signal.aborted) return;
+    const partial: MessageToAppend = {
+      role: 'assistant',
+      text: 'thinking',
+      turnId: task.turnId,
+      data: { partial: true },
+    };
+    await task.desk.keep([...rows, partial]).catch(() => undefined); // The session may be gone.
+    throw task.signal.reason;
+  }
+}

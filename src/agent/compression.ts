@@ -46,15 +46,11 @@ export function tokensOf(rows: readonly TranscriptRow[], fixedCharacters: number
  * Which rows a summary should stand for: all but the last turns, or all but the last steps of a turn that is itself too
  * long. Null when there is nothing to gain.
  */
-export function planCompression(
-  rows: readonly TranscriptRow[],
-  sessionId: string,
-  window: number,
-): CompressionPlan | null {
+export function planCompression(rows: readonly TranscriptRow[], sessionId: string, window: number): CompressionPlan | null {
   const effective = effectiveRows(rows);
   const cut = cutOf(effective, sessionId, window * STAYING_SHARE);
   const old = effective.slice(0, cut);
-  if (old.filter(({ role }) => role !== 'note').length < FEWEST_ROWS) return null;
+  if (!isWorthIt(old)) return null;
   const upTo = old.findLast((row) => row.sessionId === sessionId && row.role !== 'summary')?.position ?? 0;
   return { old, staying: effective.slice(cut), upTo };
 }
@@ -86,11 +82,15 @@ function cutOf(rows: readonly TranscriptRow[], sessionId: string, budget: number
   // A summary can only stand for all of the sessions before this one, or for none.
   const own = rows.findIndex((row) => row.sessionId === sessionId && row.role !== 'summary');
   const first = own < 0 ? rows.length : own;
-  const fits = (from: number): boolean => estimateTokens(charactersOf(rows.slice(from))) <= budget;
+  const isGood = (cut: number): boolean =>
+    cut >= first && isWorthIt(rows.slice(0, cut)) && estimateTokens(charactersOf(rows.slice(cut))) <= budget;
   const turns = indexes(rows, ({ role }) => role === 'user').slice(-STAYING_TURNS);
   const steps = indexes(rows, (row) => toolCallsOf(row).length > 0);
-  const cut = turns.find(fits) ?? steps.find(fits) ?? rows.length;
-  return Math.max(cut, first);
+  return turns.find(isGood) ?? steps.find(isGood) ?? rows.length;
+}
+
+function isWorthIt(old: readonly TranscriptRow[]): boolean {
+  return old.filter(({ role }) => role !== 'note').length >= FEWEST_ROWS;
 }
 
 function indexes(rows: readonly TranscriptRow[], wanted: (row: TranscriptRow) => boolean): number[] {

@@ -51,6 +51,8 @@ function codeOf({ status, text, type }: Failure, thrown: unknown): ErrorCode {
   if (status !== null && status >= 500) return 'model_unavailable';
   if (status !== null && status >= 400) return 'model_refused';
   if (/overloaded|server_error|api_error/.test(type)) return 'model_unavailable';
+  // It answered well and then could not be read to the end.
+  if (status !== null) return 'model_cut';
   if (CUT.test(text)) return 'model_cut';
   return 'model_unavailable';
 }
@@ -66,13 +68,22 @@ function failureOf(thrown: unknown): Failure {
   const body = parsed(fields.responseBody) ?? fields;
   const inner = (typeof body.error === 'object' && body.error !== null ? body.error : body) as Record<string, unknown>;
   const type = [inner.type, inner.code].filter((value) => typeof value === 'string').join(' ');
-  const texts = [inner.message, body.error, fields.message, thrown].filter((value) => typeof value === 'string');
+  const status = typeof fields.statusCode === 'number' ? fields.statusCode : null;
+  const cause = status !== null && status < 400 ? rootCause(thrown) : undefined;
+  const texts = [cause, inner.message, body.error, fields.message, thrown].filter((value) => typeof value === 'string');
   return {
-    status: typeof fields.statusCode === 'number' ? fields.statusCode : null,
+    status,
     text: texts[0] ?? '',
     type: type.toLowerCase(),
     retryAfterMs: retryAfter(fields.responseHeaders),
   };
+}
+
+/** What broke under an answer that began well. */
+function rootCause(thrown: unknown): string | undefined {
+  let error = thrown;
+  while (error instanceof Error && error.cause !== undefined) error = error.cause;
+  return error instanceof Error ? error.message : undefined;
 }
 
 function parsed(body: unknown): Record<string, unknown> | null {
@@ -108,7 +119,7 @@ function place(baseUrl: string): string {
 const LONGEST_REASON = 500;
 
 function reason({ status, text }: Failure): string {
-  const parts = [status === null ? '' : `status ${status}`, text.trim().slice(0, LONGEST_REASON)];
+  const parts = [status === null || status < 400 ? '' : `status ${status}`, text.trim().slice(0, LONGEST_REASON)];
   const said = parts.filter((part) => part !== '').join(', ');
   return said === '' ? '' : `: ${said}`;
 }

@@ -1,0 +1,108 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { MoiraiError } from '../../src/errors/moirai-error.ts';
+import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
+import { Conversation, runnerAt, temporaryFolder } from './conversation.ts';
+
+const reason = new MoiraiError('turn_interrupted', 'stopped by a person');
+
+function stopAfter(ms: number): AbortSignal {
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(reason), ms);
+  return stop.signal;
+}
+
+test('an abort in the middle of a reply keeps what was said, with what it answers', async () => {
+  await using server = await startOpenAiServer([{ text: 'one two three', hangAfter: 2 }, { text: 'again' }]);
+  const chat = new Conversation(runnerAt(server.url).runner);
+  const stop = new AbortController();
+  chat.onShow = () => {
+    if (chat.shownText === 'one two ') stop.abort(reason);
+  };
+  await expect(chat.say('count', { signal: stop.signal })).rejects.toBe(reason);
+  expect(chat.transcript.map(({ role, text, data }) => [role, text, data])).toEqual([
+    ['user', 'count', null],
+    ['assistant', 'one two ', { partial: true }],
+  ]);
+  await chat.say('go on');
+  expect(questions(server)[1]?.body.messages.slice(1)).toEqual([
+    { role: 'user', content: 'count' },
+    { role: 'assistant', content: 'one two ' },
+    { role: 'user', content: 'go on' },
+  ]);
+});
+
+test('an abort before a word was said keeps what the person wrote', async () => {
+  await using server = await startOpenAiServer([{ text: 'x', hangAfter: 0 }]);
+  const chat = new Conversation(runnerAt(server.url).runner);
+  await expect(chat.say('count', { signal: stopAfter(50) })).rejects.toBe(reason);
+  expect(chat.roles).toEqual(['user']);
+});
+
+test('an abort that came before the turn asks nobody', async () => {
+  await using server = await startOpenAiServer([{ text: 'x' }]);
+  const chat = new Conversation(runnerAt(server.url).runner);
+  await expect(chat.say('hello', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  expect(questions(server)).toEqual([]);
+});
+
+test('an abort while waiting for a slow server to be free ends the wait', async () => {
+  await using server = await startOpenAiServer([{ status: 429, headers: { 'retry-after': '30' } }]);
+  const { wait } = await import('../../src/agent/model/retry.ts');
+  const chat = new Conversation(runnerAt(server.url, { timing: { wait } }).runner);
+  await expect(chat.say('hello', { signal: stopAfter(100) })).rejects.toBe(reason);
+});
+
+test('a store that hangs does not hold an aborted turn', async () => {
+  await using server = await startOpenAiServer([{ text: 'one two', hangAfter: 1 }]);
+  const chat = new Conversation(runnerAt(server.url).runner);
+  chat.onKeep = () => new Promise(() => undefined);
+  await expect(chat.say('count', { signal: stopAfter(100) })).rejects.toBe(reason);
+});
+
+test('an abort kills a running command with all it started, and every call gets its row', async () => {
+  const workspace = temporaryFolder();
+  await using server = await startOpenAiServer([
+    {
+      toolCalls: [
+        { id: 'c1', name: 'run_command', args: { command: '(sleep 1; touch late) & echo $! > started; wait' } },
+        { id: 'c2', name: 'run_command', args: { command: 'touch never' } },
+      ],
+    },
+  ]);
+  const chat = new Conversation(runnerAt(server.url, { agent: { workspace } }).runner);
+  chat.approval = { allowed: true };
+  const stop = new AbortController();
+  const turn = expect(chat.say('go', { signal: stop.signal })).rejects.toBe(reason);
+  while (!existsSync(join(workspace, 'started'))) await sleep(10);
+  stop.abort(reason);
+  await turn;
+  expect(chat.roles).toEqual(['user', 'assistant', 'tool', 'tool']);
+  expect(chat.transcript[2]).toMatchObject({
+    text: expect.stringContaining('stopped'),
+    data: { ok: false, unknown: true },
+  });
+  expect(chat.transcript[3]).toMatchObject({ text: expect.stringContaining('not run'), data: { ok: false } });
+  await sleep(1_200);
+  expect(existsSync(join(workspace, 'late'))).toBe(false);
+  expect(existsSync(join(workspace, 'never'))).toBe(false);
+});
+
+test('a session that is forgotten takes its commands along', async () => {
+  const workspace = temporaryFolder();
+  await using server = await startOpenAiServer([
+    { toolCalls: [{ name: 'run_command', args: { command: 'touch started; sleep 60' } }] },
+    { text: 'it was killed' },
+  ]);
+  const { runner } = runnerAt(server.url, { agent: { workspace } });
+  const chat = new Conversation(runner);
+  chat.approval = { allowed: true };
+  const turn = chat.say('go');
+  while (!existsSync(join(workspace, 'started'))) await sleep(10);
+  await runner.forget('s1');
+  expect((await turn).text).toBe('it was killed');
+  expect(chat.transcript[2]?.text).toContain('SIGKILL');
+  await runner.close();
+});

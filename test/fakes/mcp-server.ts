@@ -1,0 +1,50 @@
+import { createInterface } from 'node:readline';
+
+/**
+ * A small MCP server on standard input and output, one JSON-RPC message a line: `add` adds, `fail` reports an error,
+ * `crash` ends the process.
+ */
+const number = { type: 'number' };
+const TOOLS = [
+  {
+    name: 'add',
+    description: 'Adds two numbers.',
+    inputSchema: { type: 'object', properties: { a: number, b: number }, required: ['a', 'b'] },
+  },
+  { name: 'fail', description: 'Always fails.', inputSchema: { type: 'object', properties: {} } },
+  { name: 'crash', description: 'Ends the server.', inputSchema: { type: 'object', properties: {} } },
+];
+
+interface Call {
+  readonly id?: number | string;
+  readonly method: string;
+  readonly params?: {
+    readonly name?: string;
+    readonly arguments?: Record<string, unknown>;
+    readonly protocolVersion?: string;
+  };
+}
+
+function resultOf({ method, params }: Call): unknown {
+  if (method === 'initialize') {
+    const protocolVersion = params?.protocolVersion ?? '2025-06-18';
+    return { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'fake', version: '1.0.0' } };
+  }
+  if (method === 'tools/list') return { tools: TOOLS };
+  if (method === 'tools/call') return callTool(params?.name, params?.arguments ?? {});
+  return method === 'ping' ? {} : null;
+}
+
+function callTool(name: string | undefined, args: Record<string, unknown>): unknown {
+  if (name === 'crash') process.exit(1);
+  if (name === 'add') return { content: [{ type: 'text', text: String(Number(args.a) + Number(args.b)) }] };
+  return { content: [{ type: 'text', text: 'it always fails' }], isError: true };
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const call = JSON.parse(line) as Call;
+  if (call.id === undefined) continue;
+  const result = resultOf(call);
+  const answer = result === null ? { error: { code: -32601, message: 'no such method' } } : { result };
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: call.id, ...answer })}\n`);
+}

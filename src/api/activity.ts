@@ -11,7 +11,6 @@ type Phase = (typeof PHASES)[number];
 
 /** The most sessions a snapshot shows: those active last. */
 const MOST_SESSIONS = 500;
-const FRESH_MS = 1000;
 /** Gateways lost longer ago than this are history. */
 const LOST_SHOWN_MS = 3_600_000;
 
@@ -21,40 +20,29 @@ export interface Snapshot {
 }
 
 /**
- * What goes on, for whoever draws it. It is drawn anew when something has happened, and once a second for what happens
- * without an event; all who ask meanwhile share one drawing.
+ * What goes on, for whoever draws it. One drawing at a time, and all who ask while it is made share the next one: so many
+ * watchers cost no more than one, and each sees what had happened when he asked, his own doings among it.
  */
 export class ActivityBoard {
   readonly #parts: ApiParts;
-  #last: { readonly snapshot: Snapshot; readonly at: number } | null = null;
-  #drawing: Promise<Snapshot> | null = null;
+  #current: Promise<unknown> = Promise.resolve();
+  #next: Promise<Snapshot> | null = null;
 
   constructor(parts: ApiParts) {
     this.#parts = parts;
   }
 
-  async snapshot(): Promise<Snapshot> {
-    const seq = await this.#parts.engine.store.read('lastSeq', {});
-    for (;;) {
-      const last = this.#last;
-      // Whoever asks sees at least what had happened when he asked, his own doings among it.
-      if (last !== null && last.snapshot.body.seq >= seq && performance.now() - last.at < FRESH_MS)
-        return last.snapshot;
-      if (this.#drawing === null) return this.#draw();
-      await this.#drawing.catch(() => undefined); // Who began it hears why; this one draws its own.
-    }
+  snapshot(): Promise<Snapshot> {
+    this.#next ??= this.#draw(this.#current);
+    return this.#next;
   }
 
-  async #draw(): Promise<Snapshot> {
-    const at = performance.now();
-    this.#drawing = this.#read();
-    try {
-      const snapshot = await this.#drawing;
-      this.#last = { snapshot, at };
-      return snapshot;
-    } finally {
-      this.#drawing = null;
-    }
+  async #draw(before: Promise<unknown>): Promise<Snapshot> {
+    await before.catch(() => undefined); // Who asked for that one hears why it failed.
+    const drawing = this.#read();
+    this.#current = drawing;
+    this.#next = null;
+    return drawing;
   }
 
   async #read(): Promise<Snapshot> {

@@ -4,11 +4,12 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { ApiParts } from './api.ts';
 
 const FRESH_MS = 1000;
-/** Counting takes longer the more there is: at most a twentieth of the time is spent on it. */
-const REST_FACTOR = 20;
+/** Counting takes longer the more there is: then it rests for ten times as long, within reason. */
+const REST_FACTOR = 10;
+const MOST_REST_MS = 10_000;
 
 /**
- * The figures for Prometheus, computed when somebody asks, once for all who ask within a second. A part that cannot be
+ * The figures for Prometheus, computed when somebody asks, once for all who ask within a second (longer, where counting takes long). A part that cannot be
  * computed is left out, and the rest is shown: figures matter most when something does not work.
  */
 export class Metrics {
@@ -45,7 +46,7 @@ export class Metrics {
       this.#parts.log.warn({ err: MoiraiError.wrap(reason), status }, 'some figures could not be computed');
     }
     const now = performance.now();
-    this.#freshUntil = now + Math.max(FRESH_MS, (now - began) * REST_FACTOR);
+    this.#freshUntil = now + Math.max(FRESH_MS, Math.min((now - began) * REST_FACTOR, MOST_REST_MS));
     return this.#registry.metrics();
   }
 

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { chatParty } from '../support/stores.ts';
+import { ask, houseTests, until } from './support/house.ts';
+
+const house = houseTests();
+const get = (path: string, headers: Record<string, string> = {}) => ask(house.api, path, { headers });
+const post = (path: string, body?: unknown) =>
+  ask(house.api, path, { method: 'POST', ...(body === undefined ? {} : { body }) });
+
+describe('the gateway', () => {
+  test('is ready, drains, and takes messages again', async () => {
+    const ready = await get('/ready');
+    expect([ready.status, ready.json]).toEqual([
+      200,
+      { state: 'ready', checks: { store: { ok: true, detail: 'sqlite' } } },
+    ]);
+    expect((await post('/v1/gateway/drain')).json.state).toBe('draining');
+    expect((await get('/ready')).status).toBe(503);
+    expect((await get('/health')).status).toBe(200);
+    expect((await post('/v1/gateway/undrain')).json.state).toBe('ready');
+    expect((await get('/ready')).status).toBe(200);
+  });
+
+  test('gives figures to Prometheus, counted at most once a second', async () => {
+    const { id } = await house.engine.start(chatParty('m1'));
+    await house.engine.end(id, { reason: 'admin_close', trigger: 'api' });
+    await house.engine.start(chatParty('m2'));
+    await house.opened.store.write('subscribe', { name: 'counted', patterns: ['*'], from: 'start' });
+    await get('/v1/sessions'); // The first read of a store starts its reader, which takes as long as many counts.
+    const { text, headers } = await get('/metrics');
+    expect(headers['content-type']).toContain('version=0.0.4');
+    for (const line of [
+      'moirai_sessions_open 1',
+      'moirai_sessions_open_unowned 0',
+      'moirai_sessions_ended{reason="admin_close"} 1',
+      'moirai_subscriber_lag{subscriber="counted"} 3',
+      'moirai_subscriber_dead_letters{subscriber="counted"} 0',
+      'moirai_turns_running 0',
+      'moirai_turns_waiting 0',
+      'moirai_info{version="0.0.0-test"} 1',
+    ]) {
+      expect(text).toContain(`${line}\n`);
+    }
+    for (const name of ['process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds'])
+      expect(text).toContain(name);
+    await house.engine.start(chatParty('m3'));
+    expect((await get('/metrics')).text).toBe(text);
+    await until('it is counted again', async () => (await get('/metrics')).text.includes('moirai_sessions_open 2\n'));
+  });
+});
+
+describe('subscribers', () => {
+  test('are listed with how far they are, and get everything again when asked', async () => {
+    await house.opened.store.write('subscribe', { name: 'hears', patterns: ['session:*'], from: 'now' });
+    const list = async () =>
+      (await get('/v1/subscribers')).json.data.find((one: { name: string }) => one.name === 'hears');
+    expect(await list()).toMatchObject({
+      events: ['session:*'],
+      lag: 0,
+      dead_letters: 0,
+      failures: 0,
+      last_error: null,
+    });
+    expect((await list()).position).toBe((await get('/v1/events?after=now')).json.next);
+    await house.engine.start(chatParty('s1'));
+    expect(await list()).toMatchObject({ lag: 1, lanes: 1, position: null });
+    const all = await post('/v1/subscribers/hears/replay', { from: 0 });
+    expect([all.status, all.json.events]).toEqual([200, (await get('/v1/events?after=0&limit=500')).json.data.length]);
+    expect((await post('/v1/subscribers/hears/replay', { dead: true })).json).toEqual({ events: 0 });
+    expect((await post('/v1/subscribers/hears/replay')).json).toEqual({ events: 0 });
+    expect((await post('/v1/subscribers/hears/replay', { dead: true, from: 1 })).status).toBe(400);
+    const missing = await post('/v1/subscribers/nobody/replay', { dead: true });
+    expect([missing.status, missing.json.error.code]).toEqual([404, 'subscriber_not_found']);
+  });
+});
+
+describe('the activity', () => {
+  const phaseOf = async (id: string) => {
+    const { json } = await get('/v1/space/activity');
+    const session = json.sessions.find((one: { id: string }) => one.id === id);
+    return [session.phase, session.tool];
+  };
+
+  test('shows each session in its phase, and follows what happens at once', async () => {
+    const idle = await house.engine.start(chatParty('p1'));
+    expect(await phaseOf(idle.id)).toEqual(['idle', null]);
+    await house.engine.receive({ party: chatParty('p1'), text: 'wait', originRef: null, by: 'user', begin: false });
+    expect(await phaseOf(idle.id)).toEqual(['queued', null]);
+    const busy = await house.engine.receive({ party: chatParty('p2'), text: 'think', originRef: null, by: 'user' });
+    expect(await phaseOf(busy.session.id)).toEqual(['thinking', null]);
+    const { sessions } = (await get('/v1/space/activity')).json;
+    expect(sessions[0]).toMatchObject({
+      ...{ id: busy.session.id, gateway: house.engine.instance, user: 'user-p2', state: 'open', message_count: 0 },
+      turn_started_at: expect.stringMatching(/Z$/),
+      tokens: { input: 0, output: 0 },
+    });
+    const hold = { sessionId: busy.session.id, epoch: busy.session.epoch };
+    await house.engine.interrupt(hold, 'restart');
+    expect(await phaseOf(busy.session.id)).toEqual(['resume_pending', null]);
+    await house.engine.suspend(busy.session.id);
+    expect(await phaseOf(busy.session.id)).toEqual(['suspended', null]);
+  });
+
+  test('shows the tool a turn of this gateway runs', async () => {
+    let finish: () => void = () => undefined;
+    house.desk.script = async (_saying, show) => {
+      show({ type: 'tool_start', id: '1', name: 'fetch_url', args: {} });
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      return { text: 'fetched' };
+    };
+    const asked = post('/v1/chat', { text: 'fetch it', conversation: 'tool' });
+    await until('the tool runs', async () => {
+      const { json } = await get('/v1/space/activity');
+      return json.sessions.some((one: { tool: string }) => one.tool === 'fetch_url');
+    });
+    finish();
+    expect((await asked).json.reply).toBe('fetched');
+  });
+
+  test('shows gateways, and takes a running turn of a lost one for one that waits to be resumed', async () => {
+    const { gateways } = (await get('/v1/space/activity')).json;
+    expect(gateways).toMatchObject([{ id: house.engine.instance, self: true, state: 'ready', version: 'test' }]);
+    const { session } = await house.engine.receive({ party: chatParty('p3'), text: 'x', originRef: null, by: 'user' });
+    expect(await phaseOf(session.id)).toEqual(['thinking', null]);
+    await house.engine.stop();
+    await until('it is seen', async () => (await phaseOf(session.id))[0] === 'resume_pending');
+    expect((await get('/v1/space/activity')).json.gateways[0].state).toBe('lost');
+  });
+
+  test('has a tag, by which nothing is sent when nothing has changed', async () => {
+    const first = await get('/v1/space/activity');
+    const tag = String(first.headers.etag);
+    expect(first.json.seq).toBe((await get('/v1/events?after=now')).json.next);
+    const same = await get('/v1/space/activity', { 'if-none-match': tag });
+    expect([same.status, same.text, same.headers.etag]).toEqual([304, '', tag]);
+    expect((await get('/v1/space/activity', { 'if-none-match': '"other"' })).status).toBe(200);
+  });
+});

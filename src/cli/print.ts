@@ -76,7 +76,8 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 const WIDTHLESS = /[\p{Mn}\p{Me}\u200c\u200d]/u;
 
-function widthOf(text: string): number {
+/** How many columns a terminal needs to show it. */
+export function widthOf(text: string): number {
   let width = 0;
   for (const character of text) width += WIDE.test(character) ? 2 : WIDTHLESS.test(character) ? 0 : 1;
   return width;

@@ -29,6 +29,12 @@ export function reportError(thrown: unknown, json: boolean): number {
   return EXIT_CODES[code] ?? FAILURE;
 }
 
+/** Mentions on standard error what went wrong without ending anything. */
+export function warn(thrown: unknown): void {
+  const { message, code } = MoiraiError.wrap(thrown);
+  complain(`moirai: ${printable(message)} [${code}]\n`);
+}
+
 /** One line, so that no error can pass for two; only a configuration has a line for each of its problems. */
 function inLines({ code, message }: MoiraiError): string {
   const [first = '', ...more] = (code === 'config_invalid' ? message.split('\n') : [message]).map(printable);

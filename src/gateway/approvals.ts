@@ -7,11 +7,20 @@ interface Pending {
   readonly settle: (approval: Approval) => void;
 }
 
+/** A question as whoever is there hears it. */
+export interface Asked {
+  readonly key: string;
+  readonly request: ApprovalRequest;
+  /** What came of it, whoever answered. */
+  readonly settled: Promise<Approval>;
+}
+
 /** What agents ask people to allow, by conversation: the oldest question is answered first, and silence is a no. */
 export class Approvals {
   readonly #timers: Timers;
   readonly #timeoutMs: number;
   readonly #pending = new Map<string, Pending[]>();
+  readonly #watchers = new Set<(asked: Asked) => void>();
 
   constructor(timers: Timers, timeoutMs: number) {
     this.#timers = timers;
@@ -19,7 +28,7 @@ export class Approvals {
   }
 
   ask(key: string, request: ApprovalRequest, signal: AbortSignal): Promise<Approval> {
-    return new Promise((resolve) => {
+    const settled = new Promise<Approval>((resolve) => {
       const settle = (approval: Approval): void => {
         cancel();
         signal.removeEventListener('abort', abandon);
@@ -34,6 +43,14 @@ export class Approvals {
       signal.addEventListener('abort', abandon, { once: true });
       this.#pending.set(key, [...(this.#pending.get(key) ?? []), pending]);
     });
+    for (const watcher of this.#watchers) watcher({ key, request, settled });
+    return settled;
+  }
+
+  /** Hears of every question in this process: for a door whose people are not written to. */
+  watch(watcher: (asked: Asked) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
   }
 
   /** Answers the oldest question of a conversation; null when there is none. */

@@ -37,8 +37,13 @@ export interface GatewayOptions {
   readonly restart: (() => void) | null;
   /** The lease was lost: this process is over and must begin again. */
   readonly lost: () => void;
-  /** Also ends what expires, and finds turns nobody runs. A terminal beside a gateway leaves that to it. */
+  /**
+   * Also ends what expires, finds turns nobody runs, and announces its comings and goings. A terminal beside a gateway
+   * leaves all that to it.
+   */
   readonly keeper: boolean;
+  /** Hears what is said to a conversation that nothing is sent to, beside its replies. */
+  readonly told?: (session: Session, text: string) => void;
 }
 
 /**
@@ -118,7 +123,7 @@ export class Gateway {
     if (this.conversations.draining) return;
     this.conversations.draining = true;
     this.turns.pauseNew();
-    await this.engine.announce({ type: 'gateway:draining', fields: { platforms: this.#platformNames(), reason } });
+    await this.#announce('gateway:draining', reason);
   }
 
   async undrain(): Promise<void> {
@@ -143,7 +148,7 @@ export class Gateway {
     await banner.down();
     await this.#upkeep.stop();
     await this.#outbox.stop();
-    await this.engine.announce({ type: 'gateway:shutdown', fields: { platforms: this.#platformNames(), reason } });
+    await this.#announce('gateway:shutdown', reason);
     await this.dispatcher.stop();
     this.#ended.stop();
     await this.runner.close();
@@ -159,6 +164,7 @@ export class Gateway {
       await engine.store.write('addDeliveries', { giver: engine.giver(), sessionId: session.id, deliveries });
     } else {
       await engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
+      this.#options.told?.(session, text);
     }
   }
 
@@ -172,10 +178,12 @@ export class Gateway {
       .start()
       .catch((error: unknown) => log.error('settling what was left failed; trying again', { error }))
       .then(() => (keeper ? this.turns.keepAdopting() : undefined));
-    await this.engine.announce({
-      type: 'gateway:startup',
-      fields: { platforms: this.#platformNames(), reason: null },
-    });
+    await this.#announce('gateway:startup', null);
+  }
+
+  async #announce(type: `gateway:${'startup' | 'draining' | 'shutdown'}`, reason: string | null): Promise<void> {
+    if (!this.#options.keeper) return;
+    await this.engine.announce({ type, fields: { platforms: this.#platformNames(), reason } });
   }
 
   #makeTurns(): Turns {

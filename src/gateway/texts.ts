@@ -14,7 +14,15 @@ export const DRAINING_TEXT = 'The gateway is about to restart and takes nothing 
 
 /** Something went wrong in a turn, told to the person who is waiting. */
 export function failureText(code: ErrorCode, message: string): string {
-  return `That did not work: ${message}. ${ERROR_HINTS[code]} (${code})`;
+  return `${FAILED}${message}. ${ERROR_HINTS[code]} (${code})`;
+}
+
+const FAILED = 'That did not work: ';
+
+/** The message in a failure text, for whoever shows code and hint in a way of its own. */
+export function failureMessage(code: ErrorCode, text: string): string {
+  const tail = `. ${ERROR_HINTS[code]} (${code})`;
+  return text.startsWith(FAILED) && text.endsWith(tail) ? text.slice(FAILED.length, -tail.length) : text;
 }
 
 const RESET_TEXTS: Readonly<Record<ResetCause, (idleMs: number) => string>> = {

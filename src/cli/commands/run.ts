@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Engine } from '../../engine/engine.ts';
 import { Upkeep } from '../../engine/upkeep.ts';
-import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
 import { processTimers } from '../../events/timers.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import { buildKey } from '../../lifecycle/session-key.ts';
@@ -12,14 +11,12 @@ import { BatchCommand, type Exit, exitCodeOf } from '../batch/batch-command.ts';
 import { keptWords, titleOf } from '../batch/command-line.ts';
 import { dieWithNpm } from '../batch/die-with-npm.ts';
 import { findProgram } from '../batch/find-program.ts';
+import { insistOnEnd } from '../insist-on-end.ts';
 import { complain, printable, shorten } from '../print.ts';
-import { reportError } from '../report-error.ts';
+import { reportError, warn } from '../report-error.ts';
 import { type Settings, settingsOf } from '../settings.ts';
 import { type Visit, visit } from '../visit.ts';
 
-/** How long the end of the session is tried when the store is away. */
-const END_PATIENCE_MS = 60_000;
-const END_RETRY_MS = 500;
 const WARNING_PAUSE_MS = 30_000;
 const FAILURE = 1;
 const TITLE_CHARS = 100;
@@ -135,32 +132,13 @@ function endingOf(exit: Exit): Ending {
   return exit.code === 0 ? { reason: 'batch_complete' } : { reason: 'batch_failed', cause: 'exit' };
 }
 
-/** Ends the session. A store that is away is waited for; whatever happens, the command's exit code is not held back. */
-async function endSession(engine: Engine, session: Session, ending: Ending): Promise<void> {
-  const impatience = new AbortController();
-  const giveUp = (): void => impatience.abort();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, giveUp);
-  const deadline = performance.now() + END_PATIENCE_MS;
-  let said = false;
-  for (;;) {
-    try {
-      const { session: ended, already } = await engine.end(session.id, { ...ending, trigger: 'process' });
-      const byOthers = already && ended.endReason !== ending.reason;
-      if (byOthers) complain(`moirai: the session had been ended before: ${ended.endReason}\n`);
-      return;
-    } catch (thrown) {
-      const passing = hasCode(thrown, 'store_unreachable', 'store_locked', 'store_outcome_unknown', 'store_full');
-      if (!passing || impatience.signal.aborted || performance.now() > deadline) {
-        complain(`moirai: the end of session ${session.id} could not be written; it will be found and reaped\n`);
-        warn(thrown);
-        return;
-      }
-      if (!said)
-        complain(`moirai: the end of the session cannot be written yet; trying for a minute, Ctrl-C gives up\n`);
-      said = true;
-      await setTimeout(END_RETRY_MS, undefined, { signal: impatience.signal }).catch(() => undefined); // Impatient.
-    }
-  }
+/** Ends the session; whatever happens, the command's exit code is not held back. */
+function endSession(engine: Engine, session: Session, ending: Ending): Promise<void> {
+  return insistOnEnd(session.id, async () => {
+    const { session: ended, already } = await engine.end(session.id, { ...ending, trigger: 'process' });
+    const byOthers = already && ended.endReason !== ending.reason;
+    if (byOthers) complain(`moirai: the session had been ended before: ${ended.endReason}\n`);
+  });
 }
 
 /** Troubles that pass by themselves are mentioned, but not every time: the terminal is the command's. */
@@ -171,9 +149,4 @@ function makeWarner(): (error: MoiraiError) => void {
     quietUntil = performance.now() + WARNING_PAUSE_MS;
     warn(error);
   };
-}
-
-function warn(thrown: unknown): void {
-  const { message, code } = MoiraiError.wrap(thrown);
-  complain(`moirai: ${printable(message)} [${code}]\n`);
 }

@@ -1,0 +1,36 @@
+import { setTimeout } from 'node:timers/promises';
+import { hasCode } from '../errors/moirai-error.ts';
+import { complain } from './print.ts';
+import { warn } from './report-error.ts';
+
+/** How long the end of a session is tried when the store is away. */
+const PATIENCE_MS = 60_000;
+const RETRY_MS = 500;
+
+/**
+ * Ends a session whose process is about to leave. A store that is away is waited for, until a signal says not to; what
+ * could not be written is told, and found by whoever comes next.
+ */
+export async function insistOnEnd(sessionId: string, end: () => Promise<void>): Promise<void> {
+  const impatience = new AbortController();
+  const giveUp = (): void => impatience.abort();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, giveUp);
+  const deadline = performance.now() + PATIENCE_MS;
+  let said = false;
+  for (;;) {
+    try {
+      return await end();
+    } catch (thrown) {
+      const passing = hasCode(thrown, 'store_unreachable', 'store_locked', 'store_outcome_unknown', 'store_full');
+      if (!passing || impatience.signal.aborted || performance.now() > deadline) {
+        complain(`moirai: the end of session ${sessionId} could not be written; it will be found and reaped\n`);
+        warn(thrown);
+        return;
+      }
+      if (!said)
+        complain(`moirai: the end of the session cannot be written yet; trying for a minute, Ctrl-C gives up\n`);
+      said = true;
+      await setTimeout(RETRY_MS, undefined, { signal: impatience.signal }).catch(() => undefined); // Impatient.
+    }
+  }
+}

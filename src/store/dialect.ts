@@ -44,6 +44,11 @@ export interface Dialect {
    * keeps its index by itself. Indexing each message in its own transaction would cost a third of a message's work.
    */
   readonly indexMessages: string | null;
+  /**
+   * Removes the transcripts of sessions, from the full-text index too. `sessions` is a JSON array of ids. No number of a
+   * transcript row is ever given out again.
+   */
+  forgetMessages(sessions: string): readonly Query[];
   /** Rows `message_no`, best match first. */
   searchMessages(words: readonly string[], limit: number): Query;
   /** Rows `name`, `value`: the engine's version and the settings that promises depend on. */

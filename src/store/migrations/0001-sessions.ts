@@ -190,6 +190,7 @@ export function statements(dialect: Dialect): string[] {
       sent_at ${integer}
     )`,
     'CREATE INDEX deliveries_due ON deliveries (due_at) WHERE due_at IS NOT NULL',
+    "CREATE INDEX deliveries_unsent ON deliveries (session_id) WHERE state = 'queued' OR state = 'sending'",
     "CREATE INDEX deliveries_claimed ON deliveries (claimed_by) WHERE state = 'sending'",
     ...endedIsFinal,
     ...ownTables,

@@ -2,9 +2,10 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Dialect } from '../dialect.ts';
 import { numberOf, query, queryOne, type Tx } from '../transaction.ts';
 import { statements as sessions } from './0001-sessions.ts';
+import { statements as deletion } from './0002-deletion.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
-const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions];
+const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions, deletion];
 
 export const SCHEMA_VERSION = STEPS.length;
 

@@ -1,6 +1,8 @@
 import type { Dialect } from '../dialect.ts';
 import { SEARCHED_CHARS } from '../limits.ts';
 
+const LISTED = 'SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value';
+
 /** Any number of writers: conversations are locked by name, and the log is numbered after the commit. */
 export const postgresDialect: Dialect = {
   name: 'postgres',
@@ -15,7 +17,7 @@ export const postgresDialect: Dialect = {
   clustered: '',
   oftenUpdated: 'WITH (fillfactor = 75)',
   seqColumn: 'seq',
-  listed: 'SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value',
+  listed: LISTED,
   forUpdate: 'FOR UPDATE',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   lockKey: (expression) => `pg_advisory_xact_lock(hashtextextended(${expression}, 0))`,
@@ -52,6 +54,10 @@ export const postgresDialect: Dialect = {
     `CREATE INDEX messages_search ON messages USING gin (to_tsvector('simple', left(text, ${SEARCHED_CHARS})))`,
   ],
   indexMessages: null,
+  // The numbers come from a sequence, and the index follows its table.
+  forgetMessages: (sessions) => [
+    { sql: `DELETE FROM messages WHERE session_id IN (${LISTED})`, params: [sessions] },
+  ],
   searchMessages: (words, limit) => ({
     sql: `SELECT no AS message_no FROM messages, plainto_tsquery('simple', ?) AS wanted
           WHERE to_tsvector('simple', left(text, ${SEARCHED_CHARS})) @@ wanted

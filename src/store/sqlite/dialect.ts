@@ -1,6 +1,10 @@
 import type { Dialect } from '../dialect.ts';
 import { SEARCHED_CHARS } from '../limits.ts';
 
+const LISTED = 'SELECT value FROM json_each(?)';
+/** Stands for a session that is gone, in the newest transcript row. */
+const NOBODY = '';
+
 /** One writer at a time is SQLite's nature: nothing needs a lock, and rows are numbered in commit order. */
 export const sqliteDialect: Dialect = {
   name: 'sqlite',
@@ -9,12 +13,12 @@ export const sqliteDialect: Dialect = {
   vocabulary: () => [],
   word: (column, _, words) => `TEXT CHECK (${column} IN (${words.map((word) => `'${word}'`).join(', ')}))`,
   // Without AUTOINCREMENT, which would write one more page per commit: the newest rows of these tables are never
-  // deleted, so numbers are not used twice.
+  // deleted, so numbers are not used twice; see `forgetMessages`.
   serialKey: 'INTEGER PRIMARY KEY',
   clustered: 'WITHOUT ROWID',
   oftenUpdated: '',
   seqColumn: 'no',
-  listed: 'SELECT value FROM json_each(?)',
+  listed: LISTED,
   forUpdate: '',
   skipLocked: '',
   lockKey: () => '0',
@@ -34,6 +38,22 @@ export const sqliteDialect: Dialect = {
   // The index itself remembers how far it got: its newest entry.
   indexMessages: `INSERT INTO message_search(rowid, text) SELECT no, substr(text, 1, ${SEARCHED_CHARS}) FROM messages
     WHERE no > (SELECT coalesce(max(id), 0) FROM message_search_docsize) ORDER BY no LIMIT ? RETURNING rowid`,
+  forgetMessages: (sessions) => {
+    const gone = `session_id IN (${LISTED}) OR session_id = '${NOBODY}'`;
+    const params = [sessions];
+    return [
+      // First, while the rows still say what is to be forgotten. Behind its newest entry the index goes on by itself:
+      // what it forgets there has no row any longer, or an empty one.
+      { sql: `DELETE FROM message_search WHERE rowid IN (SELECT no FROM messages WHERE ${gone})`, params },
+      { sql: `DELETE FROM messages WHERE (${gone}) AND no < (SELECT max(no) FROM messages)`, params },
+      // The newest row stays without what it said, until a newer one is there: its number would be used again.
+      {
+        sql: `UPDATE messages SET session_id = '${NOBODY}', position = no, role = '', text = '', turn_id = NULL, data = NULL
+          WHERE session_id IN (${LISTED})`,
+        params,
+      },
+    ];
+  },
   searchMessages: (words, limit) => ({
     sql: 'SELECT rowid AS message_no FROM message_search WHERE message_search MATCH ? ORDER BY rank LIMIT ?',
     params: [words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' '), limit],

@@ -66,7 +66,7 @@ export function* addDeliveries(
 
 /**
  * Takes due replies of these platforms for sending; whoever dies meanwhile is found by the reaper, and the reply is due
- * again.
+ * again. What comes behind a reply of its session that is being sent, or has to wait, is not taken yet.
  */
 export function* claimDeliveries(
   ctx: TxContext,
@@ -77,12 +77,15 @@ export function* claimDeliveries(
   const rows = yield* query(
     `UPDATE deliveries SET state = 'sending', due_at = NULL, claimed_by = ?, attempts = attempts + 1
      WHERE id IN (
-       SELECT id FROM deliveries WHERE due_at <= ? AND platform IN (${listed})
-       ORDER BY due_at, id LIMIT ? ${ctx.dialect.skipLocked}
+       SELECT id FROM deliveries d WHERE due_at <= ? AND platform IN (${listed}) AND NOT EXISTS (
+         SELECT 1 FROM deliveries e WHERE e.session_id = d.session_id AND (e.created_at, e.id) < (d.created_at, d.id)
+           AND (e.state = 'sending' OR (e.state = 'queued' AND e.due_at > ?))
+       ) ORDER BY due_at, id LIMIT ? ${ctx.dialect.skipLocked}
      ) RETURNING *`,
     args.giver.instance,
     ctx.now,
     JSON.stringify(args.platforms),
+    ctx.now,
     args.limit,
   );
   // Neither engine says in which order it returns what it updated; the parts of one reply must leave in theirs.

@@ -2,6 +2,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { storable } from '../text.ts';
 import type { Tx, TxContext } from '../transaction.ts';
 import * as conversations from './conversations.ts';
+import * as deletion from './deletion.ts';
 import * as deliveries from './deliveries.ts';
 import * as inspection from './inspection.ts';
 import * as lanes from './lanes.ts';
@@ -21,6 +22,8 @@ export const WRITES = {
   continueSession: conversations.continueSession,
   endSession: conversations.endSession,
   command: conversations.command,
+  deleteSession: deletion.deleteSession,
+  pruneSessions: deletion.pruneSessions,
   finishTurn: turns.finishTurn,
   appendMessages: messages.appendMessages,
   indexMessages: messages.indexMessages,
@@ -51,6 +54,7 @@ export const READS = {
   findSession: reading.findSession,
   listSessions: reading.listSessions,
   stats: reading.stats,
+  prunableSessions: deletion.prunableSessions,
   listEvents: reading.listEvents,
   lastSeq: reading.lastSeq,
   lastEvents: reading.lastEvents,

@@ -39,6 +39,9 @@ export interface EventFilter {
   readonly sessionId: string | null;
 }
 
+/** From the log itself, which outlives the session's row. */
+const KEY_OF_SESSION = "(SELECT session_key FROM events WHERE session_id = ? AND type = 'session:start')";
+
 /**
  * Events after a public number, in commit order: a reader that follows the numbers misses none. (Within a conversation
  * the order of `no` is that of the public numbers.)
@@ -50,7 +53,7 @@ export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: Seq
   const params: Param[] = [args.after];
   if (args.sessionId !== null) {
     // Events are indexed by conversation: its key narrows the search to one conversation's log.
-    where.push('session_key = (SELECT key FROM sessions WHERE id = ?)', 'session_id = ?');
+    where.push(`session_key = ${KEY_OF_SESSION}`, 'session_id = ?');
     params.push(args.sessionId, args.sessionId);
   }
   const types = typeFilter(args.types);
@@ -74,7 +77,7 @@ export function* lastEvents(ctx: TxContext, args: { sessionId: string; limit: nu
   // By the conversation, which has an index in the order of the log.
   const rows = yield* query(
     `SELECT ${ctx.dialect.seqColumn} AS seq, body FROM events
-     WHERE session_key = (SELECT key FROM sessions WHERE id = ?) AND session_id = ? ORDER BY no DESC LIMIT ?`,
+     WHERE session_key = ${KEY_OF_SESSION} AND session_id = ? ORDER BY no DESC LIMIT ?`,
     args.sessionId,
     args.sessionId,
     pageSize(args.limit),

@@ -71,7 +71,20 @@ export function deliveriesContract(open: Open): void {
       await reply(scene, '2', ['dlv-a1', 'dlv-a2', 'dlv-a3']);
       const claimed = await claim(scene, 4);
       expect(claimed.map(({ id }) => id)).toEqual(['dlv-z1', 'dlv-z2', 'dlv-a1', 'dlv-a2']);
+      expect(await claim(scene, 4)).toEqual([]);
+      for (const id of ['dlv-a1', 'dlv-a2']) await settle(scene, id, { state: 'sent' });
       expect((await claim(scene, 4)).map(({ id }) => id)).toEqual(['dlv-a3']);
+    });
+
+    test('that has to wait holds back what its session sends behind it, and nothing else', async (scene) => {
+      await reply(scene, '1', ['dlv-1']);
+      await claim(scene);
+      await settle(scene, 'dlv-1', { state: 'retry', afterMs: SECOND, error: 'later' });
+      await reply(scene, '1', ['dlv-2']);
+      await reply(scene, '2', ['dlv-3']);
+      expect((await claim(scene)).map(({ id }) => id)).toEqual(['dlv-3']);
+      scene.clock.advance(SECOND);
+      expect((await claim(scene)).map(({ id }) => id)).toEqual(['dlv-1', 'dlv-2']);
     });
 
     test('whose sender died is due again and marked as a possible duplicate', async (scene) => {
@@ -113,7 +126,7 @@ export function deliveriesContract(open: Open): void {
 
     test('is claimed by one of many who ask at once', async (scene) => {
       const ids = Array.from({ length: 20 }, (_, i) => `dlv-${i}`);
-      await reply(scene, '42', ids);
+      for (const id of ids) await reply(scene, id, [id]);
       const others = [scene, await scene.joinedBy('two'), await scene.joinedBy('three')];
       const claims = await Promise.all(others.flatMap((other) => [claim(other, 5), claim(other, 5)]));
       const claimed = claims.flat().map(({ id }) => id);

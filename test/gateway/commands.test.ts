@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { COMMANDS } from '../../src/gateway/commands/catalogue.ts';
+import { parseCommand } from '../../src/gateway/commands/command.ts';
+import { Scene } from './scene.ts';
+
+let scene: Scene;
+
+beforeEach(async () => {
+  scene = await Scene.open();
+});
+afterEach(() => scene.close());
+
+async function types(): Promise<string[]> {
+  const events = await scene.events();
+  return events
+    .filter(({ session_id, type }) => session_id !== null && !type.startsWith('delivery'))
+    .map(({ type }) => type);
+}
+
+async function texts(sessionId: string): Promise<string[]> {
+  return (await scene.messages(sessionId)).map(({ text }) => text);
+}
+
+describe('what is a command', () => {
+  test.each([
+    ['/new', { name: 'new', args: '' }],
+    ['  /NEW  my day ', { name: 'new', args: 'my day' }],
+    ['/new@moirai_bot x', { name: 'new', args: 'x' }],
+    ['/etc/hosts is wrong', null],
+    ['/ new', null],
+    ['say /new', null],
+    ['/1', null],
+  ])('%s', (text, expected) => {
+    expect(parseCommand(text)).toEqual(expected);
+  });
+
+  test('an unknown one is told, and is no message', async () => {
+    expect(await scene.ask('1', '/nwe')).toContain('there is no command /nwe');
+    expect(await scene.events()).not.toContainEqual(expect.objectContaining({ type: 'agent:start' }));
+  });
+
+  test('/help lists every one', async () => {
+    const help = await scene.ask('1', '/help');
+    for (const { name } of COMMANDS) expect(help).toContain(`/${name}`);
+  });
+});
+
+describe('/new', () => {
+  test('ends the session and starts another, in that order', async () => {
+    await scene.ask('1', 'hello');
+    const old = await scene.sessionOf('1');
+    expect(await scene.ask('1', '/new my day')).toContain(old.id);
+    const fresh = await scene.sessionOf('1');
+    expect(await scene.session(old.id)).toMatchObject({ state: 'ended', endReason: 'user_reset' });
+    expect(fresh).toMatchObject({ parentId: old.id, lineage: 'reset', title: 'my day', messageCount: 0 });
+    expect((await types()).slice(-4)).toEqual(['command:new', 'session:end', 'session:start', 'session:reset']);
+  });
+
+  test('in the middle of a turn loses nothing: the transcript is whole, what waited goes on in the new session', async () => {
+    const first = await scene.say('1', 'tool wait');
+    await scene.until(
+      'the tool was used',
+      async () => (await scene.messages((await scene.sessionOf('1')).id)).length === 3,
+    );
+    const old = await scene.sessionOf('1');
+    const second = await scene.say('1', 'behind it');
+    await scene.ask('1', '/new');
+    expect(first.type === 'turn' && (await first.over)).toMatchObject({ outcome: 'interrupted' });
+    expect(second.type === 'turn' && (await second.over)?.response).toBe('did: behind it');
+    expect(await texts(old.id)).toEqual(['tool wait', '', 'seen', 'thinking']);
+    expect(await texts((await scene.sessionOf('1')).id)).toEqual(['behind it', 'did: behind it']);
+    await scene.until('its tools are closed', () => scene.runner.forgotten.includes(old.id));
+  });
+
+  test('without a session only starts one', async () => {
+    await scene.ask('1', '/new');
+    expect(await types()).toEqual(['session:start', 'command:new']);
+  });
+});
+
+describe('/stop', () => {
+  test('stops the turn and keeps the session', async () => {
+    const first = await scene.say('1', 'wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    expect(await scene.ask('1', '/stop')).toBe('Stopped.');
+    expect(first.type === 'turn' && (await first.over)).toMatchObject({ outcome: 'interrupted' });
+    expect((await scene.sessionOf('1')).state).toBe('open');
+    expect(await scene.ask('1', '/stop')).toContain('Nothing');
+  });
+});
+
+describe('/resume and /branch', () => {
+  test('go on in a new session that sees the old one', async () => {
+    await scene.ask('1', 'one');
+    const first = await scene.sessionOf('1');
+    await scene.ask('1', '/new');
+    await scene.ask('1', 'two');
+    const second = await scene.sessionOf('1');
+    expect(await scene.ask('1', '/resume')).toContain(first.id);
+    await scene.ask('1', `/resume ${first.id}`);
+    const third = await scene.sessionOf('1');
+    expect(third).toMatchObject({ parentId: first.id, lineage: 'resume' });
+    expect(await scene.session(second.id)).toMatchObject({ endReason: 'switched' });
+    await scene.ask('1', 'three');
+    expect(scene.runner.tasks.at(-1)?.transcript.map(({ text }) => text)).toEqual(['one', 'did: one']);
+    await scene.ask('1', '/branch aside');
+    expect(await scene.session(third.id)).toMatchObject({ endReason: 'branched' });
+    expect(await scene.sessionOf('1')).toMatchObject({ parentId: third.id, lineage: 'branch', title: 'aside' });
+  });
+
+  test('by number and by title', async () => {
+    await scene.ask('1', '/new first');
+    const first = await scene.sessionOf('1');
+    await scene.ask('1', '/new second');
+    await scene.ask('1', '/resume FIRST');
+    expect(await scene.sessionOf('1')).toMatchObject({ parentId: first.id });
+    await scene.ask('1', '/resume 3');
+    expect(await scene.sessionOf('1')).toMatchObject({ parentId: first.id });
+  });
+
+  test('never into somebody else’s conversation', async () => {
+    await scene.ask('1', 'secret');
+    const { id } = await scene.sessionOf('1');
+    await scene.ask('1', '/new');
+    expect(await scene.ask('2', `/resume ${id}`)).toContain('no session');
+    expect(await scene.open('2')).toBeNull();
+  });
+});
+
+describe('/undo and /retry', () => {
+  test('leave out what was said, and say it again', async () => {
+    await scene.ask('1', 'one');
+    await scene.ask('1', 'two');
+    expect(await scene.ask('1', '/undo')).toContain('two');
+    expect(await scene.ask('1', '/retry')).toBe('did: one');
+    const { id } = await scene.sessionOf('1');
+    expect((await scene.gateway.transcripts.standing(id)).map(({ text }) => text)).toEqual(['one', 'did: one']);
+    expect(await scene.ask('1', '/undo 5')).toContain('one');
+    expect(await scene.ask('1', '/undo')).toContain('nothing');
+    expect(await scene.ask('1', '/undo x')).toContain('not a number');
+  });
+});
+
+describe('the others', () => {
+  test('/title, /status, /usage, /whoami, /sessions, /model', async () => {
+    expect(await scene.ask('1', '/status')).toContain('no open session');
+    await scene.ask('1', 'hello');
+    expect(await scene.ask('1', '/title My day')).toBe('Title: My day');
+    expect(await scene.ask('1', '/title')).toBe('My day');
+    expect(await scene.ask('1', '/status')).toContain('My day');
+    expect(await scene.ask('1', '/usage')).toContain('2 messages, 1 tokens read, 1 tokens written');
+    expect(await scene.ask('1', '/whoami')).toContain('user-1 on pigeon');
+    expect(await scene.ask('1', '/sessions')).toContain('My day');
+    expect(await scene.ask('1', '/model')).toContain('- other');
+    expect(await scene.ask('1', '/model nothing')).toContain('there is no model nothing');
+    expect(await scene.ask('1', '/model other')).toContain('other');
+    await scene.ask('1', 'hello');
+    expect(scene.runner.tasks.at(-1)?.model).toBe('other');
+  });
+
+  test('/queue waits its turn, /steer is taken at the next step, both answered', async () => {
+    const first = await scene.say('1', 'wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    const queued = await scene.say('1', '/queue later');
+    const steered = await scene.say('1', '/steer to the left');
+    const task = scene.runner.tasks[0];
+    expect(await task?.desk.takeSteering()).toEqual(['to the left']);
+    scene.runner.release();
+    expect(first.type === 'turn' && (await first.over)?.response).toBe('did: wait');
+    expect(queued.type === 'turn' && (await queued.over)?.response).toBe('did: later');
+    expect(steered.type === 'turn' && (await steered.over)).toMatchObject({ outcome: 'done' });
+    expect(scene.runner.tasks).toHaveLength(2);
+  });
+
+  test('/background works beside the conversation and tells', async () => {
+    await scene.ask('1', 'hello');
+    const parent = await scene.sessionOf('1');
+    expect(await scene.ask('1', '/background count the sheep')).toContain('beside');
+    await scene.until('it is told', () =>
+      scene.pigeons.textsTo('1').some((text) => text.includes('did: count the sheep')),
+    );
+    const [child] = (await scene.events()).filter(({ kind, type }) => kind === 'child' && type === 'session:end');
+    expect(child).toMatchObject({ reason: 'batch_complete' });
+    expect(await scene.session(child?.session_id ?? '')).toMatchObject({ parentId: parent.id, lineage: 'spawn' });
+  });
+
+  test('/approve and /deny answer the oldest question; silence is a no', async () => {
+    await scene.say('1', 'wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    const desk = scene.runner.tasks[0]?.desk;
+    const first = desk?.approve({ tool: 'run_command', action: 'rm -r /' });
+    const second = desk?.approve({ tool: 'run_command', action: 'ls' });
+    await scene.until('it is asked', () => scene.pigeons.textsTo('1').some((text) => text.includes('rm -r /')));
+    expect(await scene.ask('1', '/deny not that')).toContain('Refused: rm -r /');
+    expect(await first).toEqual({ allowed: false, reason: 'not that' });
+    expect(await scene.ask('1', '/approve')).toContain('Allowed: ls');
+    expect(await second).toEqual({ allowed: true });
+    expect(await scene.ask('1', '/approve')).toContain('Nothing');
+  });
+});

@@ -46,7 +46,11 @@ export function tokensOf(rows: readonly TranscriptRow[], fixedCharacters: number
  * Which rows a summary should stand for: all but the last turns, or all but the last steps of a turn that is itself too
  * long. Null when there is nothing to gain.
  */
-export function planCompression(rows: readonly TranscriptRow[], sessionId: string, window: number): CompressionPlan | null {
+export function planCompression(
+  rows: readonly TranscriptRow[],
+  sessionId: string,
+  window: number,
+): CompressionPlan | null {
   const effective = effectiveRows(rows);
   const cut = cutOf(effective, sessionId, window * STAYING_SHARE);
   const old = effective.slice(0, cut);

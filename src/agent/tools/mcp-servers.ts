@@ -1,8 +1,7 @@
 import type { MCPClient } from '@ai-sdk/mcp';
 import type { McpServerConfig } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { AgentTool } from './tool.ts';
-import { bounded } from './tool.ts';
+import { type AgentTool, bounded } from './tool.ts';
 
 export interface Log {
   warn(fields: Readonly<Record<string, unknown>>, message: string): void;
@@ -98,7 +97,8 @@ class McpServer {
       transport: await transportOf(this.#config),
       clientName: 'moirai',
       initializationOptions: { timeout: CONNECT_TIMEOUT_MS },
-      onUncaughtError: (error) => this.#lose(error),
+      // Notifications that the client does not know come here as well; a connection that is gone shows at the next call.
+      onUncaughtError: () => undefined,
     });
   }
 
@@ -127,7 +127,12 @@ class McpServer {
     const connection = await this.#connecting;
     if (connection === null) throw new MoiraiError('tool_failed', `the MCP server ${this.#name} is not available`);
     const options = { signal, timeout: CALL_TIMEOUT_MS };
-    const result = await connection.client.callTool({ name, arguments: asRecord(args), options });
+    const call = connection.client.callTool({ name, arguments: asRecord(args), options });
+    const result = await call.catch((error: unknown) => {
+      // An error with a code is the server's own answer: it lives.
+      if (!signal.aborted && (error as { code?: unknown }).code === undefined) this.#lose(error);
+      throw MoiraiError.wrap(error, 'tool_failed');
+    });
     const text = bounded(textOf(result));
     if (result.isError === true) throw new MoiraiError('tool_failed', text);
     return text;

@@ -1,0 +1,87 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { CommandRunner } from '../../src/agent/tools/run-command.ts';
+import { startOpenAiServer } from '../fakes/openai-server.ts';
+import { Conversation, runnerAt, temporaryFolder } from './conversation.ts';
+
+const signal = new AbortController().signal;
+const context = { sessionId: 's1', turnId: 't1', platform: 'api', userId: null, signal };
+
+function runner(allowCommands: string[] = [], environment: Record<string, string> = {}) {
+  const workspace = temporaryFolder();
+  return { workspace, commands: new CommandRunner({ workspace, allowCommands, environment }) };
+}
+
+test('a command runs in the workspace and tells its code and output', async () => {
+  const { commands, workspace } = runner();
+  const text = await commands.tool.run({ command: 'pwd; echo oops >&2; exit 3' }, context);
+  expect(text).toContain('Exit code 3.');
+  expect(text).toContain(workspace.split('/').at(-1));
+  expect(text).toContain('oops');
+});
+
+test('it sees nothing secret of the environment', async () => {
+  const { commands } = runner([], { OPENAI_API_KEY: 'sk-1', MY_TOKEN: 'x', LANG: 'C.UTF-8', PATH: '/usr/bin:/bin' });
+  const text = await commands.tool.run({ command: 'env' }, context);
+  expect(text).toContain('LANG=C.UTF-8');
+  expect(text).not.toMatch(/sk-1|MY_TOKEN/);
+});
+
+test('only a plain command whose first word is allowed runs unasked', () => {
+  const { tool } = runner(['ls', 'git']).commands;
+  const asks = (command: string) => tool.dangerous({ command });
+  expect(asks('ls -la')).toBeNull();
+  expect(asks('  git status')).toBeNull();
+  for (const command of [
+    'rm -rf x',
+    'lsof',
+    'ls; rm x',
+    'ls && rm x',
+    'ls | sh',
+    'ls $(rm x)',
+    'ls `rm x`',
+    'ls > x',
+    'ls\nrm x',
+  ]) {
+    expect(asks(command)).toBe(command);
+  }
+});
+
+test('too long, too much and left behind: all come to an end', async () => {
+  const { commands, workspace } = runner();
+  expect(await commands.tool.run({ command: 'sleep 60', timeout_seconds: 1 }, context)).toContain('was killed');
+  const much = await commands.tool.run({ command: 'yes | head -c 3000000' }, context);
+  expect(much.length).toBeLessThan(33_000);
+  expect(much).toContain('left out');
+  await commands.tool.run({ command: '(sleep 1; touch late) & echo started' }, context);
+  await sleep(1_300);
+  expect(existsSync(join(workspace, 'late'))).toBe(false);
+});
+
+test('an approval that nobody gives is a no: the command does not run, and the model is told', async () => {
+  const workspace = temporaryFolder();
+  await using server = await startOpenAiServer([
+    { toolCalls: [{ name: 'run_command', args: { command: 'touch made' } }] },
+    { text: 'Then not.' },
+  ]);
+  const chat = new Conversation(runnerAt(server.url, { agent: { workspace } }).runner);
+  expect((await chat.say('make it')).text).toBe('Then not.');
+  expect(chat.asked).toEqual([{ tool: 'run_command', action: 'touch made' }]);
+  expect(chat.order).toEqual(['keep user,assistant', 'approve', 'keep tool']);
+  expect(chat.transcript[2]).toMatchObject({ text: 'This was not run: nobody answered in time', data: { ok: false } });
+  expect(existsSync(join(workspace, 'made'))).toBe(false);
+});
+
+test('an allowed command runs', async () => {
+  const workspace = temporaryFolder();
+  await using server = await startOpenAiServer([
+    { toolCalls: [{ name: 'run_command', args: { command: 'touch made' } }] },
+    { text: 'Made.' },
+  ]);
+  const chat = new Conversation(runnerAt(server.url, { agent: { workspace, allowCommands: ['touch'] } }).runner);
+  await chat.say('make it');
+  expect(chat.asked).toEqual([]);
+  expect(existsSync(join(workspace, 'made'))).toBe(true);
+});

@@ -1,0 +1,79 @@
+import { fileURLToPath } from 'node:url';
+import { afterEach, expect, test } from 'vitest';
+import type { AgentRunner } from '../../src/agent/runner.ts';
+import type { McpServerConfig } from '../../src/config/config.ts';
+import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
+import { Conversation, runnerAt } from './conversation.ts';
+
+const script = fileURLToPath(new URL('../fakes/mcp-server.ts', import.meta.url));
+const none = { env: {}, url: null, headers: {} };
+const calculator: McpServerConfig = { command: process.execPath, args: [script], ...none };
+const dead: McpServerConfig = { command: '/no/such/program', args: [], ...none };
+const unreachable: McpServerConfig = { command: null, args: [], ...none, url: 'http://127.0.0.1:9/mcp' };
+
+let runner: AgentRunner | null = null;
+afterEach(() => runner?.close());
+
+const namesOf = (tools: readonly Record<string, unknown>[] | undefined) =>
+  (tools ?? []).map((tool) => (tool.function as { name: string }).name);
+
+test('a tool of an MCP server is offered under its name and works', async () => {
+  await using server = await startOpenAiServer([
+    {
+      toolCalls: [
+        { name: 'calc__add', args: { a: 2, b: 40 } },
+        { name: 'calc__fail', args: {} },
+      ],
+    },
+    { text: '42' },
+  ]);
+  const made = runnerAt(server.url, { mcp: { calc: calculator } });
+  runner = made.runner;
+  const chat = new Conversation(runner);
+  await chat.say('2 + 40?');
+  const offered = namesOf(questions(server)[0]?.body.tools);
+  expect(offered).toEqual(expect.arrayContaining(['calc__add', 'calc__fail', 'read_file', 'run_command']));
+  expect(offered).toEqual(offered.toSorted());
+  expect(chat.transcript.filter(({ role }) => role === 'tool').map(({ text, data }) => [text, data?.ok])).toEqual([
+    ['42', true],
+    ['It failed: it always fails', false],
+  ]);
+});
+
+test('servers that are dead are left out and told in the log; the turn goes on', async () => {
+  await using server = await startOpenAiServer([{ text: 'still here' }]);
+  const made = runnerAt(server.url, { mcp: { dead, unreachable, calc: calculator } });
+  runner = made.runner;
+  const chat = new Conversation(runner);
+  expect((await chat.say('hello')).text).toBe('still here');
+  expect(namesOf(questions(server)[0]?.body.tools)).toContain('calc__add');
+  expect(made.logged.toSorted()).toEqual([
+    'the MCP server dead is not available',
+    'the MCP server unreachable is not available',
+  ]);
+  await chat.say('again');
+  expect(made.logged).toHaveLength(2);
+});
+
+test('a server that dies in the middle of a call fails the call, not the turn, and is left out afterwards', async () => {
+  await using server = await startOpenAiServer([
+    { toolCalls: [{ name: 'calc__crash', args: {} }] },
+    { text: 'It broke.' },
+  ]);
+  const made = runnerAt(server.url, { mcp: { calc: calculator } });
+  runner = made.runner;
+  const chat = new Conversation(runner);
+  expect((await chat.say('crash')).text).toBe('It broke.');
+  expect(chat.transcript[2]?.data?.ok).toBe(false);
+  expect((await chat.say('and now?')).text).toBe('It broke.');
+  expect(namesOf(questions(server).at(-1)?.body.tools)).not.toContain('calc__add');
+});
+
+test('tools whose port is missing are not offered', async () => {
+  await using server = await startOpenAiServer([{ text: 'x' }]);
+  runner = runnerAt(server.url, { ports: { searchSessions: async () => [] } }).runner;
+  await new Conversation(runner).say('hello');
+  expect(namesOf(questions(server)[0]?.body.tools)).toEqual([
+    ...['fetch_url', 'list_files', 'read_file', 'run_command', 'search_sessions', 'write_file'],
+  ]);
+});

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { launcher } from '../cli/house.ts';
+
+export interface ChatAnswer {
+  readonly status: number;
+  readonly session_id: string;
+  readonly turn_id: string | null;
+  readonly reply: string;
+  readonly outcome: string;
+}
+
+/** A gateway as a process of its own, in a home of its own; it can be killed and started again. */
+export class GatewayProcess {
+  readonly home = mkdtempSync(join(tmpdir(), 'moirai-gateway-'));
+  url = '';
+  #child: ChildProcess | null = null;
+  #errors = '';
+
+  constructor(settings: { readonly [section: string]: unknown } = {}) {
+    const gateway = { port: 0, ...(settings.gateway as object | undefined) };
+    writeFileSync(join(this.home, 'config.yaml'), JSON.stringify({ ...settings, gateway }));
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** What it wrote to its log. */
+  get log(): string {
+    return this.#errors;
+  }
+
+  /** Resolves when it says where it listens. */
+  async start(): Promise<number> {
+    const began = performance.now();
+    const { MOIRAI_DEBUG: _, OPENAI_API_KEY: _o, ANTHROPIC_API_KEY: _a, ...env } = process.env;
+    const child = spawn(process.execPath, [launcher, 'gateway', 'run', '--json'], {
+      env: { ...env, MOIRAI_HOME: this.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    child.stderr.on('data', (bytes) => {
+      this.#errors += bytes;
+    });
+    const lines = createInterface({ input: child.stdout });
+    const ready = new Promise<void>((resolve, reject) => {
+      let shown = '';
+      lines.on('line', (line) => {
+        shown += line;
+        if (line !== '}') return;
+        this.url = (JSON.parse(shown) as { url: string }).url;
+        resolve();
+      });
+      child.once('exit', (code) => reject(new TypeError(`the gateway exited with ${code}: ${this.#errors}`)));
+    });
+    await ready;
+    return performance.now() - began;
+  }
+
+  /** Sends a signal and waits for the end. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    const [code] = (await exited) as [number | null];
+    return code;
+  }
+
+  async close(): Promise<void> {
+    await this.end('SIGKILL');
+    rmSync(this.home, { recursive: true });
+  }
+
+  async chat(body: Readonly<Record<string, unknown>>): Promise<ChatAnswer> {
+    const { status, answer } = await this.post('/v1/chat', body);
+    return { status, ...(answer as Omit<ChatAnswer, 'status'>) };
+  }
+
+  async post(path: string, body: unknown): Promise<{ status: number; answer: unknown }> {
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(`${this.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    return { status: response.status, answer: await response.json() };
+  }
+
+  async get<T>(path: string): Promise<T> {
+    const response = await fetch(`${this.url}${path}`);
+    return (await response.json()) as T;
+  }
+
+  /** All events, page by page. */
+  async events(types = ''): Promise<Record<string, unknown>[]> {
+    const all: Record<string, unknown>[] = [];
+    for (let after = 0; ; ) {
+      const page = await this.get<{ data: Record<string, unknown>[]; next: number }>(
+        `/v1/events?after=${after}&limit=500&types=${types}`,
+      );
+      all.push(...page.data);
+      if (page.data.length === 0) return all;
+      after = page.next;
+    }
+  }
+}

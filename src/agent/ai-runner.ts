@@ -1,13 +1,13 @@
 import type { AgentConfig, ModelConfig } from '../config/config.ts';
 import { AgentCache } from './agent-cache.ts';
 import { contextWindow } from './model/context-window.ts';
-import type { ModelServer } from './model/model-server.ts';
+import { describeServer, type ModelServer } from './model/model-server.ts';
 import { ModelSession } from './model/model-session.ts';
 import type { Wait } from './model/retry.ts';
 import type { Rendering } from './prompt.ts';
 import type { AgentRunner, Compression, TurnReport, TurnTask } from './runner.ts';
 import { systemPrompt } from './system-prompt.ts';
-import type { Log } from './tools/mcp-servers.ts';
+import type { Log } from './tools/ports.ts';
 import type { ToolBox } from './tools/tool-box.ts';
 import type { TranscriptRow } from './transcript.ts';
 import { Turn } from './turn.ts';
@@ -37,11 +37,9 @@ export class AiRunner implements AgentRunner {
   readonly #renderings: AgentCache<Remembered>;
 
   constructor(parts: AiRunnerParts) {
-    const { model, server, agent, now } = parts;
     this.#parts = parts;
-    this.#renderings = new AgentCache(agent.cache, now);
-    const name = model.name ?? server.defaultName ?? 'the first model';
-    this.description = `${name} at ${new URL(server.baseUrl).host} (${server.provider})`;
+    this.#renderings = new AgentCache(parts.agent.cache, parts.now);
+    this.description = describeServer(parts.server);
   }
 
   async run(task: TurnTask): Promise<TurnReport> {
@@ -60,13 +58,12 @@ export class AiRunner implements AgentRunner {
   }
 
   async models(): Promise<readonly string[]> {
-    const { server, model, log } = this.#parts;
+    const { server, log } = this.#parts;
     try {
       return await server.list();
     } catch (error) {
       log.warn({ err: error }, 'the model server does not list its models');
-      const name = model.name ?? server.defaultName;
-      return name === null ? [] : [name];
+      return server.defaultName === null ? [] : [server.defaultName];
     }
   }
 

@@ -1,12 +1,10 @@
 import type { AgentConfig, McpServerConfig, ModelConfig } from '../config/config.ts';
-import { AiRunner } from './ai-runner.ts';
-import { type ModelProvider, openModelServer } from './model/model-server.ts';
+import { LazyRunner } from './lazy-runner.ts';
+import { describeServer, type ModelProvider, openModelServer } from './model/model-server.ts';
 import { type Wait, wait } from './model/retry.ts';
 import { OfflineRunner } from './offline-runner.ts';
 import type { AgentRunner } from './runner.ts';
-import type { Log } from './tools/mcp-servers.ts';
-import type { ToolPorts } from './tools/ports.ts';
-import { ToolBox } from './tools/tool-box.ts';
+import type { Log, ToolPorts } from './tools/ports.ts';
 
 export interface RunnerConfig {
   readonly model: ModelConfig;
@@ -26,23 +24,26 @@ const LONGEST_SILENCE_MS = 300_000;
 
 const QUIET: Log = { warn: () => undefined };
 
-/** The runner that the configuration asks for. Loads nothing heavy: that is left to the first turn. */
+/** The runner that the configuration asks for. */
 export function createRunner(
   config: RunnerConfig,
   ports: ToolPorts,
   log: Log = QUIET,
   timing: RunnerTiming = {},
 ): AgentRunner {
-  const { model, agent, mcp } = config;
-  const provider = providerOf(model);
+  const provider = providerOf(config.model);
   if (provider === 'offline') return new OfflineRunner();
-  return new AiRunner({
-    ...{ model, agent, log },
-    server: openModelServer(model, provider),
-    toolBox: new ToolBox({ agent, mcp, ports, log }),
-    wait: timing.wait ?? wait,
-    silenceMs: timing.silenceMs ?? Math.min(agent.turnTimeoutMs, LONGEST_SILENCE_MS),
-    now: timing.now ?? Date.now,
+  const server = openModelServer(config.model, provider);
+  return new LazyRunner(describeServer(server), async () => {
+    const [{ AiRunner }, { ToolBox }] = await Promise.all([import('./ai-runner.ts'), import('./tools/tool-box.ts')]);
+    const { model, agent, mcp } = config;
+    return new AiRunner({
+      ...{ model, agent, log, server },
+      toolBox: new ToolBox({ agent, mcp, ports, log }),
+      wait: timing.wait ?? wait,
+      silenceMs: timing.silenceMs ?? Math.min(agent.turnTimeoutMs, LONGEST_SILENCE_MS),
+      now: timing.now ?? Date.now,
+    });
   });
 }
 

@@ -54,6 +54,12 @@ export function openModelServer(config: ModelConfig, provider: ModelProvider): M
   };
 }
 
+/** Which model answers and where it is, for people. */
+export function describeServer({ defaultName, baseUrl, provider }: ModelServer): string {
+  const place = URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
+  return `${defaultName ?? 'the first model'} at ${place} (${provider})`;
+}
+
 /** Loads the provider on first use: a gateway that only waits does not pay for it. */
 async function openModel(
   config: ModelConfig,

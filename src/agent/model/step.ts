@@ -46,10 +46,15 @@ export async function streamStep(request: StepRequest): Promise<StepResult> {
   });
   const parts = stream[Symbol.asyncIterator]();
   const result = new StepCollector(request);
-  for (;;) {
-    const part = await nextPart(parts, request, silence);
-    if (part === null) return result.finished();
-    result.take(part);
+  try {
+    for (;;) {
+      const part = await nextPart(parts, request, silence);
+      if (part === null) return result.finished();
+      result.take(part);
+    }
+  } finally {
+    // Whatever ended it, nobody reads on: the connection is let go.
+    silence.abort();
   }
 }
 
@@ -128,6 +133,9 @@ class StepCollector {
   #finish({ finishReason, usage }: Extract<Part, { type: 'finish-step' }>): void {
     if (CUT_REASONS.has(finishReason)) {
       throw new MoiraiError('model_cut', 'the stream from the model server broke off before its end');
+    }
+    if (finishReason === 'content-filter' && this.#text === '' && this.#calls.length === 0) {
+      throw new MoiraiError('model_refused', 'the model server held the answer back by its content filter');
     }
     this.#usage = { input: usage.inputTokens ?? 0, output: usage.outputTokens ?? 0 };
   }

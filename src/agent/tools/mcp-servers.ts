@@ -1,11 +1,8 @@
 import type { MCPClient } from '@ai-sdk/mcp';
 import type { McpServerConfig } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Log } from './ports.ts';
 import { type AgentTool, bounded } from './tool.ts';
-
-export interface Log {
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
-}
 
 interface Connection {
   readonly client: MCPClient;

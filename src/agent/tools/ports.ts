@@ -30,3 +30,8 @@ export interface ToolPorts {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly web?: WebAccess;
 }
+
+/** Where what went wrong beside a turn is told. */
+export interface Log {
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+}

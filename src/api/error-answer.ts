@@ -97,6 +97,9 @@ export function openAiError(error: ShownError, status: ErrorStatus): ShownError 
   return { ...error, type, param: null };
 }
 
+/** Who is sent away by a gateway that stops finds its successor soon. */
+const DRAIN_RETRY_SECONDS = 2;
+
 /** Answers a request that failed. */
 export async function answerError(c: ApiContext, thrown: unknown, log: ApiLog): Promise<Response> {
   const error = MoiraiError.wrap(await fromHono(c, thrown));
@@ -107,7 +110,7 @@ export async function answerError(c: ApiContext, thrown: unknown, log: ApiLog): 
   // A client that repeats by itself would run a failed turn again, and could not mend a conflict.
   if (status === 409 || status === 502 || status === 504) c.header('x-should-retry', 'false');
   if (status === 401) c.header('WWW-Authenticate', 'Bearer');
-  const wait = error.details.retryAfterSeconds;
+  const wait = error.code === 'draining' ? DRAIN_RETRY_SECONDS : error.details.retryAfterSeconds;
   if (typeof wait === 'number') c.header('Retry-After', String(wait));
   const allow = error.details.allow;
   if (typeof allow === 'string') c.header('Allow', allow);

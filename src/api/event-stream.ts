@@ -64,7 +64,10 @@ export function streamEvents(
   return c.body(body, 200);
 }
 
-/** Whether the client wants a stream. */
+/** Whether the client wants a stream: of the two kinds of answer, the one it names first. */
 export function wantsStream(c: ApiContext): boolean {
-  return /\btext\/event-stream\b/i.test(c.req.header('accept') ?? '');
+  const accepted = (c.req.header('accept') ?? '').toLowerCase();
+  const stream = accepted.indexOf('text/event-stream');
+  const json = accepted.indexOf('application/json');
+  return stream >= 0 && (json < 0 || stream < json);
 }

@@ -152,7 +152,8 @@ export class EventTail {
       this.#forget();
       return events.length === PAGE;
     } catch (thrown) {
-      if (!this.#closed) this.#log.warn({ err: MoiraiError.wrap(thrown) }, 'the log could not be read; trying again');
+      if (this.#closed) return false;
+      this.#log.warn({ err: MoiraiError.wrap(thrown) }, 'the log could not be read; trying again');
       await new Promise((done) => setTimeout(done, RETRY_MS));
       return false;
     }

@@ -31,35 +31,45 @@ export function nameTurn(c: ApiContext, { sessionId, turnId }: Pick<Reply, 'sess
 }
 
 /**
- * A turn as it goes on, to its end, which is the last thing told; null now and then while nothing happens. Who stops
- * listening stops nothing: the turn was taken.
+ * What is told of a turn. It listens from the moment it is made, which is when the turn was taken: nothing is missed while
+ * the answer is on its way. Who stops listening stops nothing.
  */
-export async function* newsOf(taken: Taken, listener: Listener): AsyncGenerator<TurnNews | null> {
-  const mailbox = new Mailbox<TurnNews>(MAILBOX_CHARS);
-  const stopWatching = taken.watch((progress) => {
-    if (!mailbox.put({ progress }, sizeOf(progress))) listener.drop();
-  });
-  const leave = (): void => mailbox.close();
-  listener.signal.addEventListener('abort', leave);
-  // The end is always taken in: it is one item, and what the client waits for.
-  const tell = (news: TurnNews): void => {
-    mailbox.put(news, 0);
-    mailbox.close();
-  };
-  taken.reply.then(
-    (reply) => tell({ reply }),
-    (thrown: unknown) => tell({ failure: MoiraiError.wrap(thrown) }),
-  );
-  try {
-    for (;;) {
-      const news = await mailbox.take(HEARTBEAT_MS);
-      if (news === null) return;
-      if (news.length === 0) yield null;
-      yield* news;
+export class TurnFeed {
+  readonly #mailbox = new Mailbox<TurnNews>(MAILBOX_CHARS);
+  #drop: () => void = () => undefined;
+
+  constructor(taken: Taken) {
+    const stopWatching = taken.watch((progress) => {
+      if (!this.#mailbox.put({ progress }, sizeOf(progress))) this.#drop();
+    });
+    // The end is always taken in: it has no size, and is what the client waits for.
+    const end = (news: TurnNews): void => {
+      stopWatching();
+      this.#mailbox.put(news, 0);
+      this.#mailbox.close();
+    };
+    taken.reply.then(
+      (reply) => end({ reply }),
+      (thrown: unknown) => end({ failure: MoiraiError.wrap(thrown) }),
+    );
+  }
+
+  /** The turn as it goes on, its end last; null now and then while nothing happens. */
+  async *news(listener: Listener): AsyncGenerator<TurnNews | null> {
+    this.#drop = listener.drop;
+    const leave = (): void => this.#mailbox.close();
+    listener.signal.addEventListener('abort', leave);
+    try {
+      for (;;) {
+        const news = await this.#mailbox.take(HEARTBEAT_MS);
+        if (news === null) return;
+        if (news.length === 0) yield null;
+        yield* news;
+      }
+    } finally {
+      listener.signal.removeEventListener('abort', leave);
+      this.#mailbox.close();
     }
-  } finally {
-    stopWatching();
-    listener.signal.removeEventListener('abort', leave);
   }
 }
 

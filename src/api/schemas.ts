@@ -73,7 +73,7 @@ export const SubscriberSchema = z
     name: z.string(),
     events: z.array(z.string()),
     created_at: time,
-    position: z.number().int().openapi({ description: 'The newest `seq`, when nothing is undelivered.' }).nullable(),
+    position: z.number().int().openapi({ description: 'Every event up to this `seq` was delivered or given up.' }),
     lanes: z.number().int().openapi({ description: 'Conversations with something undelivered.' }),
     lag: z.number().int().openapi({ description: 'Undelivered events, at most.' }),
     oldest_pending_at: time.nullable(),

@@ -122,7 +122,7 @@ describe('what is said', () => {
     goOn();
     await until('it is answered', async () => {
       const { json } = await ask(house.api, '/v1/sessions?key=agent:main:api:dm:left');
-      return json.data[0].message_count === 2;
+      return json.data[0]?.message_count === 2;
     });
   });
 });

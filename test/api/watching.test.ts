@@ -62,8 +62,10 @@ describe('subscribers', () => {
       last_error: null,
     });
     expect((await list()).position).toBe((await get('/v1/events?after=now')).json.next);
+    const { position } = await list();
     await house.engine.start(chatParty('s1'));
-    expect(await list()).toMatchObject({ lag: 1, lanes: 1, position: null });
+    await house.engine.start(chatParty('s2'));
+    expect(await list()).toMatchObject({ lag: 2, lanes: 2, position });
     const all = await post('/v1/subscribers/hears/replay', { from: 0 });
     expect([all.status, all.json.events]).toEqual([200, (await get('/v1/events?after=0&limit=500')).json.data.length]);
     expect((await post('/v1/subscribers/hears/replay', { dead: true })).json).toEqual({ events: 0 });

@@ -3,7 +3,7 @@ import type { Api, ApiParts } from '../api.ts';
 import type { ApiDesk, PastMessage, Reply, Taken } from '../desk.ts';
 import { openAiError, shownError, statusOf } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents } from '../event-stream.ts';
-import { nameTurn, newsOf, ReplyText } from '../replies.ts';
+import { nameTurn, ReplyText, TurnFeed } from '../replies.ts';
 import { eventStream, jsonBody } from '../schemas.ts';
 import {
   contentSchema,
@@ -56,7 +56,8 @@ export function addChatCompletionRoutes(app: Api, parts: ApiParts): void {
     const writing = new Completion(taken, saying.model ?? parts.desk.model);
     if (body.stream === true) {
       const withUsage = body.stream_options?.include_usage === true;
-      return streamEvents(c, parts.closing, (listener) => tellChunks(writing, taken, listener, withUsage));
+      const feed = new TurnFeed(taken);
+      return streamEvents(c, parts.closing, (listener) => tellChunks(writing, feed, listener, withUsage));
     }
     const reply = await taken.reply;
     nameTurn(c, reply);
@@ -76,14 +77,13 @@ function messagesOf({ messages }: Body): PastMessage[] {
 
 async function* tellChunks(
   writing: Completion,
-  taken: Taken,
+  feed: TurnFeed,
   listener: Listener,
   withUsage: boolean,
 ): AsyncGenerator<string> {
   const text = new ReplyText();
-  const news = newsOf(taken, listener);
   yield frame(writing.chunk({ role: 'assistant', content: '' }, null));
-  for await (const item of news) {
+  for await (const item of feed.news(listener)) {
     if (item === null) yield HEARTBEAT;
     else if ('failure' in item) {
       const { code } = item.failure;

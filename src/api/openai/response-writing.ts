@@ -1,7 +1,7 @@
 import type { Reply, Taken } from '../desk.ts';
 import { type ShownError, shownError } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener } from '../event-stream.ts';
-import { newsOf, ReplyText } from '../replies.ts';
+import { ReplyText, type TurnFeed } from '../replies.ts';
 import { failureOf, tailOfId, usageOf } from './conversation.ts';
 
 interface AskedOfResponse {
@@ -41,13 +41,12 @@ export class ResponseWriting {
   }
 
   /** The events of a response, in the order OpenAI's clients expect them. */
-  async *tell(taken: Taken, listener: Listener): AsyncGenerator<string> {
+  async *tell(feed: TurnFeed, listener: Listener): AsyncGenerator<string> {
     const text = new ReplyText();
-    const news = newsOf(taken, listener);
     yield this.#event('response.created', { response: this.#response('in_progress', {}) });
     yield this.#event('response.in_progress', { response: this.#response('in_progress', {}) });
     yield this.#opened();
-    for await (const item of news) {
+    for await (const item of feed.news(listener)) {
       if (item === null) yield HEARTBEAT;
       else if ('failure' in item) return yield this.#failed(shownError(item.failure));
       else if ('reply' in item) return yield this.#closed(item.reply, text);

@@ -4,7 +4,7 @@ import type { Api, ApiParts } from '../api.ts';
 import type { PastMessage } from '../desk.ts';
 import { openAiError } from '../error-answer.ts';
 import { streamEvents } from '../event-stream.ts';
-import { nameTurn } from '../replies.ts';
+import { nameTurn, TurnFeed } from '../replies.ts';
 import { eventStream, jsonBody } from '../schemas.ts';
 import {
   type Content,
@@ -62,7 +62,10 @@ export function addResponseRoutes(app: Api, parts: ApiParts): void {
     nameTurn(c, taken);
     const asked = { model: saying.model ?? parts.desk.model, instructions, metadata: metadata ?? {} };
     const writing = new ResponseWriting(taken, asked);
-    if (body.stream === true) return streamEvents(c, parts.closing, (listener) => writing.tell(taken, listener));
+    if (body.stream === true) {
+      const feed = new TurnFeed(taken);
+      return streamEvents(c, parts.closing, (listener) => writing.tell(feed, listener));
+    }
     const reply = await taken.reply;
     nameTurn(c, reply);
     const failure = failureOf(reply);

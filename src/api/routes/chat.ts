@@ -6,7 +6,7 @@ import type { Api, ApiContext, ApiParts } from '../api.ts';
 import type { Reply, Saying, Taken } from '../desk.ts';
 import { shownError } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents, wantsStream } from '../event-stream.ts';
-import { errorOfReply, nameTurn, newsOf, statusOfReply, type TurnNews } from '../replies.ts';
+import { errorOfReply, nameTurn, statusOfReply, TurnFeed, type TurnNews } from '../replies.ts';
 import { eventStream, jsonBody } from '../schemas.ts';
 
 /** Names that clients give: long enough for any id, short enough for a key. */
@@ -65,7 +65,8 @@ export function addChatRoutes(app: Api, parts: ApiParts): void {
     const taken = await parts.desk.say(sayingOf(c, body));
     nameTurn(c, taken);
     if (body.stream === true || (body.stream !== false && wantsStream(c))) {
-      return streamEvents(c, parts.closing, (listener) => tellTurn(taken, listener));
+      const feed = new TurnFeed(taken);
+      return streamEvents(c, parts.closing, (listener) => tellTurn(taken, feed, listener));
     }
     const reply = await taken.reply;
     nameTurn(c, reply);
@@ -110,11 +111,10 @@ function replyView(reply: Reply) {
   };
 }
 
-async function* tellTurn(taken: Taken, listener: Listener): AsyncGenerator<string> {
+async function* tellTurn(taken: Taken, feed: TurnFeed, listener: Listener): AsyncGenerator<string> {
   const { sessionId, turnId } = taken;
-  const news = newsOf(taken, listener);
   yield frame({ session_id: sessionId, turn_id: turnId }, { event: 'session' });
-  for await (const item of news) yield item === null ? HEARTBEAT : told(item, taken);
+  for await (const item of feed.news(listener)) yield item === null ? HEARTBEAT : told(item, taken);
 }
 
 function told(news: TurnNews, { sessionId, turnId }: Taken): string {

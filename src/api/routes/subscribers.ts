@@ -31,10 +31,12 @@ const replay = createRoute({
 export function addSubscriberRoutes(app: Api, { engine }: ApiParts): void {
   const { store } = engine;
   app.openapi(list, async (c) => {
-    // Read first: who has nothing undelivered afterwards has had everything up to here.
+    // Read first: who has nothing undelivered after that has had everything up to here.
     const newest = await store.read('lastSeq', {});
+    const positions = await store.read('subscriberPositions', {});
     const all = await store.read('listSubscribers', {});
-    return c.json({ data: all.map((status) => subscriberView(status, newest)), next: null }, 200);
+    const data = all.map((status) => subscriberView(status, positions[status.name] ?? newest));
+    return c.json({ data, next: null }, 200);
   });
   app.openapi(replay, async (c) => {
     const { from, dead } = c.req.valid('json');
@@ -46,12 +48,12 @@ export function addSubscriberRoutes(app: Api, { engine }: ApiParts): void {
   });
 }
 
-function subscriberView(status: SubscriberStatus, newest: number) {
+function subscriberView(status: SubscriberStatus, position: number) {
   return {
     name: status.name,
     events: [...status.patterns],
     created_at: isoTime(status.createdAt),
-    position: status.lanes === 0 ? newest : null,
+    position,
     lanes: status.lanes,
     lag: status.lag,
     oldest_pending_at: isoTime(status.oldestPendingAt),

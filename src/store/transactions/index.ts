@@ -59,6 +59,7 @@ export const READS = {
   lastSeq: reading.lastSeq,
   lastEvents: reading.lastEvents,
   activity: reading.activity,
+  subscriberPositions: reading.subscriberPositions,
   getTurn: turns.getTurn,
   turnResult: turns.turnResult,
   turnByRef: turns.turnByRef,

@@ -154,6 +154,27 @@ function turnsUnderWay(row: Row): Partial<TurnsUnderWay> {
   return state === 'queued' ? { queued: numberOf(row, 'n') } : { cut: numberOf(row, 'n') };
 }
 
+/**
+ * How far each subscriber is that has something undelivered: every event up to this number has been delivered, or given
+ * up. Who is not in the answer has had everything.
+ */
+export function* subscriberPositions(ctx: TxContext, _args: Record<never, never>): Tx<Record<string, number>> {
+  yield* sequenceEvents(ctx);
+  const seq = ctx.dialect.seqColumn;
+  const rows = yield* query(
+    `SELECT subscriber, min((SELECT ${seq} FROM events e
+       WHERE e.session_key = lanes.session_key AND e.no >= lanes.next_no AND e.no <= lanes.last_no
+       ORDER BY e.no LIMIT 1)) AS first
+     FROM lanes GROUP BY subscriber`,
+  );
+  const positions: Record<string, number> = {};
+  for (const row of rows) {
+    const first = nullableNumber(row, 'first');
+    if (first !== null) positions[textOf(row, 'subscriber')] = first - 1;
+  }
+  return positions;
+}
+
 /** One session by its id. */
 export function* getSession(_ctx: TxContext, args: { sessionId: string }): Tx<Session | null> {
   const [session] = yield* querySessions(`SELECT ${SELECT_SESSION} FROM sessions WHERE id = ?`, args.sessionId);

@@ -52,6 +52,20 @@ export function subscribingContract(open: Open): void {
       );
     });
 
+    test('is as far as the first event it has not had, in whichever conversation', async (scene) => {
+      const positions = () => scene.store.read('subscriberPositions', {});
+      await scene.subscribe('listener');
+      expect(await positions()).toEqual({});
+      const before = await scene.store.read('lastSeq', {});
+      for (const chat of ['1', '2']) await scene.start(chat);
+      expect(await positions()).toEqual({ listener: before });
+      const [first] = await scene.claim('listener', { lanes: 1 });
+      if (first !== undefined) await scene.ack(first);
+      expect(await positions()).toEqual({ listener: before + 1 });
+      await scene.drain('listener');
+      expect(await positions()).toEqual({});
+    });
+
     test('hears only what it asked for: exact names, prefixes, commands', async (scene) => {
       await scene.subscribe('exact', ['session:end', 'command:new']);
       await scene.subscribe('prefix', ['agent:*', 'command:*']);

@@ -20,6 +20,7 @@ import type {
   Received,
   SlashCommand,
 } from '../store/transactions/conversations.ts';
+import type { Deleted, PruneRule } from '../store/transactions/deletion.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { WriteResult } from '../store/transactions/index.ts';
 import type { InstanceFacts, Reaped } from '../store/transactions/liveness.ts';
@@ -60,6 +61,7 @@ export interface Hold {
 const ABSORBED = 'Taken into the turn that was running; its reply answers both.';
 const REAP_BATCH = 100;
 const EXPIRE_BATCH = 100;
+const PRUNE_BATCH = 200;
 
 /**
  * One process's part in the life of sessions: every verb is one transaction of the store under this instance's lease.
@@ -156,8 +158,12 @@ export class Engine {
   }
 
   /** Adds to the transcript in the middle of a turn. */
-  append(hold: Hold, messages: readonly MessageToAppend[]): Promise<number> {
-    return this.store.write('appendMessages', { giver: this.giver(), ...hold, messages });
+  async append(hold: Hold, messages: readonly MessageToAppend[]): Promise<number> {
+    try {
+      return await this.store.write('appendMessages', { giver: this.giver(), ...hold, messages });
+    } catch (thrown) {
+      throw overRatherThanUnknown(hold, thrown);
+    }
   }
 
   /** Adds to the transcript beside any turn: what a command leaves behind. */
@@ -258,6 +264,19 @@ export class Engine {
     });
     this.#drop(sessionId);
     return result;
+  }
+
+  /** Removes a session, an open one after its end. Its events stay. */
+  async delete(sessionId: string, trigger: Trigger): Promise<Deleted> {
+    const result = await this.store.write('deleteSession', { giver: this.giver(), sessionId, trigger });
+    this.#drop(sessionId);
+    return result;
+  }
+
+  /** Removes one batch of ended sessions, and says how many they were; 0 when there is nothing left to remove. */
+  async prune(rule: PruneRule): Promise<number> {
+    const { removed } = await this.store.write('pruneSessions', { giver: this.giver(), rule, limit: PRUNE_BATCH });
+    return removed.length;
   }
 
   /** Writes an event about this instance. */
@@ -393,9 +412,10 @@ export class Engine {
     try {
       return await write;
     } catch (thrown) {
-      const over = hasCode(thrown, 'fenced', 'session_ended', 'turn_not_found', 'illegal_move');
+      const error = overRatherThanUnknown(hold, thrown);
+      const over = hasCode(error, 'fenced', 'session_ended', 'turn_not_found', 'illegal_move');
       if (over && this.#held.get(hold.sessionId) === hold.epoch) this.#drop(hold.sessionId);
-      throw thrown;
+      throw error;
     }
   }
 
@@ -412,6 +432,12 @@ export class Engine {
       this.#takings.delete(noted);
     }
   }
+}
+
+/** What was held has been there: if it is gone, it was ended first, and then removed. */
+function overRatherThanUnknown({ sessionId }: Hold, thrown: unknown): unknown {
+  if (!hasCode(thrown, 'session_not_found')) return thrown;
+  return new MoiraiError('session_ended', `session ${sessionId} ended and was removed`, { cause: thrown });
 }
 
 function assertReason(reason: string): void {

@@ -2,6 +2,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Timers } from '../events/timers.ts';
 import { type Engine, isLeaseLost } from './engine.ts';
 import { ExpiryWatcher } from './expiry-watcher.ts';
+import { pruneRules } from './retention.ts';
 
 export interface UpkeepOptions {
   readonly heartbeatMs: number;
@@ -15,6 +16,8 @@ export interface UpkeepOptions {
   readonly lost: () => void;
   /** Also end what expires. A process beside the gateway (`moirai run`) leaves that to it. */
   readonly expire: boolean;
+  /** How long an ended session is kept, by kind; null is for good. Without it nothing is removed. */
+  readonly retention?: Readonly<Record<string, number | null>>;
 }
 
 const REAP_MS = 500;
@@ -22,6 +25,9 @@ const RECONCILE_MS = 10_000;
 const INDEX_MS = 3000;
 const FORGET_MS = 3_600_000;
 const KEEP_LOST_MS = 7 * 24 * 3_600_000;
+const PRUNE_MS = 3_600_000;
+/** Messages and requests that are sent again are known by the turns of their sessions: for a day that is promised. */
+const LEAST_RETENTION_MS = 24 * 3_600_000;
 
 /** What a long-lived process does beside its work: it keeps its lease, and looks after those who lost theirs. */
 export class Upkeep {
@@ -56,6 +62,15 @@ export class Upkeep {
     this.#every('forget', FORGET_MS, () =>
       this.#engine.store.write('forgetInstances', { lostBefore: this.#options.wallClock() - KEEP_LOST_MS }),
     );
+    if (this.#options.retention !== undefined) this.#every('prune', PRUNE_MS, () => this.#prune());
+  }
+
+  /** Removes what was kept long enough, and stops in between when it is told to. */
+  async #prune(): Promise<void> {
+    for (const { kind, olderThanMs } of pruneRules(this.#options.retention ?? {})) {
+      const rule = { kind, olderThanMs: Math.max(olderThanMs, LEAST_RETENTION_MS) };
+      for (let removed = 1; removed > 0 && !this.#stopped; ) removed = await this.#engine.prune(rule);
+    }
   }
 
   async stop(): Promise<void> {

@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { databaseRulesContract } from './contract/database-rules.ts';
 import { deadLettersContract } from './contract/dead-letters.ts';
 import { deadlinesContract } from './contract/deadlines.ts';
+import { deletionContract } from './contract/deletion.ts';
 import { deliveriesContract } from './contract/deliveries.ts';
 import { endsContract } from './contract/ends.ts';
 import { lanesContract } from './contract/lanes.ts';
@@ -28,6 +29,7 @@ export function storeContract(name: string, open: Open): void {
     lanesContract(open);
     deadLettersContract(open);
     deliveriesContract(open);
+    deletionContract(open);
     listingsContract(open);
   });
 }

@@ -53,6 +53,7 @@ const PROMISED: Readonly<Record<PromiseName, string>> = {
   numbers_match_the_row: "every session's row knows its last event number",
   numbers_have_no_gap: "no session's events have a gap in their numbers",
   end_comes_last: 'session:end is the last numbered event of its session',
+  removed_has_ended: 'every session that was removed had ended',
 };
 
 async function checkPromises(store: Store): Promise<Finding[]> {

@@ -55,9 +55,7 @@ export const postgresDialect: Dialect = {
   ],
   indexMessages: null,
   // The numbers come from a sequence, and the index follows its table.
-  forgetMessages: (sessions) => [
-    { sql: `DELETE FROM messages WHERE session_id IN (${LISTED})`, params: [sessions] },
-  ],
+  forgetMessages: (sessions) => [{ sql: `DELETE FROM messages WHERE session_id IN (${LISTED})`, params: [sessions] }],
   searchMessages: (words, limit) => ({
     sql: `SELECT no AS message_no FROM messages, plainto_tsquery('simple', ?) AS wanted
           WHERE to_tsvector('simple', left(text, ${SEARCHED_CHARS})) @@ wanted

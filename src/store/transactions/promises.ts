@@ -4,10 +4,11 @@ import { numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../t
 const PROMISES = {
   starts_once: 'starts <> 1',
   ends_once: "state = 'ended' AND ends <> 1",
-  open_has_no_end: "state <> 'ended' AND ends <> 0",
+  open_has_no_end: "state NOT IN ('ended', 'removed') AND ends <> 0",
   numbers_match_the_row: 'seq <> last_seq',
   numbers_have_no_gap: 'numbered <> last_seq',
-  end_comes_last: "state = 'ended' AND ends = 1 AND end_seq <> last_seq",
+  end_comes_last: "state IN ('ended', 'removed') AND ends = 1 AND end_seq <> last_seq",
+  removed_has_ended: "state = 'removed' AND ends <> 1",
 } as const;
 
 export type PromiseName = keyof typeof PROMISES;
@@ -20,11 +21,12 @@ export interface PromiseReport {
   readonly sessionIds: readonly string[];
 }
 
-/** Each session beside what the log says of it. */
+/** Each session beside what the log says of it; `removed` are those of which only the log knows. */
 const LIVES = `
-  SELECT s.id, s.state, s.seq, coalesce(e.starts, 0) AS starts, coalesce(e.ends, 0) AS ends,
+  SELECT coalesce(s.id, e.session_id) AS id, coalesce(s.state, 'removed') AS state,
+    coalesce(s.seq, e.last_seq) AS seq, coalesce(e.starts, 0) AS starts, coalesce(e.ends, 0) AS ends,
     coalesce(e.numbered, 0) AS numbered, coalesce(e.last_seq, 0) AS last_seq, coalesce(e.end_seq, 0) AS end_seq
-  FROM sessions s LEFT JOIN (
+  FROM sessions s FULL JOIN (
     SELECT session_id, count(session_seq) AS numbered, max(session_seq) AS last_seq,
       sum(CASE WHEN type = 'session:start' THEN 1 ELSE 0 END) AS starts,
       sum(CASE WHEN type = 'session:end' THEN 1 ELSE 0 END) AS ends,

@@ -1,0 +1,152 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Life } from '../../lifecycle/session.ts';
+import type { SessionKind, Trigger } from '../../lifecycle/states.ts';
+import { pageSize } from '../limits.ts';
+import { numberOf, type Param, query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
+import { apply } from './apply.ts';
+import { enter, type Giver, lockKey, lockLives, readingLife } from './sessions.ts';
+
+/*
+ * A session that is removed leaves its events: the log is the truth, and says that it began and how it ended. All else
+ * goes, except as long as a session exists that continues it and sees its transcript.
+ */
+
+/** Of the session `s`. */
+const CONTINUED = `EXISTS (SELECT 1 FROM sessions c
+  WHERE c.parent_id = s.id AND (c.lineage = 'resume' OR c.lineage = 'branch'))`;
+/** A reply that has not left yet, of the session `s`. */
+const UNSENT = `EXISTS (SELECT 1 FROM deliveries d
+  WHERE d.session_id = s.id AND (d.state = 'queued' OR d.state = 'sending'))`;
+
+export interface DeleteArgs {
+  readonly giver: Giver;
+  readonly sessionId: string;
+  readonly trigger: Trigger;
+}
+
+export interface Deleted {
+  /** It was open, and ended as `deleted` by this. */
+  readonly ended: boolean;
+  /** It had been removed before. */
+  readonly already: boolean;
+}
+
+/** Removes a session, an open one after its end. Throws `session_continued` while another one sees its transcript. */
+export function* deleteSession(ctx: TxContext, args: DeleteArgs): Tx<Deleted> {
+  const { giver, sessionId, trigger } = args;
+  const desk = yield* enter(ctx, giver);
+  const life = yield* lockExisting(ctx, sessionId);
+  if (life === undefined) return { ended: false, already: true };
+  yield* refuseContinued(sessionId);
+  const open = life.session.state !== 'ended';
+  if (open) {
+    const end = { name: 'end', reason: 'deleted', cause: null, trigger, successorId: null, epoch: null } as const;
+    yield* apply(ctx, desk, life, [end]);
+  }
+  yield* remove(ctx, [sessionId]);
+  return { ended: open, already: false };
+}
+
+/** Undefined for a session that was removed. That it ever was is in the log, which also names its conversation. */
+function* lockExisting(ctx: TxContext, sessionId: string): Tx<Life | undefined> {
+  const start = yield* queryOne(
+    "SELECT session_key FROM events WHERE session_id = ? AND type = 'session:start'",
+    sessionId,
+  );
+  if (start === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
+  // Whoever continues it holds the same lock: nobody begins to see a transcript that is about to go.
+  yield* lockKey(ctx, textOf(start, 'session_key'));
+  const [life] = yield* together(readingLife(ctx, sessionId));
+  return life;
+}
+
+function* refuseContinued(sessionId: string): Tx<void> {
+  const rows = yield* query(
+    `SELECT id FROM sessions WHERE parent_id = ? AND (lineage = 'resume' OR lineage = 'branch') ORDER BY id LIMIT 5`,
+    sessionId,
+  );
+  if (rows.length === 0) return;
+  const by = rows.map((row) => textOf(row, 'id'));
+  throw new MoiraiError('session_continued', `session ${sessionId} is continued by ${by.join(', ')}`, {
+    details: { by },
+  });
+}
+
+/** Ended sessions of a kind that were kept long enough. */
+export interface PruneRule {
+  readonly kind: SessionKind;
+  readonly olderThanMs: number;
+}
+
+/**
+ * Removes ended sessions, the oldest first, a batch at a time. One that is continued goes in a later batch than what
+ * continues it: call again until nothing is removed.
+ */
+export function* pruneSessions(
+  ctx: TxContext,
+  args: { giver: Giver; rule: PruneRule; limit: number },
+): Tx<{ removed: string[] }> {
+  yield* enter(ctx, args.giver);
+  const { sql, params } = prunable(ctx, [args.rule]);
+  const found = yield* query(
+    `SELECT s.id FROM sessions s WHERE ${sql} AND NOT ${CONTINUED}
+     ORDER BY s.ended_at, s.id LIMIT ? ${ctx.dialect.skipLocked}`,
+    ...params,
+    pageSize(args.limit),
+  );
+  const lives = yield* lockLives(
+    ctx,
+    found.map((row) => textOf(row, 'id')),
+  );
+  const locked = JSON.stringify(lives.map(({ session }) => session.id));
+  // Between the search and the lock somebody may have continued one.
+  const rows = yield* query(
+    `SELECT s.id FROM sessions s WHERE s.id IN (${ctx.dialect.listed}) AND NOT ${CONTINUED} ORDER BY s.ended_at, s.id`,
+    locked,
+  );
+  const removed = rows.map((row) => textOf(row, 'id'));
+  if (removed.length > 0) yield* remove(ctx, removed);
+  return { removed };
+}
+
+/** How many sessions of each kind `pruneSessions` would remove, called until nothing is left to do. */
+export function* prunableSessions(
+  ctx: TxContext,
+  args: { rules: readonly PruneRule[] },
+): Tx<Partial<Record<SessionKind, number>>> {
+  if (args.rules.length === 0) return {};
+  const { sql, params } = prunable(ctx, args.rules);
+  const continuing = "(s.lineage = 'resume' OR s.lineage = 'branch')";
+  const rows = yield* query(
+    `SELECT s.kind, count(*) AS n FROM sessions s WHERE ${sql} AND s.id NOT IN (
+       WITH RECURSIVE seen(id) AS (
+         SELECT s.parent_id FROM sessions s WHERE ${continuing} AND NOT (${sql})
+         UNION SELECT s.parent_id FROM seen JOIN sessions s ON s.id = seen.id WHERE ${continuing}
+       ) SELECT id FROM seen WHERE id IS NOT NULL
+     ) GROUP BY s.kind ORDER BY s.kind`,
+    ...params,
+    ...params,
+  );
+  return Object.fromEntries(rows.map((row) => [textOf(row, 'kind'), numberOf(row, 'n')]));
+}
+
+/** True, and never unknown, of a session `s` that one of the rules lets go. */
+function prunable(ctx: TxContext, rules: readonly PruneRule[]): { sql: string; params: Param[] } {
+  const due = rules.map(() => '(s.kind = ? AND s.ended_at IS NOT NULL AND s.ended_at <= ?)').join(' OR ');
+  const params = rules.flatMap(({ kind, olderThanMs }): Param[] => [kind, ctx.now - olderThanMs]);
+  return { sql: `(${due}) AND NOT ${UNSENT}`, params };
+}
+
+/** Removes all of ended sessions but their events. The conversations are locked. */
+function* remove(ctx: TxContext, sessionIds: readonly string[]): Tx<void> {
+  const { listed, forgetMessages } = ctx.dialect;
+  const ids = JSON.stringify(sessionIds);
+  const params = [ids];
+  yield [
+    // An ended session has no turns but these.
+    { sql: `DELETE FROM turns WHERE session_id IN (${listed}) AND state = 'over'`, params },
+    ...forgetMessages(ids),
+    { sql: `DELETE FROM deliveries WHERE session_id IN (${listed})`, params },
+    { sql: `DELETE FROM sessions WHERE id IN (${listed})`, params },
+  ];
+}

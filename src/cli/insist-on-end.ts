@@ -11,7 +11,7 @@ const RETRY_MS = 500;
  * Ends a session whose process is about to leave. A store that is away is waited for, until a signal says not to; what
  * could not be written is told, and found by whoever comes next.
  */
-export async function insistOnEnd(sessionId: string, end: () => Promise<void>): Promise<void> {
+export async function insistOnEnd(what: string, end: () => Promise<void>): Promise<void> {
   const impatience = new AbortController();
   const giveUp = (): void => impatience.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, giveUp);
@@ -23,7 +23,7 @@ export async function insistOnEnd(sessionId: string, end: () => Promise<void>): 
     } catch (thrown) {
       const passing = hasCode(thrown, 'store_unreachable', 'store_locked', 'store_outcome_unknown', 'store_full');
       if (!passing || impatience.signal.aborted || performance.now() > deadline) {
-        complain(`moirai: the end of session ${sessionId} could not be written; it will be found and reaped\n`);
+        complain(`moirai: the end of ${what} could not be written; it will be found and reaped\n`);
         warn(thrown);
         return;
       }

@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty';
 import { Command, CommanderError } from 'commander';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { packageVersion } from './package-version.ts';
@@ -17,6 +18,7 @@ type Entry = { readonly name: string; readonly summary: string } & (
 
 /** Every command there is, in the order of the help. */
 const COMMANDS: readonly Entry[] = [
+  { name: 'chat', summary: 'talk with the agent in this terminal', load: () => import('./commands/chat.ts') },
   {
     name: 'sessions',
     summary: 'look at sessions, search them, end them',
@@ -57,10 +59,15 @@ const COMMANDS: readonly Entry[] = [
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   process.on('uncaughtException', (thrown) => process.exit(reportError(thrown, wantsJson(args))));
   try {
-    await makeProgram().parseAsync(askForHelp(args), { from: 'user' });
+    await makeProgram().parseAsync(askForHelp(orChat(args)), { from: 'user' });
   } catch (thrown) {
     process.exitCode = exitCodeOf(thrown, args);
   }
+}
+
+/** Who calls `moirai` and nothing else in a terminal wants to talk. */
+function orChat(args: readonly string[]): readonly string[] {
+  return args.length === 0 && isatty(0) && isatty(1) ? ['chat'] : args;
 }
 
 /** `moirai help sessions list` is `moirai sessions list --help`. */

@@ -139,10 +139,10 @@ export class Gateway {
   /** Finishes what can be finished in time, cuts the rest so that the next process goes on with it, and leaves. */
   async stop(reason: Exclude<ResumeReason, 'crash'>): Promise<void> {
     const { config, log } = this.#options;
-    await this.drain(reason);
     const hurry = new Promise<void>((resolve) => {
       this.#hurry = resolve;
     });
+    await this.drain(reason);
     const banner = new Banner(() => this.#tellUnfinished(reason), config.gateway.drainTimeoutMs);
     await this.turns.halt(reason, config.gateway.drainTimeoutMs, hurry);
     await banner.down();

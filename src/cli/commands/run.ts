@@ -134,7 +134,7 @@ function endingOf(exit: Exit): Ending {
 
 /** Ends the session; whatever happens, the command's exit code is not held back. */
 function endSession(engine: Engine, session: Session, ending: Ending): Promise<void> {
-  return insistOnEnd(session.id, async () => {
+  return insistOnEnd(`session ${session.id}`, async () => {
     const { session: ended, already } = await engine.end(session.id, { ...ending, trigger: 'process' });
     const byOthers = already && ended.endReason !== ending.reason;
     if (byOthers) complain(`moirai: the session had been ended before: ${ended.endReason}\n`);

@@ -1,0 +1,279 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Asked } from '../../gateway/approvals.ts';
+import type { Heard } from '../../gateway/conversations.ts';
+import { failureText } from '../../gateway/texts.ts';
+import { packageVersion } from '../package-version.ts';
+import { printable } from '../print.ts';
+import type { Settings } from '../settings.ts';
+import { LEAVING } from './completion.ts';
+import { History } from './history.ts';
+import { Keyboard, type KeyboardListener, type Press } from './keyboard.ts';
+import { LineInput } from './line-input.ts';
+import { quietLog } from './quiet-log.ts';
+import { Screen } from './screen.ts';
+import { listenToSignals } from './signals.ts';
+import { type Style, styleFor } from './style.ts';
+import { type Attendant, TerminalConversation } from './terminal-conversation.ts';
+import { TurnView } from './turn-view.ts';
+import { visibleText } from './visible-text.ts';
+
+export interface DialogueOptions {
+  /** The session to go on from. */
+  readonly resume: string | null;
+  readonly reasoning: boolean;
+}
+
+const PROMPT = '> ';
+const QUESTION = '[y/N] ';
+/** A second Ctrl-C within this leaves. */
+const AGAIN_MS = 2000;
+const SIGNALLED = 128;
+
+/** A conversation in a terminal, from its first line to the last. */
+export class Dialogue implements KeyboardListener, Attendant {
+  readonly #settings: Settings;
+  readonly #options: DialogueOptions;
+  readonly #style: Style = styleFor(true, process.env);
+  readonly #screen: Screen;
+  readonly #keyboard: Keyboard;
+  readonly #history: History;
+  readonly #input: LineInput;
+  /** Questions of the agent, the oldest first; the first of them is being asked. */
+  #questions: Asked[] = [];
+  /** What was being typed when a question came. */
+  #putAside = '';
+  /** What was said and is not answered yet. */
+  #unanswered = 0;
+  #interruptedAt = Number.NEGATIVE_INFINITY;
+  #redrawing = false;
+  #leave: (code: number) => void = () => undefined;
+  #left = false;
+  readonly #leaving: Promise<number>;
+  #conversation: TerminalConversation | null = null;
+
+  private constructor(settings: Settings, options: DialogueOptions) {
+    const { stdin, stdout } = process;
+    this.#settings = settings;
+    this.#options = options;
+    const write = (text: string): void => void stdout.write(text);
+    this.#screen = new Screen({
+      get columns() {
+        return stdout.columns || 80;
+      },
+      get rows() {
+        return stdout.rows || 24;
+      },
+      write,
+    });
+    this.#keyboard = new Keyboard(stdin, write, this);
+    this.#history = History.read(settings.home);
+    this.#input = new LineInput(this.#history);
+    this.#leaving = new Promise((resolve) => {
+      this.#leave = resolve;
+    });
+  }
+
+  /** Holds one; returns what to exit with. */
+  static hold(settings: Settings, options: DialogueOptions): Promise<number> {
+    return new Dialogue(settings, options).#hold();
+  }
+
+  async #hold(): Promise<number> {
+    const { stdout } = process;
+    // A terminal that is gone says so when it is written to; that is a way to leave, not a failure.
+    stdout.on('error', () => this.gone());
+    stdout.on('resize', () => this.#screen.resized());
+    const signals = listenToSignals((signal) => (signal === 'SIGINT' ? this.#interrupt() : this.#leave(0)));
+    const log = quietLog((text) => this.notice(text));
+    let last: string | null = null;
+    let code = 1;
+    try {
+      const options = { settings: this.#settings, log, inline: false, attendant: this };
+      this.#conversation = await TerminalConversation.open(options);
+      await this.#greet(this.#conversation);
+      this.#keyboard.open();
+      this.#draw();
+      code = await this.#leaving;
+    } finally {
+      this.#left = true;
+      this.#screen.show(null);
+      this.#screen.endLine();
+      this.#keyboard.close();
+      last = (await this.#conversation?.end()) ?? null;
+      signals.forget();
+    }
+    if (last !== null) this.#screen.line(this.#style.dim(`moirai chat --resume ${last} goes on from here.`));
+    return signals.caught === null ? code : SIGNALLED + signals.caught;
+  }
+
+  async #greet(conversation: TerminalConversation): Promise<void> {
+    const { resume } = this.#options;
+    const session = resume === null ? null : await conversation.resume(resume);
+    this.#remark(`moirai ${packageVersion()} · ${conversation.model}`);
+    if (session !== null) this.#remark(`Back in: ${session.title ?? session.parentId}. I see everything said in it.`);
+    this.#remark('/help lists the commands; Ctrl-D leaves.');
+  }
+
+  pressed(press: Press): void {
+    if (this.#left) return;
+    const { name } = press;
+    if (name === 'return') this.#submit();
+    else if (name === 'ctrl-c') this.#interrupt();
+    else if (name === 'ctrl-l') this.#screen.clear();
+    else if (name === 'ctrl-z') this.#keyboard.suspend();
+    else if (name === 'ctrl-d' && this.#input.text === '') this.#leave(0);
+    else this.#edit(press);
+  }
+
+  pasted(text: string): void {
+    this.#input.paste(text);
+    this.#redrawSoon();
+  }
+
+  gone(): void {
+    this.#leave(0);
+  }
+
+  back(): void {
+    this.#screen.resized();
+  }
+
+  asked(asked: Asked): void {
+    this.#questions.push(asked);
+    if (this.#questions.length === 1) this.#ask(asked);
+    void asked.settled.then(() => this.#settled(asked));
+  }
+
+  notice(text: string): void {
+    this.#screen.line(this.#style.dim(visibleText(text)));
+  }
+
+  lost(): void {
+    this.notice('This process was away for longer than its lease, so the session was given up.');
+    this.#leave(1);
+  }
+
+  #edit(press: Press): void {
+    const choices = this.#input.press(press);
+    if (choices.length > 0) this.#remark(choices.join('  '));
+    this.#redrawSoon();
+  }
+
+  #submit(): void {
+    this.#draw();
+    const { text } = this.#input;
+    this.#screen.commit();
+    this.#input.set('');
+    const [asked] = this.#questions;
+    if (asked !== undefined) this.#answer(asked, text);
+    else if (text.trim() !== '') {
+      this.#history.add(text);
+      this.#input.set('');
+      void this.#say(text);
+    }
+    this.#draw();
+  }
+
+  async #say(text: string): Promise<void> {
+    const [, name = ''] = /^\s*\/([a-z]+)\s*$/i.exec(text.toLowerCase()) ?? [];
+    if (LEAVING.includes(name)) {
+      this.#leave(0);
+      return;
+    }
+    this.#unanswered++;
+    try {
+      const heard = await this.#conversation?.say(text);
+      if (heard !== undefined) await this.#follow(heard, name);
+    } catch (thrown) {
+      const { code, message } = MoiraiError.wrap(thrown);
+      if (!this.#left) this.#screen.line(this.#style.alarm(printable(failureText(code, message))));
+    } finally {
+      this.#unanswered--;
+      this.#draw();
+    }
+  }
+
+  async #follow(heard: Heard, name: string): Promise<void> {
+    if (heard.type === 'answer') {
+      const own = name === 'help' ? `\n${LEAVING.map((each) => `/${each}`).join(', ')} - leave this terminal` : '';
+      this.#screen.line(visibleText(heard.text) + own);
+      return;
+    }
+    const view = new TurnView(this.#screen, this.#style, this.#options.reasoning);
+    const unwatch = heard.watch((progress) => view.show(progress));
+    try {
+      view.finish(await heard.over);
+    } finally {
+      unwatch();
+    }
+  }
+
+  #interrupt(): void {
+    const now = performance.now();
+    const again = now - this.#interruptedAt < AGAIN_MS;
+    this.#interruptedAt = now;
+    if (again) this.#leave(0);
+    else if (this.#unanswered > 0) void this.#stopTurn();
+    else {
+      this.#input.set('');
+      this.#remark('Ctrl-C again leaves.');
+      this.#draw();
+    }
+  }
+
+  async #stopTurn(): Promise<void> {
+    try {
+      await this.#conversation?.stopTurn();
+      // It has stopped: the next Ctrl-C is a first one again.
+      this.#interruptedAt = Number.NEGATIVE_INFINITY;
+    } catch (thrown) {
+      this.notice(MoiraiError.wrap(thrown).message);
+    }
+  }
+
+  #ask({ request }: Asked): void {
+    this.#putAside = this.#input.text;
+    this.#input.set('');
+    this.#screen.line(`May I? ${visibleText(request.action)}`);
+    this.#draw();
+  }
+
+  #answer(asked: Asked, text: string): void {
+    const allowed = /^\s*(y|yes|\/approve)\s*$/i.test(text);
+    this.#conversation?.answer(asked, allowed ? { allowed } : { allowed, reason: 'the user said no' });
+  }
+
+  /** Somebody answered, or nobody did in time. */
+  #settled(asked: Asked): void {
+    const wasAsked = this.#questions[0] === asked;
+    this.#questions = this.#questions.filter((other) => other !== asked);
+    if (!wasAsked || this.#left) return;
+    this.#input.set(this.#putAside);
+    const [next] = this.#questions;
+    if (next !== undefined) this.#ask(next);
+    this.#draw();
+  }
+
+  #remark(text: string): void {
+    this.#screen.line(this.#style.dim(printable(text)));
+  }
+
+  /** Many keys may come at once: they are drawn once. */
+  #redrawSoon(): void {
+    if (this.#redrawing) return;
+    this.#redrawing = true;
+    setImmediate(() => {
+      this.#redrawing = false;
+      this.#draw();
+    });
+  }
+
+  /** While the agent speaks and nothing is typed, the prompt would only be in its way. */
+  #draw(): void {
+    if (this.#left) return;
+    const { text, cursor } = this.#input;
+    const asking = this.#questions.length > 0;
+    const hidden = !asking && this.#unanswered > 0 && text === '';
+    this.#screen.show(hidden ? null : { prompt: asking ? QUESTION : PROMPT, text, cursor });
+  }
+}

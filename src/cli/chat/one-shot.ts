@@ -1,0 +1,91 @@
+import { ERROR_HINTS, type ErrorCode } from '../../errors/codes.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { failureMessage } from '../../gateway/texts.ts';
+import type { TurnResultRow } from '../../store/transactions/turns.ts';
+import { complain, print, printable, printJson } from '../print.ts';
+import { reportError } from '../report-error.ts';
+import type { Settings } from '../settings.ts';
+import { progressLine } from './progress-line.ts';
+import { quietLog } from './quiet-log.ts';
+import { listenToSignals } from './signals.ts';
+import { type Attendant, TerminalConversation } from './terminal-conversation.ts';
+import { visibleText } from './visible-text.ts';
+
+/** What came of the one message. */
+interface Answer {
+  readonly session_id: string | null;
+  readonly turn_id: string | null;
+  /** Null when the turn failed or was stopped. */
+  readonly reply: string | null;
+  readonly outcome: string;
+  readonly error: MoiraiError | null;
+}
+
+/** Says one thing, prints the reply and nothing else on standard output, and leaves. Returns the exit code. */
+export async function sayOnce(settings: Settings, text: string, resume: string | null): Promise<number> {
+  const interrupted = new AbortController();
+  const signals = listenToSignals(() => interrupted.abort());
+  const mention = (line: string): void => complain(`moirai: ${printable(line)}\n`);
+  let conversation: TerminalConversation | null = null;
+  let code = 1;
+  const attendant: Attendant = {
+    asked: (asked) => {
+      mention(`refused, as nobody is there to be asked: ${asked.request.action}`);
+      conversation?.answer(asked, { allowed: false, reason: 'nobody is there to be asked' });
+    },
+    notice: mention,
+    lost: () => {
+      mention('this process was away for longer than its lease, so the session was given up');
+      process.exit(1);
+    },
+  };
+  try {
+    conversation = await TerminalConversation.open({ settings, log: quietLog(mention), inline: true, attendant });
+    if (resume !== null) await conversation.resume(resume);
+    const answer = await ask(conversation, text, interrupted.signal);
+    code = await tell(answer, settings.json);
+  } finally {
+    await conversation?.end();
+    signals.forget();
+  }
+  return signals.caught === null ? code : 128 + signals.caught;
+}
+
+async function ask(conversation: TerminalConversation, text: string, interrupted: AbortSignal): Promise<Answer> {
+  const heard = await conversation.say(text);
+  if (heard.type === 'answer') {
+    const session_id = heard.session?.id ?? null;
+    return { session_id, turn_id: null, reply: heard.text, outcome: 'done', error: null };
+  }
+  const stop = (): void => void conversation.stopTurn();
+  if (interrupted.aborted) stop();
+  interrupted.addEventListener('abort', stop, { once: true });
+  const unwatch = heard.watch((progress) => {
+    const line = progressLine(progress);
+    if (line !== null) complain(`${line}\n`);
+  });
+  const turn = await heard.over;
+  unwatch();
+  const facts = { session_id: turn?.sessionId ?? heard.received.session.id, turn_id: heard.received.turn.id };
+  const error = turn === null ? new MoiraiError('turn_interrupted', 'the turn was not finished') : errorOf(turn);
+  const reply = error === null ? (turn?.response ?? '') : null;
+  return { ...facts, reply, outcome: turn?.outcome ?? 'interrupted', error };
+}
+
+/** Why a turn has no reply; null when it has one. */
+function errorOf({ outcome, error, response }: TurnResultRow): MoiraiError | null {
+  if (outcome === 'done') return null;
+  if (outcome === 'interrupted') return new MoiraiError('turn_interrupted', 'the turn was stopped before it was done');
+  const code = isErrorCode(error) ? error : 'internal';
+  return new MoiraiError(code, response === null ? `the turn ended as ${outcome}` : failureMessage(code, response));
+}
+
+function isErrorCode(code: string | null): code is ErrorCode {
+  return code !== null && Object.hasOwn(ERROR_HINTS, code);
+}
+
+async function tell({ error, ...answer }: Answer, json: boolean): Promise<number> {
+  if (json) await printJson(answer);
+  else if (answer.reply !== null) await print(`${visibleText(answer.reply).trimEnd()}\n`);
+  return error === null ? 0 : reportError(error, json);
+}

@@ -1,0 +1,65 @@
+import type { Progress } from '../../agent/runner.ts';
+import type { TurnResultRow } from '../../store/transactions/turns.ts';
+import { progressLine } from './progress-line.ts';
+import type { Screen } from './screen.ts';
+import type { Style } from './style.ts';
+import { VisibleStream, visibleText } from './visible-text.ts';
+
+/** One turn as it is seen: its text while it comes, its tools in lines between. */
+export class TurnView {
+  readonly #screen: Screen;
+  readonly #style: Style;
+  readonly #reasoning: boolean;
+  #text = new VisibleStream();
+  #told = '';
+  #thinking = false;
+
+  constructor(screen: Screen, style: Style, reasoning: boolean) {
+    this.#screen = screen;
+    this.#style = style;
+    this.#reasoning = reasoning;
+  }
+
+  show(progress: Progress): void {
+    if (progress.type === 'text') this.#tell(progress.text);
+    else if (progress.type === 'reasoning') this.#think(progress.text);
+    else this.#mention(progress);
+  }
+
+  /** Tells what is left to be told; null when this process leaves before the turn is over. */
+  finish(turn: TurnResultRow | null): void {
+    this.#endText();
+    if (turn === null) return;
+    const { outcome, response, model } = turn;
+    const text = visibleText(response ?? `The turn ended: ${outcome}.`).trimEnd();
+    if (outcome === 'failed' || outcome === 'timeout') this.#screen.line(this.#style.alarm(text));
+    // No model: it was stopped, or taken into another turn, and this is what the gateway says about it.
+    else if (model === null) this.#screen.line(this.#style.dim(text));
+    else if (!this.#told.endsWith(response ?? '')) this.#screen.line(text);
+  }
+
+  #tell(text: string): void {
+    if (this.#thinking) this.#endText();
+    this.#told += text;
+    this.#screen.say(this.#text.piece(text));
+  }
+
+  #think(text: string): void {
+    if (!this.#reasoning) return;
+    if (!this.#thinking) this.#endText();
+    this.#thinking = true;
+    this.#screen.say(this.#style.dim(this.#text.piece(text)));
+  }
+
+  #mention(progress: Progress): void {
+    this.#endText();
+    const line = progressLine(progress);
+    if (line !== null) this.#screen.line(this.#style.dim(line));
+  }
+
+  #endText(): void {
+    this.#screen.say(this.#text.rest());
+    this.#screen.endLine();
+    this.#thinking = false;
+  }
+}

@@ -13,7 +13,7 @@ import {
   textOf,
 } from '../transaction.ts';
 import { placeOf, record } from './record.ts';
-import { enter, type Giver, lockLife } from './sessions.ts';
+import { enter, enterLife, type Giver, lockLife } from './sessions.ts';
 
 /** A reply on its way out, written before it is sent. */
 export interface DeliveryToMake {
@@ -59,7 +59,8 @@ export function* addDeliveries(
   ctx: TxContext,
   args: { giver: Giver; sessionId: string; deliveries: readonly DeliveryToMake[] },
 ): Tx<void> {
-  yield* enter(ctx, args.giver);
+  // Under the lock of its conversation: a row beside a session that is being removed would be sent for ever.
+  yield* enterLife(ctx, args.giver, args.sessionId);
   const queries = deliveryRows(ctx, args.sessionId, null, args.deliveries);
   if (queries.length > 0) yield queries;
 }

@@ -73,8 +73,11 @@ export function deletionContract(open: Open): void {
       const asked = await scene.ask('42', 'spin');
       await scene.finish(asked, {}, { deliveries: [reply('dlv-1'), reply('dlv-2')] });
       await claim(scene, 1);
-      await remove(scene, asked.session.id);
+      const sessionId = asked.session.id;
+      await remove(scene, sessionId);
       expect(await claim(scene, 10)).toEqual([]);
+      const late = { giver: scene.giver(), sessionId, deliveries: [reply('dlv-3')] };
+      expect(await codeOf(scene.store.write('addDeliveries', late))).toBe('session_not_found');
     });
   });
 

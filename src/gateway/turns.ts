@@ -40,6 +40,8 @@ export class Turns {
   readonly #running = new Map<string, TurnRun>();
   /** Sessions with something to do, the one that waited longest first. */
   readonly #waiting = new Set<string>();
+  /** Sessions in which nothing may begin. */
+  readonly #quiet = new Set<string>();
   readonly #watchers = new Map<string, Set<(progress: Progress) => void>>();
   readonly #steers = new Map<string, string[]>();
   /** Begun by a write that is still under way. */
@@ -107,6 +109,18 @@ export class Turns {
     return true;
   }
 
+  /** Stops what a session is doing, and begins nothing in it until something else is done. */
+  async quietly<T>(sessionId: string, reason: StopReason, action: () => Promise<T>): Promise<T> {
+    this.#quiet.add(sessionId);
+    try {
+      await this.stop(sessionId, reason);
+      return await action();
+    } finally {
+      this.#quiet.delete(sessionId);
+      this.wake(sessionId);
+    }
+  }
+
   /** Looks at a session again: something was left to do in it. */
   wake(sessionId: string): void {
     this.#waiting.add(sessionId);
@@ -166,7 +180,7 @@ export class Turns {
     for (const sessionId of this.#waiting) {
       if (this.#halted || this.#running.size + this.#starting >= this.#options.maxConcurrent) return;
       this.#waiting.delete(sessionId);
-      if (this.#running.has(sessionId)) continue;
+      if (this.#running.has(sessionId) || this.#quiet.has(sessionId)) continue;
       this.#starting++;
       this.#advance(sessionId)
         .catch((error: unknown) => this.#notBegun(sessionId, error))

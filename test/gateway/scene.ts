@@ -9,8 +9,9 @@ import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import type { Platform, Target } from '../../src/platforms/platform.ts';
-import { openStore } from '../../src/store/open-store.ts';
+import { machineClock } from '../../src/store/clock.ts';
 import type { Store } from '../../src/store/port.ts';
+import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Party } from '../../src/store/transactions/conversations.ts';
 import type { Message } from '../../src/store/transactions/messages.ts';
 import { patience } from '../support/patience.ts';
@@ -39,6 +40,7 @@ export class Scene {
   readonly pigeons = new Pigeons();
   readonly #settings: string;
   runner = new ScriptedRunner();
+  #aheadMs = 0;
   gateway!: Gateway;
   store!: Store;
 
@@ -58,7 +60,8 @@ export class Scene {
   async start(): Promise<void> {
     const config = loadConfig({ home: this.home, env: {} });
     this.runner = new ScriptedRunner();
-    this.store = await openStore(config.store.url, config.home, config.sessions.rules);
+    const clock = { now: () => Date.now() + this.#aheadMs, lease: machineClock.lease };
+    this.store = new InlineSqliteStore(join(this.home, 'state.db'), clock, config.sessions.rules);
     this.gateway = await Gateway.start({
       ...{ config, store: this.store, version: 'test', platforms: [this.pigeons], keeper: true, restart: null },
       log: createLogger({ level: 'silent', format: 'json' }),
@@ -76,6 +79,11 @@ export class Scene {
     this.runner.release();
     await this.stop().catch(() => undefined); // It may have been stopped by the test.
     rmSync(this.home, { recursive: true });
+  }
+
+  /** Time goes by. */
+  later(ms: number): void {
+    this.#aheadMs += ms;
   }
 
   party(chat: string): Party {

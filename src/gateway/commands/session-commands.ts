@@ -13,12 +13,9 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
     takes: '[title]',
     summary: 'end this session and begin a fresh one',
     async run(call, desk) {
-      await quiet(call, desk);
-      const facts = { slash: { command: call.name, args: call.args } };
-      const { session, ended } = await desk.engine.reset(
-        call.party,
-        call.args === '' ? facts : { ...facts, title: call.args },
-      );
+      const slash = { command: call.name, args: call.args };
+      const facts = call.args === '' ? { slash } : { slash, title: call.args };
+      const { session, ended } = await quietly(call, desk, () => desk.engine.reset(call.party, facts));
       desk.turns.wake(session.id);
       return ended === null ? 'A fresh session.' : `A fresh session. /resume ${ended} brings the last one back.`;
     },
@@ -45,12 +42,8 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
       }
       const from = await findOwn(call, desk);
       if (from.id === call.session?.id) return 'You are in that session already.';
-      await quiet(call, desk);
-      const { session } = await desk.engine.continueFrom(from.id, 'resume', {
-        trigger: 'command',
-        party: call.party,
-        slash: { command: call.name, args: call.args },
-      });
+      const facts = { trigger: 'command', party: call.party, slash: { command: call.name, args: call.args } } as const;
+      const { session } = await quietly(call, desk, () => desk.engine.continueFrom(from.id, 'resume', facts));
       desk.turns.wake(session.id);
       return `Back in: ${from.title ?? from.id}. I see everything said in it.`;
     },
@@ -60,16 +53,14 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
     takes: '[name]',
     summary: 'go on in a new session that sees this one, and leave this one as it is',
     async run(call, desk) {
-      if (call.session === null) return NOTHING_HERE;
-      await quiet(call, desk);
-      const { session } = await desk.engine.continueFrom(call.session.id, 'branch', {
-        trigger: 'command',
-        party: call.party,
-        slash: { command: call.name, args: call.args },
-        ...(call.args === '' ? {} : { title: call.args }),
-      });
+      const { id } = call.session ?? {};
+      if (id === undefined) return NOTHING_HERE;
+      const title = call.args === '' ? {} : { title: call.args };
+      const slash = { command: call.name, args: call.args };
+      const facts = { trigger: 'command', party: call.party, slash, ...title } as const;
+      const { session } = await quietly(call, desk, () => desk.engine.continueFrom(id, 'branch', facts));
       desk.turns.wake(session.id);
-      return `Branched. /resume ${call.session.id} brings the trunk back.`;
+      return `Branched. /resume ${id} brings the trunk back.`;
     },
   },
   {
@@ -89,8 +80,8 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
 export const NOTHING_HERE = 'There is no open session here yet; write something to begin one.';
 
 /** Lets the running turn stop first, so that the session that ends has its whole transcript. */
-export async function quiet(call: CommandCall, desk: CommandDesk): Promise<void> {
-  if (call.session !== null) await desk.turns.stop(call.session.id, { type: 'told', by: 'new' });
+function quietly<T>(call: CommandCall, desk: CommandDesk, action: () => Promise<T>): Promise<T> {
+  return call.session === null ? action() : desk.turns.quietly(call.session.id, { type: 'told', by: 'new' }, action);
 }
 
 /** Sessions of this conversation, newest first. Nobody sees, or continues, those of another one. */

@@ -4,6 +4,8 @@ import type { Message } from '../../store/transactions/messages.ts';
 import { type CommandAnswer, type CommandCall, type CommandDesk, record, type SlashCommandSpec } from './command.ts';
 import { NOTHING_HERE } from './session-commands.ts';
 
+const STOPPED = { type: 'told', by: 'stop' } as const;
+
 /** Commands about what is being done in a session. */
 export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
   {
@@ -11,7 +13,7 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
     summary: 'stop what is being done; the session stays',
     async run(call, desk) {
       await record(call, desk);
-      const stopped = call.session !== null && (await desk.turns.stop(call.session.id, { type: 'told', by: 'stop' }));
+      const stopped = call.session !== null && (await desk.turns.stop(call.session.id, STOPPED));
       return stopped ? 'Stopped.' : 'Nothing is being done here.';
     },
   },
@@ -32,11 +34,11 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
     takes: '[n]',
     summary: 'take back the last message, or the last n, with all that followed',
     async run(call, desk) {
-      if (call.session === null) return NOTHING_HERE;
+      const { session } = call;
+      if (session === null) return NOTHING_HERE;
       const count = wholeNumber(call.args, 1);
-      await desk.turns.stop(call.session.id, { type: 'told', by: 'stop' });
       await record(call, desk);
-      const undone = await undo(call.session, count, desk);
+      const undone = await desk.turns.quietly(session.id, STOPPED, () => undo(session, count, desk));
       return undone.length === 0 ? 'There is nothing to take back.' : `Took back: ${undone.map(quote).join(', ')}`;
     },
   },
@@ -44,10 +46,10 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
     name: 'retry',
     summary: 'do the last message again',
     async run(call, desk) {
-      if (call.session === null) return NOTHING_HERE;
-      await desk.turns.stop(call.session.id, { type: 'told', by: 'stop' });
+      const { session } = call;
+      if (session === null) return NOTHING_HERE;
       await record(call, desk);
-      const [text] = await undo(call.session, 1, desk);
+      const [text] = await desk.turns.quietly(session.id, STOPPED, () => undo(session, 1, desk));
       if (text === undefined) return 'There is nothing to do again.';
       return desk.say({ party: call.party, text, originRef: call.originRef, mode: 'queue', verbatim: true });
     },

@@ -1,0 +1,275 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Session } from '../../src/lifecycle/session.ts';
+import { COLUMNS, type Evidence, type Path, tableOf } from './matrix.ts';
+import { Scene } from './scene.ts';
+
+const IDLE = { sessions: { reset: { mode: 'idle', idle: '24h' } } };
+const DAILY = { sessions: { reset: { mode: 'daily', at: '04:00', timezone: 'America/New_York' } } };
+const DAY = 86_400_000;
+const NEVER = { sessions: { reset: { mode: 'none' } } };
+const TALK = ['hello', 'tool please'];
+
+/** The ways a session of a gateway in this process can go; those of whole processes are in matrix-processes.ts. */
+const PATHS: readonly Path[] = [
+  {
+    name: '`/new`, nothing running',
+    ends: { reason: 'user_reset', cause: null, trigger: 'command' },
+    tells: /fresh session/,
+    successor: true,
+    go: () => inScene(NEVER, (scene, session) => finished(scene, session, scene.ask('1', '/new'))),
+  },
+  {
+    name: '`/new` in a turn',
+    ends: { reason: 'user_reset', cause: null, trigger: 'command' },
+    tells: /fresh session/,
+    successor: true,
+    go: () =>
+      inScene(NEVER, async (scene, session) => {
+        const waited = await busy(scene);
+        const said = await scene.ask('1', '/new');
+        return evidence(scene, session, { said: [...TALK, 'wait'], told: [said], waited: await waited() });
+      }),
+  },
+  {
+    name: '`/new` after a restart',
+    ends: { reason: 'user_reset', cause: null, trigger: 'command' },
+    tells: /fresh session/,
+    successor: true,
+    go: () =>
+      inScene(NEVER, async (scene, session) => {
+        await restart(scene);
+        return finished(scene, session, scene.ask('1', '/new'));
+      }),
+  },
+  {
+    name: 'idle expiry, nobody writing',
+    ends: { reason: 'idle_expiry', cause: null, trigger: 'watcher' },
+    tells: /without a message.*\/resume/,
+    go: () => inScene(IDLE, (scene, session) => expired(scene, session)),
+  },
+  {
+    name: 'daily expiry',
+    ends: { reason: 'daily_reset', cause: null, trigger: 'watcher' },
+    tells: /daily reset.*\/resume/,
+    go: () => inScene(DAILY, (scene, session) => expired(scene, session)),
+  },
+  {
+    name: 'overdue at the start',
+    ends: { reason: 'idle_expiry', cause: null, trigger: 'startup' },
+    tells: /without a message.*\/resume/,
+    go: () =>
+      inScene(IDLE, async (scene, session) => {
+        await scene.stop();
+        scene.later(DAY);
+        await scene.start();
+        return ended(scene, session);
+      }),
+  },
+  {
+    name: 'rollover by a message',
+    ends: { reason: 'auto_reset', cause: 'idle', trigger: 'message' },
+    tells: /without a message.*fresh/,
+    successor: true,
+    go: () => inScene(IDLE, (scene, session) => rolledOver(scene, session, DAY)),
+  },
+  {
+    name: 'suspended, then a message',
+    ends: { reason: 'auto_reset', cause: 'suspended', trigger: 'message' },
+    tells: /parked.*fresh/,
+    successor: true,
+    go: () =>
+      inScene(NEVER, async (scene, session) => {
+        await scene.gateway.engine.suspend(session.id);
+        return rolledOver(scene, session, 0);
+      }),
+  },
+  {
+    name: 'stale resume marker, then a message',
+    ends: { reason: 'auto_reset', cause: 'resume_expired', trigger: 'message' },
+    tells: /interrupted too long ago.*fresh/,
+    successor: true,
+    go: () =>
+      inScene(
+        { gateway: { drain_timeout: '1ms' }, sessions: { resume_window: '1ms', reset: { mode: 'idle', idle: '1h' } } },
+        async (scene, session) => {
+          await scene.say('1', 'wait');
+          await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
+          await restart(scene);
+          return rolledOver(scene, session, 20);
+        },
+      ),
+  },
+  {
+    name: '`/resume` of an earlier one',
+    ends: { reason: 'switched', cause: null, trigger: 'command' },
+    tells: /Back in/,
+    successor: true,
+    go: () =>
+      inScene(NEVER, async (scene, first) => {
+        await scene.ask('1', '/new');
+        for (const text of TALK) await scene.ask('1', text);
+        const session = await scene.sessionOf('1');
+        return finished(scene, session, scene.ask('1', `/resume ${first.id}`));
+      }),
+  },
+  {
+    name: '`/branch`',
+    ends: { reason: 'branched', cause: null, trigger: 'command' },
+    tells: /Branched/,
+    successor: true,
+    go: () => inScene(NEVER, (scene, session) => finished(scene, session, scene.ask('1', '/branch'))),
+  },
+  {
+    name: 'ended over HTTP',
+    ends: { reason: 'api_close', cause: null, trigger: 'api' },
+    go: () =>
+      inScene(NEVER, (scene, session) =>
+        finished(scene, session, scene.gateway.engine.end(session.id, { reason: 'api_close', trigger: 'api' })),
+      ),
+  },
+  {
+    name: 'ended over HTTP in a turn',
+    ends: { reason: 'admin_close', cause: null, trigger: 'api' },
+    go: () =>
+      inScene(NEVER, async (scene, session) => {
+        await scene.say('1', 'tool wait');
+        await scene.until('it runs', async () =>
+          (await scene.messages(session.id)).some(({ text }) => text === 'tool wait'),
+        );
+        await scene.gateway.engine.end(session.id, { reason: 'admin_close', trigger: 'api' });
+        return evidence(scene, session, { said: [...TALK, 'tool wait'] });
+      }),
+  },
+  {
+    name: 'ended from the command line',
+    ends: { reason: 'admin_close', cause: null, trigger: 'cli' },
+    go: () =>
+      inScene(NEVER, (scene, session) =>
+        finished(scene, session, scene.gateway.engine.end(session.id, { reason: 'admin_close', trigger: 'cli' })),
+      ),
+  },
+  {
+    name: 'a child that is done',
+    ends: { reason: 'batch_complete', cause: null, trigger: 'process' },
+    tells: /did: count/,
+    go: () =>
+      inScene(NEVER, async (scene) => {
+        await scene.ask('1', '/background count');
+        await scene.until('it is told', () => scene.pigeons.textsTo('1').some((text) => text.includes('did: count')));
+        const child = (await scene.events()).find(({ kind, type }) => kind === 'child' && type === 'session:end');
+        return evidence(scene, await scene.session(child?.session_id ?? ''), { said: ['count'] });
+      }),
+  },
+  {
+    name: 'a child whose parent ends',
+    ends: { reason: 'parent_ended', cause: null, trigger: 'process' },
+    go: () =>
+      inScene(NEVER, async (scene) => {
+        await scene.ask('1', '/background wait');
+        await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
+        const child = (await scene.events()).find(({ kind, type }) => kind === 'child' && type === 'session:start');
+        await scene.ask('1', '/new');
+        return evidence(scene, await scene.session(child?.session_id ?? ''), { said: [] });
+      }),
+  },
+];
+
+const docs = fileURLToPath(new URL('../../docs/session-ends.md', import.meta.url));
+const rows: { name: string; verdicts: string[] }[] = [];
+
+describe('every way a session goes leaves every effect behind', () => {
+  test.each(PATHS)('$name', { timeout: 60_000 }, async (path) => {
+    const found = await path.go();
+    const verdicts = Object.values(COLUMNS).map((column) => column(found, path));
+    rows.push({ name: path.name, verdicts });
+    const wrong = Object.keys(COLUMNS).filter((_, i) => verdicts[i] !== 'yes' && verdicts[i] !== 'n/a');
+    expect(Object.fromEntries(wrong.map((name) => [name, verdicts[Object.keys(COLUMNS).indexOf(name)]]))).toEqual({});
+  });
+
+  test('and the docs show the same table', async () => {
+    expect(rows).toHaveLength(PATHS.length);
+    const page = readFileSync(docs, 'utf8');
+    const shown = /<!-- matrix -->\n([\s\S]*?)\n<!-- end -->/.exec(page)?.[1];
+    const table = tableOf(rows);
+    if (shown !== table && process.env.UPDATE_DOCS === '1') {
+      const { writeFileSync } = await import('node:fs');
+      writeFileSync(
+        docs,
+        page.replace(/<!-- matrix -->\n[\s\S]*?<!-- end -->/, `<!-- matrix -->\n${table}\n<!-- end -->`),
+      );
+    } else expect(shown).toBe(table);
+  });
+});
+
+const scenes: Scene[] = [];
+afterAll(() => Promise.all(scenes.map((scene) => scene.close())));
+
+/** A conversation that was talked in, and then what happens to it. */
+async function inScene(
+  settings: Record<string, unknown>,
+  happens: (scene: Scene, session: Session) => Promise<Evidence>,
+): Promise<Evidence> {
+  const scene = await Scene.open(settings);
+  scenes.push(scene);
+  for (const text of TALK) await scene.ask('1', text);
+  return happens(scene, await scene.sessionOf('1'));
+}
+
+async function evidence(scene: Scene, { id }: Session, facts: Partial<Evidence>): Promise<Evidence> {
+  await scene.until('it ended', async () => (await scene.session(id)).state === 'ended');
+  await scene.until('its tools are closed', () => scene.runner.forgotten.includes(id));
+  return {
+    session: await scene.session(id),
+    events: await scene.events(),
+    messages: await scene.messages(id),
+    closed: scene.runner.forgotten,
+    said: TALK,
+    waited: null,
+    told: scene.pigeons.textsTo('1'),
+    ...facts,
+  };
+}
+
+async function finished(scene: Scene, session: Session, command: Promise<unknown>): Promise<Evidence> {
+  const said = await command;
+  return evidence(scene, session, typeof said === 'string' ? { told: [said] } : {});
+}
+
+/** Nobody writes, and the session ends by itself. */
+async function expired(scene: Scene, session: Session): Promise<Evidence> {
+  scene.later(DAY);
+  await scene.gateway.engine.expire('watcher');
+  return ended(scene, session);
+}
+
+async function ended(scene: Scene, session: Session): Promise<Evidence> {
+  await scene.until('it expired', async () => (await scene.session(session.id)).state === 'ended');
+  await scene.until('it was told', () => scene.pigeons.textsTo('1').length > TALK.length);
+  return evidence(scene, session, {});
+}
+
+/** A message comes after a while, and begins a fresh session. */
+async function rolledOver(scene: Scene, session: Session, afterMs: number): Promise<Evidence> {
+  scene.later(afterMs);
+  const reply = await scene.ask('1', 'afterwards');
+  await scene.until('it was told', () => scene.pigeons.textsTo('1').some((text) => text.includes('fresh')));
+  return evidence(scene, session, { waited: { text: 'afterwards', reply } });
+}
+
+/** A turn under way, and a message behind it: how that one comes out is asked later. */
+async function busy(scene: Scene): Promise<() => Promise<Evidence['waited']>> {
+  await scene.say('1', 'wait');
+  await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
+  const behind = await scene.say('1', 'behind it');
+  return async () => {
+    const turn = behind.type === 'turn' ? await behind.over : null;
+    return { text: 'behind it', reply: turn?.response ?? null };
+  };
+}
+
+async function restart(scene: Scene): Promise<void> {
+  await scene.stop('restart');
+  await scene.start();
+}

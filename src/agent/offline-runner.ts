@@ -19,9 +19,9 @@ export class OfflineRunner implements AgentRunner {
   async run(task: TurnTask): Promise<TurnReport> {
     const { text, note, turnId, desk } = task;
     const rows = effectiveRows(task.transcript);
-    const isSaid = text === null || rows.some((row) => row.role === 'user' && row.turnId === turnId);
+    const isSaid = text === null || task.transcript.some((row) => row.role === 'user' && row.turnId === turnId);
     const said = text ?? rows.findLast(({ role }) => role === 'user')?.text;
-    if (said === undefined) throw new MoiraiError('bad_input', 'a turn without text needs a transcript to go on with');
+    if (said === undefined) throw new MoiraiError('bad_input', 'a turn without text needs something to go on with');
     const resumed = note === null ? [] : [noteRow(turnId, note)];
     const messages = isSaid ? resumed : [userRow(turnId, text, note)];
     const reply = replyTo(said, task.transcript);

@@ -78,12 +78,11 @@ export class Turn {
     this.#task.signal.throwIfAborted();
     await this.#keep(settleDangling(this.#rows));
     const rows = effectiveRows(this.#rows);
-    // A turn that is resumed brings its text again; the person said it once.
-    const isSaid = text === null || rows.some((row) => row.role === 'user' && row.turnId === turnId);
+    // A turn that is resumed brings its text again; the person said it once, also when a summary stands for it by now.
+    const isSaid = text === null || this.#rows.some((row) => row.role === 'user' && row.turnId === turnId);
     const isAnswered = rows.findLast(({ role }) => role !== 'note')?.role === 'assistant';
     if (!isSaid) this.#unkept = [userRow(turnId, text, note)];
-    else if (rows.length === 0)
-      throw new MoiraiError('bad_input', 'a turn without text needs a transcript to go on with');
+    else if (rows.length === 0) throw new MoiraiError('bad_input', 'a turn without text needs something to go on with');
     else if (note !== null || isAnswered) this.#unkept = [noteRow(turnId, note ?? GO_ON)];
   }
 
@@ -92,15 +91,13 @@ export class Turn {
   }
 
   async #loop(model: ModelSession): Promise<TurnReport> {
-    const { desk, signal } = this.#task;
     const { maxSteps } = this.#setting;
     for (let iteration = 1; iteration <= maxSteps; iteration += 1) {
       if (iteration > 1) await this.#takeSteering();
       const step = await this.#step(model);
-      desk.show({ type: 'step', iteration, tools: step.calls.map(({ name }) => name) });
+      this.#task.desk.show({ type: 'step', iteration, tools: step.calls.map(({ name }) => name) });
       if (step.calls.length === 0) return this.#report(step, model);
       await this.#keep([this.#rowOf(step)]);
-      signal.throwIfAborted();
       await this.#runTools(step, model);
     }
     throw new MoiraiError('too_many_steps', `the agent took ${maxSteps} steps without coming to an answer`);
@@ -112,6 +109,7 @@ export class Turn {
     await this.#keep(texts.map((text) => userRow(this.#task.turnId, text)));
   }
 
+  /** After an abort nothing runs any more, but every call still gets its row: it goes with the last words. */
   async #runTools({ calls }: StepResult, { tools }: ModelSession): Promise<void> {
     for await (const rows of runTools(calls, tools, this.#task)) {
       if (this.#task.signal.aborted) this.#unkept.push(...rows);

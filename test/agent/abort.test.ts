@@ -90,6 +90,19 @@ test('an abort kills a running command with all it started, and every call gets 
   expect(existsSync(join(workspace, 'never'))).toBe(false);
 });
 
+test('an abort while the calls are being kept runs none of them, and says so', async () => {
+  await using server = await startOpenAiServer([{ toolCalls: [{ name: 'remember', args: { fact: 'x' } }] }]);
+  const facts: string[] = [];
+  const { runner } = runnerAt(server.url, { ports: { remember: async (fact) => void facts.push(fact) } });
+  const chat = new Conversation(runner);
+  const stop = new AbortController();
+  chat.onKeep = () => stop.abort(reason);
+  await expect(chat.say('go', { signal: stop.signal })).rejects.toBe(reason);
+  expect(facts).toEqual([]);
+  expect(chat.order).toEqual(['keep user,assistant', 'keep tool']);
+  expect(chat.transcript[2]?.text).toContain('not run');
+});
+
 test('a session that is forgotten takes its commands along', async () => {
   const workspace = temporaryFolder();
   await using server = await startOpenAiServer([

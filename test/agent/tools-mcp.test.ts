@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import type { AgentRunner } from '../../src/agent/runner.ts';
 import type { McpServerConfig } from '../../src/config/config.ts';
+import { startMcpServer } from '../fakes/mcp-server.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
 import { Conversation, runnerAt } from './conversation.ts';
 
@@ -38,6 +39,20 @@ test('a tool of an MCP server is offered under its name and works', async () => 
     ['42', true],
     ['It failed: it always fails', false],
   ]);
+});
+
+test('a server behind an address works as well, and gets its headers', async () => {
+  await using calc = await startMcpServer();
+  await using server = await startOpenAiServer([
+    { toolCalls: [{ name: 'calc__add', args: { a: 1, b: 2 } }] },
+    { text: 'three' },
+  ]);
+  const config = { ...unreachable, url: `${calc.url}/mcp`, headers: { authorization: 'Bearer abc' } };
+  runner = runnerAt(server.url, { mcp: { calc: config } }).runner;
+  const chat = new Conversation(runner);
+  await chat.say('1 + 2?');
+  expect(chat.transcript[2]).toMatchObject({ text: '3', data: { ok: true } });
+  expect(calc.requests.every(({ headers }) => headers.authorization === 'Bearer abc')).toBe(true);
 });
 
 test('servers that are dead are left out and told in the log; the turn goes on', async () => {

@@ -1,8 +1,9 @@
 import { createInterface } from 'node:readline';
+import { type HttpFake, sendJson, startHttpFake } from './http-fake.ts';
 
 /**
- * A small MCP server on standard input and output, one JSON-RPC message a line: `add` adds, `fail` reports an error,
- * `crash` ends the process.
+ * A small MCP server: `add` adds, `fail` reports an error, `crash` ends the process. Run as a script it speaks on standard
+ * input and output, one JSON-RPC message a line.
  */
 const number = { type: 'number' };
 const TOOLS = [
@@ -41,10 +42,25 @@ function callTool(name: string | undefined, args: Record<string, unknown>): unkn
   return { content: [{ type: 'text', text: 'it always fails' }], isError: true };
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const call = JSON.parse(line) as Call;
-  if (call.id === undefined) continue;
+function answerTo(call: Call): object {
   const result = resultOf(call);
   const answer = result === null ? { error: { code: -32601, message: 'no such method' } } : { result };
-  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: call.id, ...answer })}\n`);
+  return { jsonrpc: '2.0', id: call.id, ...answer };
+}
+
+/** The same over HTTP. */
+export async function startMcpServer(): Promise<HttpFake> {
+  return startHttpFake(async ({ method, body }, response) => {
+    const call = body as unknown as Call;
+    if (method !== 'POST') response.writeHead(405).end();
+    else if (call.id === undefined) response.writeHead(202).end();
+    else sendJson(response, 200, answerTo(call));
+  });
+}
+
+if (import.meta.main) {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const call = JSON.parse(line) as Call;
+    if (call.id !== undefined) process.stdout.write(`${JSON.stringify(answerTo(call))}\n`);
+  }
 }

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import type { Asker, ToolPorts } from '../../src/agent/tools/ports.ts';
+import { startOpenAiServer } from '../fakes/openai-server.ts';
+import { Conversation, runnerAt } from './conversation.ts';
+
+test('tools that need the rest of the house ask it in the name of the person', async () => {
+  const asked: [string, string, Asker][] = [];
+  const ports: ToolPorts = {
+    searchSessions: async (text, asker) => {
+      asked.push(['search', text, asker]);
+      return [{ sessionId: 's0', position: 1, role: 'user', text: 'I like tea', at: 0, turnId: null, data: null }];
+    },
+    sendMessage: async (target, text, asker) => {
+      asked.push([target, text, asker]);
+      return 'Sent.';
+    },
+    delegate: async (task, asker, signal) => {
+      asked.push(['delegate', task, asker]);
+      return signal.aborted ? 'aborted' : 'the answer is 42';
+    },
+  };
+  await using server = await startOpenAiServer([
+    {
+      toolCalls: [
+        { name: 'search_sessions', args: { text: 'tea' } },
+        { name: 'send_message', args: { target: 'telegram:42', text: 'hi' } },
+        { name: 'delegate', args: { task: 'compute' } },
+      ],
+    },
+    { text: 'done' },
+  ]);
+  const chat = new Conversation(runnerAt(server.url, { ports }).runner);
+  await chat.say('go');
+  expect(chat.transcript.filter(({ role }) => role === 'tool').map(({ text }) => text)).toEqual([
+    '[1970-01-01T00:00:00.000Z, session s0] user: I like tea',
+    'Sent.',
+    'the answer is 42',
+  ]);
+  expect(asked.map(([what, text]) => [what, text])).toEqual([
+    ['search', 'tea'],
+    ['telegram:42', 'hi'],
+    ['delegate', 'compute'],
+  ]);
+  for (const [, , asker] of asked) {
+    expect(asker).toMatchObject({ sessionId: 's1', turnId: 't1', platform: 'api', userId: 'u1' });
+  }
+});

@@ -17,7 +17,7 @@ export interface Wanted {
 
 interface Follower {
   readonly wanted: Wanted;
-  /** What it has had: numbers up to here are not for it. */
+  /** Numbers up to here reach it in another way. */
   readonly after: number;
   readonly mailbox: Mailbox<string>;
   drop(): void;
@@ -93,12 +93,14 @@ export class EventTail {
 
   async *#listen(wanted: Wanted, after: number, listener: Listener): AsyncGenerator<string> {
     const mailbox = new Mailbox<string>(MAILBOX_BYTES);
-    const follower: Follower = { wanted, after, mailbox, drop: listener.drop };
+    const follower: Follower = { wanted, after: Math.max(after, this.#position), mailbox, drop: listener.drop };
     const leave = (): void => mailbox.close();
     listener.signal.addEventListener('abort', leave);
     this.#followers.add(follower);
+    // Not by the mailbox: it is for what comes in faster than it is read, and this may be more than it holds.
+    const missed = this.#recent.filter((told) => told.seq > after && wants(wanted, told.event));
     try {
-      for (const told of this.#recent) hand(follower, told);
+      for (const told of missed) yield told.text;
       for (;;) {
         const texts = await mailbox.take(HEARTBEAT_MS);
         if (texts === null) return;

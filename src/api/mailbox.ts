@@ -24,8 +24,9 @@ export class Mailbox<T> {
     return true;
   }
 
-  /** Nothing more will come. */
-  close(): void {
+  /** Nothing more will come but, where given, one last item; that one is always kept. */
+  close(...last: [T] | []): void {
+    if (!this.#closed) this.#items.push(...last);
     this.#closed = true;
     this.#wake();
   }

@@ -42,11 +42,9 @@ export class TurnFeed {
     const stopWatching = taken.watch((progress) => {
       if (!this.#mailbox.put({ progress }, sizeOf(progress))) this.#drop();
     });
-    // The end is always taken in: it has no size, and is what the client waits for.
     const end = (news: TurnNews): void => {
       stopWatching();
-      this.#mailbox.put(news, 0);
-      this.#mailbox.close();
+      this.#mailbox.close(news);
     };
     taken.reply.then(
       (reply) => end({ reply }),

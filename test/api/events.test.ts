@@ -103,6 +103,20 @@ describe('the stream of the log', () => {
     expect(seen.at(-1)).toBe(await newest());
   });
 
+  test('gives a client that comes back all it has missed, however much that is', async () => {
+    const before = listen(house.api, '/v1/events?after=now');
+    const first = before.next();
+    await until('it listens', async () => (await ask(house.api, '/metrics')).text.includes('_followers 1\n'));
+    const after = await newest();
+    const { id } = await house.engine.start(chatParty(`e${++chats}`));
+    expect((await first).value.data.session_id).toBe(id);
+    // More than may wait for a client that does not read.
+    for (let i = 0; i < 60; i++) await house.engine.setTitle(id, `${i} ${'x'.repeat(100_000)}`);
+    const seen = await firstOf(listen(house.api, `/v1/events?after=${after}`), 61);
+    expect(seen.at(-1)?.data.title).toContain('59 ');
+    await before.return(undefined);
+  });
+
   test('is filtered as a page is', async () => {
     const after = await newest();
     const one = await live();

@@ -62,7 +62,7 @@ export class AiRunner implements AgentRunner {
     try {
       return await server.list();
     } catch (error) {
-      log.warn({ err: error }, 'the model server does not list its models');
+      log.warn('the model server does not list its models', { error });
       return server.defaultName === null ? [] : [server.defaultName];
     }
   }
@@ -83,7 +83,7 @@ export class AiRunner implements AgentRunner {
       openModel: () => this.#session(task),
       maxSteps: agent.maxSteps,
       known: this.#recall(task.sessionId, task.transcript),
-      onCompressionFailed: (error) => log.warn({ err: error, session: task.sessionId }, 'no summary could be made'),
+      onCompressionFailed: (error) => log.warn('no summary could be made', { session: task.sessionId, error }),
     });
   }
 

@@ -134,7 +134,7 @@ export function runnerAt(url: string, { model, agent, mcp = {}, ports = {}, timi
   const runner = createRunner(
     { model: modelConfig({ baseUrl: url, ...model }), agent: agentConfig(agent), mcp: { servers: mcp } },
     ports,
-    { warn: (_fields, message) => void logged.push(message) },
+    { warn: (message, fields) => void logged.push(fields?.server ? `${message}: ${fields.server}` : message) },
     { wait, ...timing },
   );
   return { runner, waits, logged };

@@ -30,12 +30,14 @@ test('it sees nothing secret of the environment', async () => {
 });
 
 test('only a plain command whose first word is allowed runs unasked', () => {
-  const { tool } = runner(['ls', 'git']).commands;
+  const { tool } = runner(['ls', 'git', 'npm test', '']).commands;
   const asks = (command: string) => tool.dangerous({ command });
   expect(asks('ls -la')).toBeNull();
   expect(asks('  git status')).toBeNull();
+  expect(asks('npm  test --all')).toBeNull();
   for (const command of [
     'rm -rf x',
+    'npm install',
     'lsof',
     'ls; rm x',
     'ls && rm x',

@@ -63,8 +63,8 @@ test('servers that are dead are left out and told in the log; the turn goes on',
   expect((await chat.say('hello')).text).toBe('still here');
   expect(namesOf(questions(server)[0]?.body.tools)).toContain('calc__add');
   expect(made.logged.toSorted()).toEqual([
-    'the MCP server dead is not available',
-    'the MCP server unreachable is not available',
+    'an MCP server is not available: dead',
+    'an MCP server is not available: unreachable',
   ]);
   await chat.say('again');
   expect(made.logged).toHaveLength(2);

@@ -63,7 +63,9 @@ class McpServer {
     this.#closed = true;
     const connection = await this.#connecting;
     this.#connecting = null;
-    await connection?.client.close().catch((error: unknown) => this.#tell('did not close in order', error));
+    await connection?.client
+      .close()
+      .catch((error: unknown) => this.#tell('an MCP server did not close in order', error));
   }
 
   async #connect(): Promise<Connection | null> {
@@ -105,7 +107,7 @@ class McpServer {
     const lost = this.#connecting;
     this.#connecting = null;
     this.#failedAt = this.#now();
-    this.#tell('is not available', error);
+    this.#tell('an MCP server is not available', error);
     lost?.then((connection) => connection?.client.close()).catch(() => undefined);
   }
 
@@ -136,7 +138,7 @@ class McpServer {
   }
 
   #tell(what: string, error: unknown): void {
-    this.#log.warn({ server: this.#name, err: error }, `the MCP server ${this.#name} ${what}`);
+    this.#log.warn(what, { server: this.#name, error });
   }
 }
 

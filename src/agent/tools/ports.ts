@@ -31,7 +31,7 @@ export interface ToolPorts {
   readonly web?: WebAccess;
 }
 
-/** Where what went wrong beside a turn is told. */
+/** Where what went wrong beside a turn is told: a fixed sentence, and what varies in the fields. */
 export interface Log {
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }

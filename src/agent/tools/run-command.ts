@@ -70,10 +70,14 @@ const STDIO: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
 /** Signs that make more than one command of a line; with one of them the first word says too little. */
 const SHELL_SIGNS = /[;&|<>`$(){}\n\r]/;
 
+/** An entry is the first word of a command, or its first words: `git`, `npm test`. */
 function isAllowed(command: string, allowed: readonly string[]): boolean {
-  const [first = ''] = command.trim().split(/\s+/);
-  return allowed.includes(first) && !SHELL_SIGNS.test(command);
+  if (SHELL_SIGNS.test(command)) return false;
+  const words = wordsOf(command);
+  return allowed.map(wordsOf).some((entry) => entry.length > 0 && entry.every((word, i) => word === words[i]));
 }
+
+const wordsOf = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');
 
 /** How long what a command left behind may still write after it exited. */
 const LAST_WORDS_MS = 200;

@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { startApi } from '../../src/api/server.ts';
 import { ask, houseTests } from './support/house.ts';
@@ -46,6 +47,18 @@ describe('without a key', () => {
     const preflight = await ask(house.api, '/v1/chat', { method: 'OPTIONS', headers });
     expect([preflight.status, preflight.headers['access-control-allow-methods']]).toEqual([204, 'GET, POST']);
     expect(preflight.headers['access-control-allow-headers']).toContain('Authorization');
+  });
+
+  /** An address by which this machine reaches itself as another one would; not every machine has one. */
+  const outer = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one !== undefined && !one.internal && one.family === 'IPv4')?.address;
+
+  test.skipIf(outer === undefined)('another machine is refused, whatever it calls us', async () => {
+    await house.reopen({ host: '0.0.0.0' });
+    const url = `http://${outer}:${new URL(house.api.url).port}`;
+    const answer = await ask({ ...house.api, url }, '/v1/sessions', { headers: { host: 'localhost' } });
+    expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden_client']);
   });
 
   test('a request without a readable host or address gets a coded error', async () => {

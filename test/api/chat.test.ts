@@ -127,6 +127,24 @@ describe('what is said', () => {
   });
 });
 
+test('a port that closes waits a moment for replies, and no longer', async () => {
+  let goOn: () => void = () => undefined;
+  house.desk.script = async () => {
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    return { text: 'just in time' };
+  };
+  const asked = say({ text: 'hello', conversation: 'closing' });
+  await until('it is taken', () => house.desk.said.length === 1);
+  await new Promise((next) => setTimeout(next, 50));
+  const closed = house.api.close();
+  goOn();
+  expect((await asked).json.reply).toBe('just in time');
+  await closed;
+  await expect(say({ text: 'too late' })).rejects.toThrow();
+});
+
 describe('a streamed reply', () => {
   test('tells the session, the text, the tools and the end', async () => {
     house.desk.script = inPieces;

@@ -7,7 +7,7 @@ import type { Reply, Saying, Taken } from '../desk.ts';
 import { shownError } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents, wantsStream } from '../event-stream.ts';
 import { errorOfReply, nameTurn, statusOfReply, TurnFeed, type TurnNews } from '../replies.ts';
-import { eventStream, jsonBody } from '../schemas.ts';
+import { eventStream, json, jsonBody } from '../schemas.ts';
 
 /** Names that clients give: long enough for any id, short enough for a key. */
 const name = z.string().min(1).max(512);
@@ -36,11 +36,6 @@ const replySchema = z
   })
   .openapi('ChatReply');
 
-const answer = (description: string) => ({
-  description,
-  content: { 'application/json': { schema: replySchema }, ...eventStream },
-});
-
 const chat = createRoute({
   method: 'post',
   path: '/v1/chat',
@@ -51,9 +46,12 @@ const chat = createRoute({
     headers: z.object({ 'idempotency-key': z.string().optional() }),
   },
   responses: {
-    200: answer('The reply, or why there is none. As a stream: `session`, `text`, `tool` and `done`.'),
-    502: answer('The turn failed.'),
-    504: answer('The turn took too long.'),
+    200: {
+      description: 'The reply, or why there is none. As a stream: `session`, `text`, `tool` and `done`.',
+      content: { 'application/json': { schema: replySchema }, ...eventStream },
+    },
+    502: json(replySchema, 'The turn failed.'),
+    504: json(replySchema, 'The turn took too long.'),
   },
 });
 

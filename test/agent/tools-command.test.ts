@@ -1,6 +1,8 @@
-import { existsSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { CommandRunner } from '../../src/agent/tools/run-command.ts';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
@@ -60,6 +62,17 @@ test('too long, too much and left behind: all come to an end', async () => {
   await commands.tool.run({ command: '(sleep 1; touch late) & echo started' }, context);
   await sleep(1_300);
   expect(existsSync(join(workspace, 'late'))).toBe(false);
+});
+
+test('a command dies with the gateway, also when that is killed', async () => {
+  const workspace = temporaryFolder();
+  const command = 'touch started; (sleep 1; touch child) & sleep 1; touch late';
+  const script = fileURLToPath(new URL('./processes/run-command.ts', import.meta.url));
+  const gateway = spawn(process.execPath, [script, workspace, command], { stdio: 'ignore' });
+  while (!existsSync(join(workspace, 'started'))) await sleep(10);
+  gateway.kill('SIGKILL');
+  await sleep(1_500);
+  expect(readdirSync(workspace)).toEqual(['started']);
 });
 
 test('an approval that nobody gives is a no: the command does not run, and the model is told', async () => {

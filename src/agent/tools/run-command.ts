@@ -53,7 +53,8 @@ export class CommandRunner {
     const cwd = await rootOf(this.#settings.workspace);
     signal.throwIfAborted();
     const env = harmlessEnvironment(this.#settings.environment, cwd);
-    const running = new RunningCommand(spawn('/bin/sh', ['-c', command], { cwd, env, detached: true, stdio: STDIO }));
+    const child = spawn('/bin/sh', ['-c', WATCHED, 'sh', command], { cwd, env, detached: true, stdio: STDIO });
+    const running = new RunningCommand(child);
     const held = this.#running.get(sessionId) ?? new Set();
     this.#running.set(sessionId, held.add(running));
     try {
@@ -65,7 +66,10 @@ export class CommandRunner {
   }
 }
 
-const STDIO: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
+const STDIO: ('ignore' | 'pipe')[] = ['ignore', 'pipe', 'pipe', 'pipe'];
+
+/** The end of the fourth stream is the end of the gateway, however it died: then the whole group goes. */
+const WATCHED = '(read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec /bin/sh -c "$1" 3<&-';
 
 /** Signs that make more than one command of a line; with one of them the first word says too little. */
 const SHELL_SIGNS = /[;&|<>`$(){}\n\r]/;
@@ -79,9 +83,6 @@ function isAllowed(command: string, allowed: readonly string[]): boolean {
 
 const wordsOf = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');
 
-/** How long what a command left behind may still write after it exited. */
-const LAST_WORDS_MS = 200;
-
 class RunningCommand {
   readonly #child: ChildProcess;
   readonly #ended: Promise<string>;
@@ -91,15 +92,15 @@ class RunningCommand {
     this.#child = child;
     child.stdout?.on('data', (chunk: Buffer) => this.#output.add(chunk));
     child.stderr?.on('data', (chunk: Buffer) => this.#output.add(chunk));
+    // The watcher's end closes with its group; that is no news.
+    child.stdio[3]?.on('error', () => undefined);
     this.#ended = new Promise((resolve, reject) => {
       child.once('error', (error) => reject(MoiraiError.wrap(error, 'tool_failed')));
       child.once('exit', (code, signal) => {
         // Whatever it started in the background keeps the pipes open and goes with it.
-        const timer = setTimeout(() => this.#kill('SIGKILL'), LAST_WORDS_MS);
-        child.once('close', () => {
-          clearTimeout(timer);
-          resolve(verdict(code, signal));
-        });
+        this.#kill('SIGKILL');
+        child.stdio[3]?.destroy();
+        child.once('close', () => resolve(verdict(code, signal)));
       });
     });
     // Nobody may be waiting any more when it ends.

@@ -34,19 +34,25 @@ export class TurnEnds {
 
   /** Asks the store now. */
   look(turnId: string): void {
-    if (!this.#waiting.has(turnId)) return;
-    this.#store.read('turnResult', { turnId }).then(
-      (turn) => {
-        if (turn === null || turn.state === 'over') this.#tell(turnId, turn);
-      },
-      () => undefined, // The next look may succeed.
-    );
+    void this.#ask(turnId);
   }
 
-  close(): void {
+  /** Asks a last time; whoever has no answer then waits in vain. */
+  async close(): Promise<void> {
     this.#closed = true;
     this.#cancelPoll?.();
+    await Promise.all([...this.#waiting.keys()].map((turnId) => this.#ask(turnId)));
     for (const turnId of this.#waiting.keys()) this.#tell(turnId, null);
+  }
+
+  async #ask(turnId: string): Promise<void> {
+    if (!this.#waiting.has(turnId)) return;
+    try {
+      const turn = await this.#store.read('turnResult', { turnId });
+      if (turn === null || turn.state === 'over') this.#tell(turnId, turn);
+    } catch {
+      // The next look may succeed.
+    }
   }
 
   #tell(turnId: string, turn: TurnResultRow | null): void {

@@ -154,7 +154,7 @@ export class Turns {
     await Promise.race([allDone(), this.#pause(graceMs), hurry]);
     for (const run of this.running) run.stop({ type: 'cut', reason });
     await Promise.race([allDone(), this.#pause(STOP_GRACE_MS)]);
-    this.ends.close();
+    await this.ends.close();
   }
 
   /** Takes a drain back. */

@@ -30,6 +30,6 @@ export interface ApiParts {
 
 /** The part of a logger that HTTP needs. */
 export interface ApiLog {
-  error(fields: Readonly<Record<string, unknown>>, message: string): void;
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }

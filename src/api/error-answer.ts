@@ -106,7 +106,7 @@ export async function answerError(c: ApiContext, thrown: unknown, log: ApiLog): 
   const status = statusOf(error.code);
   const shown = shownError(error);
   const { method, path } = c.req;
-  if (status === 500) log.error({ err: error, method, path }, 'a request failed');
+  if (status === 500) log.error('a request failed', { error, method, path });
   // A client that repeats by itself would run a failed turn again, and could not mend a conflict.
   if (status === 409 || status === 502 || status === 504) c.header('x-should-retry', 'false');
   if (status === 401) c.header('WWW-Authenticate', 'Bearer');

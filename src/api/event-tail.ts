@@ -54,6 +54,8 @@ export class EventTail {
   #position = 0;
   #running: Promise<void> | null = null;
   #closed = false;
+  /** A commit was heard of since the last look. */
+  #heard = false;
   #wake: () => void = () => undefined;
 
   constructor(store: Store, log: ApiLog) {
@@ -132,7 +134,10 @@ export class EventTail {
   }
 
   async #read(): Promise<void> {
-    const unlisten = this.#store.onCommit(() => this.#wake());
+    const unlisten = this.#store.onCommit(() => {
+      this.#heard = true;
+      this.#wake();
+    });
     let idleSince = Date.now();
     while (!this.#closed && Date.now() - idleSince < RETRY_MS) {
       const more = await this.#readPage();
@@ -146,6 +151,7 @@ export class EventTail {
 
   /** True when there may be more at once. */
   async #readPage(): Promise<boolean> {
+    this.#heard = false;
     try {
       const everything = { after: this.#position, limit: PAGE, types: [], sessionId: null };
       const { events, next } = await this.#store.read('listEvents', everything);
@@ -155,7 +161,7 @@ export class EventTail {
       return events.length === PAGE;
     } catch (thrown) {
       if (this.#closed) return false;
-      this.#log.warn({ err: MoiraiError.wrap(thrown) }, 'the log could not be read; trying again');
+      this.#log.warn('the log could not be read; trying again', { error: MoiraiError.wrap(thrown) });
       await new Promise((done) => setTimeout(done, RETRY_MS));
       return false;
     }
@@ -175,7 +181,8 @@ export class EventTail {
   /** Until a commit is heard of. Other processes' commits are not: for those it looks from time to time. */
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
+      // A commit during the last look may have come too late for it.
+      const timer = setTimeout(resolve, this.#heard ? SETTLE_MS : ms);
       this.#wake = () => {
         this.#wake = () => undefined;
         clearTimeout(timer);

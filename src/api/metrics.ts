@@ -42,8 +42,8 @@ export class Metrics {
   async #compute(): Promise<string> {
     const began = performance.now();
     const readings = [this.#sessions(), this.#subscribers(), this.#gateway(), this.#process()];
-    for (const { status, reason } of (await Promise.allSettled(readings)).filter(isRejected)) {
-      this.#parts.log.warn({ err: MoiraiError.wrap(reason), status }, 'some figures could not be computed');
+    for (const { reason } of (await Promise.allSettled(readings)).filter(isRejected)) {
+      this.#parts.log.warn('some figures could not be computed', { error: MoiraiError.wrap(reason) });
     }
     const now = performance.now();
     this.#freshUntil = now + Math.max(FRESH_MS, Math.min((now - began) * REST_FACTOR, MOST_REST_MS));

@@ -1,8 +1,8 @@
 import type { Progress } from '../agent/runner.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import type { ApiContext } from './api.ts';
+import type { ApiContext, ApiLog } from './api.ts';
 import type { Reply, Taken } from './desk.ts';
-import { hintOf, type ShownError } from './error-answer.ts';
+import { hintOf, type ShownError, statusOf } from './error-answer.ts';
 import { HEARTBEAT_MS, type Listener } from './event-stream.ts';
 import { Mailbox } from './mailbox.ts';
 
@@ -38,7 +38,7 @@ export class TurnFeed {
   readonly #mailbox = new Mailbox<TurnNews>(MAILBOX_CHARS);
   #drop: () => void = () => undefined;
 
-  constructor(taken: Taken) {
+  constructor(taken: Taken, log: ApiLog) {
     const stopWatching = taken.watch((progress) => {
       if (!this.#mailbox.put({ progress }, sizeOf(progress))) this.#drop();
     });
@@ -48,7 +48,12 @@ export class TurnFeed {
     };
     taken.reply.then(
       (reply) => end({ reply }),
-      (thrown: unknown) => end({ failure: MoiraiError.wrap(thrown) }),
+      (thrown: unknown) => {
+        const failure = MoiraiError.wrap(thrown);
+        // The client is told no more than that there is a defect.
+        if (statusOf(failure.code) === 500) log.error('a turn was lost sight of', { error: failure });
+        end({ failure });
+      },
     );
   }
 

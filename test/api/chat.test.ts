@@ -177,6 +177,7 @@ describe('a streamed reply', () => {
     const defect = (await streamed({ text: 'hello', stream: true })).at(-1);
     expect(defect).toMatchObject({ event: 'done', data: { outcome: 'failed', error: { code: 'internal' } } });
     expect(JSON.stringify(defect)).not.toContain('42');
+    expect(house.logged.join()).toContain('42');
   });
 
   test('goes on without a listener who has left', async () => {

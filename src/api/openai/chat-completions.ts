@@ -56,7 +56,7 @@ export function addChatCompletionRoutes(app: Api, parts: ApiParts): void {
     const writing = new Completion(taken, saying.model ?? parts.desk.model);
     if (body.stream === true) {
       const withUsage = body.stream_options?.include_usage === true;
-      const feed = new TurnFeed(taken);
+      const feed = new TurnFeed(taken, parts.log);
       return streamEvents(c, parts.closing, (listener) => tellChunks(writing, feed, listener, withUsage));
     }
     const reply = await taken.reply;

@@ -63,7 +63,7 @@ export function addResponseRoutes(app: Api, parts: ApiParts): void {
     const asked = { model: saying.model ?? parts.desk.model, instructions, metadata: metadata ?? {} };
     const writing = new ResponseWriting(taken, asked);
     if (body.stream === true) {
-      const feed = new TurnFeed(taken);
+      const feed = new TurnFeed(taken, parts.log);
       return streamEvents(c, parts.closing, (listener) => writing.tell(feed, listener));
     }
     const reply = await taken.reply;

@@ -63,7 +63,7 @@ export function addChatRoutes(app: Api, parts: ApiParts): void {
     const taken = await parts.desk.say(sayingOf(c, body));
     nameTurn(c, taken);
     if (body.stream === true || (body.stream !== false && wantsStream(c))) {
-      const feed = new TurnFeed(taken);
+      const feed = new TurnFeed(taken, parts.log);
       return streamEvents(c, parts.closing, (listener) => tellTurn(taken, feed, listener));
     }
     const reply = await taken.reply;

@@ -28,7 +28,7 @@ export function addGatewayRoutes(app: Api, { desk, log }: ApiParts): void {
   app.openapi(drain, async (c) => {
     const draining = desk.drain();
     // When it fails later than this answer, nobody else would hear of it.
-    draining.catch((thrown: unknown) => log.warn({ err: MoiraiError.wrap(thrown) }, 'the drain failed'));
+    draining.catch((thrown: unknown) => log.warn('the drain failed', { error: MoiraiError.wrap(thrown) }));
     await Promise.race([draining, delay(BEGUN_MS, undefined, { ref: false })]);
     return c.json({ ...(await desk.readiness()) }, 200);
   });

@@ -19,8 +19,8 @@ export interface House {
 
 export function houseTests(options: Partial<ApiOptions> = {}): House {
   const house = {} as { -readonly [K in keyof House]: House[K] };
-  const note = (fields: Readonly<Record<string, unknown>>, message: string): void => {
-    house.logged.push(`${message}: ${String(fields.err)}`);
+  const note = (message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+    house.logged.push(`${message}: ${String(fields.error)}`);
   };
   const open = (rules: Partial<ApiOptions>): Promise<RunningApi> =>
     startApi({

@@ -409,13 +409,17 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     expect(await sessions()).toMatchObject([{ state: 'open' }, { id, end_reason: 'admin_close' }]);
   });
 
-  test('a session that was idle for too long is told when the next message rolls it over', async () => {
-    writeFileSync(join(house.home, 'config.yaml'), 'sessions: { reset: { mode: idle, idle: 1s } }\n');
+  test('a session that cannot go on is told when the next message rolls it over', async () => {
     const talk = await begin();
     await talk.say('say something', '\r\nsomething\r\n');
-    await new Promise((resolve) => setTimeout(resolve, 1100));
+    const [{ id }] = await sessions();
+    await house.live((engine) => engine.suspend(id));
     await talk.say('how many messages', 'You had written 0 messages');
-    expect(talk.shown).toMatch(/Your last session ended after 1s without a message.*\/resume ses_/s);
+    const told = `Your last session ended because it had been parked; this is a fresh one. /resume ${id} brings it back.`;
+    expect(talk.shown.split(told)).toHaveLength(2);
+    expect(talk.shown.indexOf(told)).toBeLessThan(talk.shown.indexOf('You had written'));
+    await talk.say(`/resume ${id}`, 'Back in: ');
+    await talk.say('how many messages', 'You had written 1 message ');
   });
 
   test.each([

@@ -4,6 +4,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { ApiParts } from './api.ts';
 
 const FRESH_MS = 1000;
+const RESOLUTION_MS = 20;
 /** Counting takes longer the more there is: then it rests for ten times as long, within reason. */
 const REST_FACTOR = 10;
 const MOST_REST_MS = 10_000;
@@ -16,7 +17,7 @@ export class Metrics {
   readonly #parts: ApiParts;
   readonly #registry = new Registry();
   readonly #gauges = new Map<string, Gauge<string>>();
-  readonly #delays = monitorEventLoopDelay({ resolution: 20 });
+  readonly #delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   #rendered: Promise<string> | null = null;
   #freshUntil = 0;
 
@@ -94,7 +95,8 @@ export class Metrics {
 
   /** How late the loop was since the last time somebody asked. */
   #lag(): void {
-    const seconds = (nanoseconds: number): number => (Number.isFinite(nanoseconds) ? nanoseconds / 1e9 : 0);
+    // What is measured is how long a timer took; how long it was set for is no delay.
+    const seconds = (nanoseconds: number): number => Math.max(0, (nanoseconds || 0) / 1e9 - RESOLUTION_MS / 1000);
     this.#set('nodejs_eventloop_lag_mean_seconds', 'Mean delay of the event loop', seconds(this.#delays.mean));
     this.#set('nodejs_eventloop_lag_p99_seconds', '99th percentile of it', seconds(this.#delays.percentile(99)));
     this.#set('nodejs_eventloop_lag_max_seconds', 'Longest delay', seconds(this.#delays.max));

@@ -11,7 +11,7 @@ const STAYING_SHARE = 0.2;
 
 const STAYING_TURNS = 3;
 
-/** Fewer rows than this are not worth a summary. */
+/** Fewer rows than this are not worth a summary, unless the server cannot read them at all. */
 const FEWEST_ROWS = 4;
 
 export interface CompressionPlan {
@@ -44,17 +44,18 @@ export function tokensOf(rows: readonly TranscriptRow[], fixedCharacters: number
 
 /**
  * Which rows a summary should stand for: all but the last turns, or all but the last steps of a turn that is itself too
- * long. Null when there is nothing to gain.
+ * long. Null when there is nothing to gain. With `atAnyPrice` few rows are better than none.
  */
 export function planCompression(
   rows: readonly TranscriptRow[],
   sessionId: string,
   window: number,
+  atAnyPrice = false,
 ): CompressionPlan | null {
   const effective = effectiveRows(rows);
   const cut = cutOf(effective, sessionId, window * STAYING_SHARE);
   const old = effective.slice(0, cut);
-  if (!isWorthIt(old)) return null;
+  if (!isWorthIt(old) && !(atAnyPrice && old.length > 0)) return null;
   const upTo = old.findLast((row) => row.sessionId === sessionId && row.role !== 'summary')?.position ?? 0;
   return { old, staying: effective.slice(cut), upTo };
 }
@@ -69,16 +70,20 @@ conversation. Keep: what the person wants and has decided, in their words where 
 far it got; facts, names, numbers, paths and addresses that may be needed again; what was done with tools, what came of it,
 and what is unknown; what is still open. Leave out greetings and what is settled.]`;
 
-/** Rows cut down to what fits a window, for a conversation that overflowed it: the oldest go first, long texts shrink. */
-export function trimmed(rows: readonly TranscriptRow[], window: number): TranscriptRow[] {
-  const short = rows.map((row) => ({ ...row, text: shortened(row.text) }));
-  const budget = window * 4 * 0.5;
+/** What was said, in few words and as one text, the latest of it that fits: for rows that no server reads as they are. */
+export function digest(rows: readonly TranscriptRow[], characters: number): string {
+  const lines = rows.map((row) => `${row.role}: ${shortened(row.text)}${callNames(row)}`);
   let used = 0;
-  const first = short.findLastIndex((row) => {
-    used += charactersOf([row]);
-    return used > budget;
+  const first = lines.findLastIndex((line) => {
+    used += line.length + 1;
+    return used > characters;
   });
-  return short.slice(first + 1);
+  return lines.slice(first + 1).join('\n');
+}
+
+function callNames(row: TranscriptRow): string {
+  const names = toolCallsOf(row).map(({ name }) => name);
+  return names.length === 0 ? '' : ` (called ${names.join(', ')})`;
 }
 
 /** The first row that stays. */

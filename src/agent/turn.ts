@@ -1,7 +1,7 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { TokenUsage } from '../lifecycle/commands.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
-import { isFull, planCompression, SUMMARY_REQUEST, summaryRow, tokensOf, trimmed } from './compression.ts';
+import { isFull, planCompression, summaryRow, tokensOf } from './compression.ts';
 import { keepLastWords } from './last-words.ts';
 import type { ModelSession } from './model/model-session.ts';
 import type { StepResult } from './model/step.ts';
@@ -9,6 +9,7 @@ import { effectiveRows, type PromptMessage, type Rendering, renderPrompt } from 
 import { runTools } from './run-tools.ts';
 import type { Compression, TurnReport, TurnTask } from './runner.ts';
 import { settleDangling } from './settle-dangling.ts';
+import { summarise } from './summarise.ts';
 import { assistantRow, noteRow, numbered, type TranscriptRow, userRow } from './transcript.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
@@ -125,7 +126,7 @@ export class Turn {
     } catch (error) {
       if (!hasCode(error, 'model_overflow') || this.#said !== '') throw error;
       // Our count was too low, or the window smaller than we think.
-      if ((await this.#compress(model)) === null) throw error;
+      if ((await this.#compress(model, true)) === null) throw error;
       return await this.#ask(model);
     }
   }
@@ -200,12 +201,16 @@ export class Turn {
     }
   }
 
-  async #compress(model: ModelSession): Promise<Compression | null> {
-    const { sessionId, turnId, desk } = this.#task;
-    const plan = planCompression(this.#rows, sessionId, model.window);
-    if (plan === null) return null;
+  async #compress(model: ModelSession, atAnyPrice = false): Promise<Compression | null> {
+    const { sessionId, turnId, desk, signal } = this.#task;
     const beforeTokens = tokensOf(this.#withUnkept(), model.fixedCharacters);
-    const row = summaryRow(turnId, await this.#summarise(plan.old, model), plan.upTo);
+    // What the server could not read is longer than its window, whatever we think that is.
+    const window = atAnyPrice ? Math.min(model.window, beforeTokens) : model.window;
+    const plan = planCompression(this.#rows, sessionId, window, atAnyPrice);
+    if (plan === null) return null;
+    const { text, usage } = await summarise(plan.old, model, signal);
+    this.#count(usage);
+    const row = summaryRow(turnId, text, plan.upTo);
     const rows = [...this.#rows, ...numbered(this.#rows, sessionId, [row])];
     const after = [...rows, ...numbered(rows, sessionId, this.#unkept)];
     const afterTokens = tokensOf(after, model.fixedCharacters);
@@ -215,26 +220,4 @@ export class Turn {
     this.#compressed = { beforeTokens, afterTokens, count: plan.old.length };
     return this.#compressed;
   }
-
-  /** Asks behind the very messages that were sent before, so that the server has read nearly all of it already. */
-  async #summarise(old: readonly TranscriptRow[], model: ModelSession): Promise<string> {
-    try {
-      return await this.#summaryOf(old, model);
-    } catch (error) {
-      if (!hasCode(error, 'model_overflow')) throw error;
-      return this.#summaryOf(trimmed(old, model.window), model);
-    }
-  }
-
-  async #summaryOf(rows: readonly TranscriptRow[], model: ModelSession): Promise<string> {
-    const { signal, sessionId } = this.#task;
-    const request = numbered(rows, sessionId, [userRow(null, SUMMARY_REQUEST)]);
-    const { messages } = renderPrompt([...rows, ...request]);
-    const { text, usage } = await model.ask(messages, signal, UNHEARD);
-    this.#count(usage);
-    if (text.trim() === '') throw new MoiraiError('model_refused', 'the model wrote no summary');
-    return text;
-  }
 }
-
-const UNHEARD = { onText: () => undefined, onReasoning: () => undefined };

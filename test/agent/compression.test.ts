@@ -75,6 +75,22 @@ test('a server that finds it too long makes room once, then it works', async () 
   expect(refused).toBe(1);
 });
 
+test('one row that is too long by itself does not make the session unusable', async () => {
+  await using server = await startOpenAiServer((request) =>
+    request.raw.length > 20_000
+      ? { status: 400, error: { message: 'prompt is too long' } }
+      : { text: isSummaryRequest(request) ? 'SUMMARY: a long text' : 'fine' },
+  );
+  const chat = new Conversation(runnerAt(server.url).runner);
+  // As a gateway leaves it behind when the turn failed.
+  chat.append([{ role: 'user', text: 'x'.repeat(50_000), turnId: 't0' }]);
+  expect((await chat.say('hello')).text).toBe('fine');
+  expect(questions(server).at(-1)?.body.messages.slice(1)).toEqual([
+    { role: 'user', content: expect.stringContaining('SUMMARY: a long text') },
+    { role: 'user', content: 'hello' },
+  ]);
+});
+
 test('a long turn makes room in its middle, between steps', async () => {
   await using server = await startOpenAiServer((request, i) => {
     if (isSummaryRequest(request)) return { text: 'SUMMARY of steps' };

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { COLUMNS, type Evidence, type Path, tableOf } from './matrix.ts';
+import { PROCESS_PATHS } from './matrix-processes.ts';
 import { Scene } from './scene.ts';
 
 const IDLE = { sessions: { reset: { mode: 'idle', idle: '24h' } } };
@@ -151,6 +152,31 @@ const PATHS: readonly Path[] = [
       ),
   },
   {
+    name: 'deleted while open',
+    ends: { reason: 'deleted', cause: null, trigger: 'cli' },
+    go: () =>
+      inScene(NEVER, async (scene, session) => {
+        const messages = await scene.messages(session.id);
+        const giver = scene.gateway.engine.giver();
+        await scene.store.write('deleteSession', { giver, sessionId: session.id, trigger: 'cli' });
+        return gone(scene, session, messages);
+      }),
+  },
+  {
+    name: 'pruned after its end',
+    ends: { reason: 'user_reset', cause: null, trigger: 'command' },
+    successor: true,
+    go: () =>
+      inScene(NEVER, async (scene, session) => {
+        const messages = await scene.messages(session.id);
+        await scene.ask('1', '/new');
+        scene.later(DAY);
+        const rule = { kind: 'chat', olderThanMs: DAY / 2 } as const;
+        await scene.store.write('pruneSessions', { giver: scene.gateway.engine.giver(), rule, limit: 10 });
+        return gone(scene, session, messages);
+      }),
+  },
+  {
     name: 'a child that is done',
     ends: { reason: 'batch_complete', cause: null, trigger: 'process' },
     tells: /did: count/,
@@ -176,11 +202,12 @@ const PATHS: readonly Path[] = [
   },
 ];
 
+const ALL = [...PATHS, ...PROCESS_PATHS];
 const docs = fileURLToPath(new URL('../../docs/session-ends.md', import.meta.url));
 const rows: { name: string; verdicts: string[] }[] = [];
 
 describe('every way a session goes leaves every effect behind', () => {
-  test.each(PATHS)('$name', { timeout: 60_000 }, async (path) => {
+  test.each(ALL)('$name', { timeout: 60_000 }, async (path) => {
     const found = await path.go();
     const verdicts = Object.values(COLUMNS).map((column) => column(found, path));
     rows.push({ name: path.name, verdicts });
@@ -189,7 +216,7 @@ describe('every way a session goes leaves every effect behind', () => {
   });
 
   test('and the docs show the same table', async () => {
-    expect(rows).toHaveLength(PATHS.length);
+    expect(rows).toHaveLength(ALL.length);
     const page = readFileSync(docs, 'utf8');
     const shown = /<!-- matrix -->\n([\s\S]*?)\n<!-- end -->/.exec(page)?.[1];
     const table = tableOf(rows);
@@ -230,6 +257,18 @@ async function evidence(scene: Scene, { id }: Session, facts: Partial<Evidence>)
     told: scene.pigeons.textsTo('1'),
     ...facts,
   };
+}
+
+/** The row is gone, and the log still tells how the session ended. */
+async function gone(scene: Scene, session: Session, messages: Evidence['messages']): Promise<Evidence> {
+  await scene.until('its tools are closed', () => scene.runner.forgotten.includes(session.id));
+  expect(await scene.store.read('getSession', { sessionId: session.id })).toBeNull();
+  expect(await scene.messages(session.id)).toEqual([]);
+  const events = await scene.events();
+  const end = events.find(({ type, session_id }) => type === 'session:end' && session_id === session.id);
+  const endReason = end?.reason as Session['endReason'];
+  const left = { ...session, state: 'ended', endReason, endCause: null, endedAt: Date.parse(end?.at ?? '') } as const;
+  return { session: left, events, messages, closed: scene.runner.forgotten, said: TALK, waited: null, told: null };
 }
 
 async function finished(scene: Scene, session: Session, command: Promise<unknown>): Promise<Evidence> {

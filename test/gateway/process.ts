@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import { launcher } from '../cli/house.ts';
 
 export interface ChatAnswer {
@@ -91,6 +93,17 @@ export class GatewayProcess {
   async get<T>(path: string): Promise<T> {
     const response = await fetch(`${this.url}${path}`);
     return (await response.json()) as T;
+  }
+
+  /** How many turns wait behind those that run, by the store. */
+  async waiting(): Promise<number> {
+    const store = await openStore('sqlite:state.db', this.home, DEFAULT_RESET_RULES, { inline: true });
+    try {
+      const turns = await store.read('unfinishedTurns', { limit: 100 });
+      return turns.filter(({ state }) => state === 'queued').length;
+    } finally {
+      await store.close();
+    }
   }
 
   /** All events, page by page. */

@@ -118,9 +118,16 @@ export async function answerError(c: ApiContext, thrown: unknown, log: ApiLog): 
   return c.json({ error: body }, status);
 }
 
-/** The framework says that a body is no JSON, and nothing more; the place is found by asking the parser again. */
+/** The framework's own errors say little; where a body is no JSON, the place is found by asking the parser again. */
 async function fromHono(c: ApiContext, thrown: unknown): Promise<unknown> {
-  if (!(thrown instanceof HTTPException) || thrown.status !== 400) return thrown;
+  if (!(thrown instanceof HTTPException)) return thrown;
+  if (thrown.status === 415) {
+    return new MoiraiError(
+      'unsupported_media_type',
+      `a body of type ${c.req.header('content-type')} is not understood`,
+    );
+  }
+  if (thrown.status !== 400) return thrown;
   const mistake = jsonMistake(await c.req.text());
   return new MoiraiError('bad_input', `the body is not JSON: ${mistake}`, { cause: thrown });
 }

@@ -36,6 +36,8 @@ describe('what is sent wrongly is refused with a code:', () => {
         'unsupported_media_type',
       ]);
     }
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect(await codeOf('/v1/sessions/ses/end', { body: '', headers: form })).toEqual([415, 'unsupported_media_type']);
     const gzip = { ...JSON_TYPE, 'content-encoding': 'gzip' };
     expect(await codeOf('/v1/chat', { body, headers: gzip })).toEqual([415, 'unsupported_media_type']);
     expect(await codeOf('/v1/chat', { body, headers: { 'content-type': 'application/json; charset=utf-8' } })).toEqual([
@@ -108,6 +110,55 @@ describe('what is sent wrongly is refused with a code:', () => {
     const list = await ask(house.api, '/v1/sessions', { method: 'DELETE' });
     expect([list.status, list.headers.allow]).toEqual([405, 'GET, HEAD']);
     expect((await ask(house.api, '/health', { method: 'HEAD' })).status).toBe(200);
+  });
+
+  test('anything at all, without a defect', async () => {
+    const odd = [
+      '%',
+      '%00',
+      '%E0%A4%A',
+      '..%2f',
+      "'",
+      '💥',
+      '%F0%9F%92%A5',
+      '\u202e',
+      'a'.repeat(5000),
+      '?',
+      '#',
+      '//',
+      '*',
+    ];
+    const paths = [
+      '/v1/sessions/',
+      '/v1/sessions?q=',
+      '/v1/sessions?cursor=1_',
+      '/v1/events?session=',
+      '/v1/models/',
+      '/',
+    ];
+    for (const path of paths) {
+      for (const text of odd) {
+        const answer = await ask(house.api, path + encodeURI(text).replaceAll('%25', '%'));
+        expect([path, text, answer.status < 500]).toEqual([path, text, true]);
+      }
+    }
+    const bodies = [
+      'null',
+      '0',
+      '""',
+      '[]',
+      '{"text":null}',
+      '{"text":{"a":1}}',
+      '{"__proto__":{"text":"x"}}',
+      '{"text":"\\ud800"}',
+    ];
+    for (const path of ['/v1/chat', '/v1/chat/completions', '/v1/responses', '/v1/subscribers/x/replay']) {
+      for (const body of bodies) {
+        const answer = await ask(house.api, path, { body, headers: JSON_TYPE });
+        expect([path, body, answer.status < 500]).toEqual([path, body, true]);
+      }
+    }
+    expect(house.logged).toEqual([]);
   });
 
   test('errors of the house are logged, and shown without details', async () => {

@@ -67,11 +67,12 @@ export function ask(api: RunningApi, path: string, asking: Asking = {}): Promise
   const { body, headers = {} } = asking;
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   const method = asking.method ?? (body === undefined ? 'GET' : 'POST');
+  const { hostname, port } = new URL(api.url);
   const json = typeof body === 'object' ? { 'content-type': 'application/json' } : {};
   return new Promise((resolve, reject) => {
     const sent = request(
-      new URL(path, api.url),
-      { method, headers: { ...json, ...headers }, agent: false },
+      // The path as it is: some are no part of any address.
+      { hostname, port, path, method, headers: { ...json, ...headers }, agent: false },
       (answer) => {
         const chunks: Buffer[] = [];
         answer.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -21,13 +21,23 @@ const COMMANDS: readonly Entry[] = [
   { name: 'chat', summary: 'talk with the agent in this terminal', load: () => import('./commands/chat.ts') },
   {
     name: 'sessions',
-    summary: 'look at sessions, search them, end them',
+    summary: 'look at sessions, search, continue, end and remove them',
     commands: [
       { name: 'list', summary: 'list sessions, newest first', load: () => import('./commands/sessions/list.ts') },
       { name: 'show', summary: 'one session with its last events', load: () => import('./commands/sessions/show.ts') },
       { name: 'messages', summary: 'the transcript', load: () => import('./commands/sessions/messages.ts') },
       { name: 'search', summary: 'find messages by words', load: () => import('./commands/sessions/search.ts') },
       { name: 'end', summary: 'end a session', load: () => import('./commands/sessions/end.ts') },
+      {
+        name: 'resume',
+        summary: 'go on with a session in a new one',
+        load: () => import('./commands/sessions/resume.ts'),
+      },
+      { name: 'branch', summary: 'try another way in a new one', load: () => import('./commands/sessions/branch.ts') },
+      { name: 'title', summary: 'give it a title', load: () => import('./commands/sessions/title.ts') },
+      { name: 'export', summary: 'write it out, whole', load: () => import('./commands/sessions/export.ts') },
+      { name: 'prune', summary: 'remove what ended long ago', load: () => import('./commands/sessions/prune.ts') },
+      { name: 'delete', summary: 'remove one session', load: () => import('./commands/sessions/delete.ts') },
       {
         name: 'stats',
         summary: 'how many, open and ended, and why',
@@ -38,7 +48,25 @@ const COMMANDS: readonly Entry[] = [
   {
     name: 'gateway',
     summary: 'run the gateway, and look after it',
-    commands: [{ name: 'run', summary: 'run it in the foreground', load: () => import('./commands/gateway/run.ts') }],
+    commands: [
+      { name: 'run', summary: 'run it in the foreground', load: () => import('./commands/gateway/run.ts') },
+      { name: 'start', summary: 'start it in the background', load: () => import('./commands/gateway/start.ts') },
+      { name: 'stop', summary: 'let it finish and stop', load: () => import('./commands/gateway/stop.ts') },
+      { name: 'restart', summary: 'stop it and start it again', load: () => import('./commands/gateway/restart.ts') },
+      {
+        name: 'status',
+        summary: 'whether it runs, and how it stands',
+        load: () => import('./commands/gateway/status.ts'),
+      },
+      { name: 'drain', summary: 'take no new messages', load: () => import('./commands/gateway/drain.ts') },
+      { name: 'undrain', summary: 'take messages again', load: () => import('./commands/gateway/undrain.ts') },
+      {
+        name: 'install',
+        summary: 'write a service for systemd or launchd',
+        load: () => import('./commands/gateway/install.ts'),
+      },
+      { name: 'uninstall', summary: 'remove that service', load: () => import('./commands/gateway/uninstall.ts') },
+    ],
   },
   { name: 'events', summary: 'the log of what happened', load: () => import('./commands/events.ts') },
   { name: 'run', summary: 'run any command as a session', load: () => import('./commands/run.ts') },

@@ -29,6 +29,7 @@ import type { Giver } from '../store/transactions/sessions.ts';
 import { findDead } from './find-dead.ts';
 import { type HostFacts, isProvenDead } from './host.ts';
 import type { Ids } from './ids.ts';
+import { readTranscript } from './transcript.ts';
 
 export interface EngineOptions {
   readonly store: Store;
@@ -287,16 +288,8 @@ export class Engine {
   }
 
   /** The transcript a session sees: its own, behind those of the sessions it continues. */
-  async *transcript(sessionId: string): AsyncGenerator<Message> {
-    for (const id of await this.store.read('lineageOf', { sessionId })) {
-      for (let after = 0; ; ) {
-        const page = await this.store.read('listMessages', { sessionId: id, after, limit: 500 });
-        yield* page;
-        const last = page.at(-1);
-        if (last === undefined || page.length < 500) break;
-        after = last.position;
-      }
-    }
+  transcript(sessionId: string): AsyncGenerator<Message> {
+    return readTranscript(this.store, sessionId);
   }
 
   /** Messages with all these words. What was written before the call is found. */

@@ -29,7 +29,7 @@ export function isProvenDead(other: Instance, self: HostFacts, oneMachine: boole
 }
 
 /** When a process started, in the system's own words; null when there is no such process (any more). */
-function processStart(pid: number): string | null {
+export function processStart(pid: number): string | null {
   return process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid);
 }
 

@@ -32,6 +32,17 @@ test('levels below the chosen one are not written, and silent writes nothing', (
   expect(silent.lines).toEqual([]);
 });
 
+test('the level can be changed later, for children too', () => {
+  const { log, records } = logOf({ level: 'error' });
+  const child = log.child({ session: 'ses_1' });
+  child.info('before');
+  log.setLevel('debug');
+  child.info('after');
+  log.setLevel('silent');
+  child.error('never');
+  expect(records().map(({ msg }) => msg)).toEqual(['after']);
+});
+
 test('a child carries its fields on every line', () => {
   const { log, records } = logOf();
   log.child({ instance: 'ins_1' }).child({ session: 'ses_1' }).error('x', { turn: 'trn_1' });

@@ -14,6 +14,11 @@ export interface Logger {
   child(fields: Fields): Logger;
 }
 
+/** A log whose level can be changed, for its children too. */
+export interface LeveledLogger extends Logger {
+  setLevel(level: LogOptions['level']): void;
+}
+
 export interface LogStream {
   write(line: string): unknown;
   readonly isTTY?: boolean;
@@ -29,11 +34,12 @@ export interface LogOptions {
 }
 
 /** Lines are written at once and in order, so that the last one before a crash is there. */
-export function createLogger({ level, format, secrets = [], stream = standardError() }: LogOptions): Logger {
+export function createLogger({ level, format, secrets = [], stream = standardError() }: LogOptions): LeveledLogger {
   const destination = format === 'json' ? stream : prettified(stream);
   const log = pino(
     {
-      level,
+      // Everything: what is written is decided by the gate, which all children share.
+      level: 'trace',
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
@@ -42,21 +48,33 @@ export function createLogger({ level, format, secrets = [], stream = standardErr
     },
     destination,
   );
-  return wrap(log, makeRedactor(secrets));
+  const gate: Gate = { threshold: thresholdOf(level) };
+  const setLevel = (next: LogOptions['level']): void => {
+    gate.threshold = thresholdOf(next);
+  };
+  return { ...wrap(log, makeRedactor(secrets), gate), setLevel };
 }
 
-function wrap(log: PinoLogger, redactor: Redactor): Logger {
+interface Gate {
+  threshold: number;
+}
+
+function thresholdOf(level: LogOptions['level']): number {
+  return pino.levels.values[level] ?? Number.POSITIVE_INFINITY;
+}
+
+function wrap(log: PinoLogger, redactor: Redactor, gate: Gate): Logger {
   const writer =
     (level: Level) =>
     (message: string, fields: Fields = {}): void => {
-      if (log.isLevelEnabled(level)) log[level](redactor.fields(fields), '%s', redactor.text(message));
+      if (thresholdOf(level) >= gate.threshold) log[level](redactor.fields(fields), '%s', redactor.text(message));
     };
   return {
     debug: writer('debug'),
     info: writer('info'),
     warn: writer('warn'),
     error: writer('error'),
-    child: (fields) => wrap(log.child(redactor.fields(fields)), redactor),
+    child: (fields) => wrap(log.child(redactor.fields(fields)), redactor, gate),
   };
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isBusy } from './sqlite/errors.ts';
@@ -47,7 +47,10 @@ export class HomeLock<Holder> {
 
   /** Says more about who holds it. */
   note(holder: Holder): void {
-    writeFileSync(this.#notePath, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+    // In one step: whoever reads it meanwhile must not find half of it.
+    const draft = `${this.#notePath}.new`;
+    writeFileSync(draft, `${JSON.stringify(holder)}\n`, { mode: 0o600 });
+    renameSync(draft, this.#notePath);
   }
 
   release(): void {

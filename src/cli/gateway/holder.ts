@@ -1,12 +1,17 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describeThisProcess, type HostFacts, processStart } from '../../engine/host.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { HomeLock } from '../../store/home-lock.ts';
 
 /** Who is the gateway of a home. */
-export interface GatewayHolder {
-  readonly pid: number;
+export interface GatewayHolder extends HostFacts {
   readonly version: string;
   readonly startedAt: string;
+  /** Who starts it again when it exits with 75: `gateway start` does that itself, a supervisor is told to; else nobody. */
+  readonly startedBy: 'person' | 'start' | 'supervisor';
+  readonly drainTimeoutMs: number;
   /** Null until it listens. */
   readonly url: string | null;
   readonly instance: string | null;
@@ -23,25 +28,58 @@ export async function becomeGateway(home: string, holder: GatewayHolder): Promis
   for (let tries = TRIES; ; tries--) {
     const lock = HomeLock.take(home, NAME, holder);
     if (lock instanceof HomeLock) return lock;
-    // Somebody who only looks holds it for a moment, and leaves no name.
-    if (lock.heldBy !== null || tries === 0) throw running(home, lock.heldBy);
+    // Somebody who only looks holds it for a moment, and leaves no name, or that of one who was killed.
+    if ((lock.heldBy !== null && !isGone(lock.heldBy)) || tries === 0) throw gatewayRunning(home, lock.heldBy);
     await sleep(TRY_MS);
   }
 }
 
-function running(home: string, holder: GatewayHolder | null): MoiraiError {
+export function gatewayRunning(home: string, holder: GatewayHolder | null): MoiraiError {
   const who = holder === null ? 'another process' : `process ${holder.pid}, since ${holder.startedAt}`;
   const where = holder?.url ? ` at ${holder.url}` : '';
   return new MoiraiError('gateway_running', `the gateway of ${home} is running already: ${who}${where}`);
 }
 
-/** The gateway of a home; null when none runs. */
+/** The gateway of a home; null when none runs. Makes nothing, not even the home. */
 export function findGateway(home: string): GatewayHolder | null {
-  return HomeLock.holder<GatewayHolder>(home, NAME);
+  if (!existsSync(join(home, `${NAME}.lock`))) return null;
+  const holder = HomeLock.holder<GatewayHolder>(home, NAME);
+  // Another one only looks, or has just begun and not said its name.
+  return holder === null || isGone(holder) ? null : holder;
 }
 
 export function needGateway(home: string): GatewayHolder {
   const holder = findGateway(home);
   if (holder === null) throw new MoiraiError('gateway_not_running', `no gateway runs in ${home}`);
   return holder;
+}
+
+/** Sends a signal to the very process that the note names, and to no other one that has its number. */
+export function signalGateway(holder: GatewayHolder, signal: NodeJS.Signals): void {
+  if (!isHere(holder)) {
+    throw new MoiraiError('gateway_elsewhere', `the gateway runs as process ${holder.pid} of ${holder.host}`);
+  }
+  try {
+    process.kill(holder.pid, signal);
+  } catch (thrown) {
+    // It has just ended, which is what most signals are for.
+    if ((thrown as NodeJS.ErrnoException).code === 'ESRCH') return;
+    const message = `process ${holder.pid} cannot be sent ${signal}: ${(thrown as Error).message}`;
+    throw new MoiraiError('gateway_unreachable', message, { cause: thrown });
+  }
+}
+
+/** Whether process ids mean the same there as here. */
+function isHere({ bootId, pidSpace, host }: GatewayHolder): boolean {
+  const here = describeThisProcess();
+  return bootId === here.bootId && pidSpace === here.pidSpace && (bootId !== null || host === here.host);
+}
+
+/** Proven only: what runs elsewhere is not gone. */
+function isGone(holder: GatewayHolder): boolean {
+  return isHere(holder) && holder.pidStarted !== null && processStart(holder.pid) !== holder.pidStarted;
+}
+
+export function isSameGateway(one: GatewayHolder, other: GatewayHolder | null): boolean {
+  return one.pid === other?.pid && one.startedAt === other.startedAt;
 }

@@ -1,71 +1,101 @@
-import type { Command } from 'commander';
+import { closeSync, openSync } from 'node:fs';
+import { type Command, Option } from 'commander';
 import type { Config } from '../../../config/config.ts';
-import { MoiraiError } from '../../../errors/moirai-error.ts';
-import { createLogger, type Logger } from '../../../log/logger.ts';
 import { secretsOf } from '../../../config/show-config.ts';
+import { describeThisProcess } from '../../../engine/host.ts';
+import { MoiraiError } from '../../../errors/moirai-error.ts';
+import { createLogger, type LeveledLogger, type Logger } from '../../../log/logger.ts';
 import { readConfig } from '../../configuration.ts';
 import { becomeGateway, type GatewayHolder, type GatewayLock } from '../../gateway/holder.ts';
 import { GatewayHost } from '../../gateway/host.ts';
+import { launchGateway } from '../../gateway/launch.ts';
+import { couldRestart, reload } from '../../gateway/reload.ts';
 import { packageVersion } from '../../package-version.ts';
 import { print, printJson } from '../../print.ts';
-import { makeHome, settingsOf } from '../../settings.ts';
+import { makeHome, type Settings, settingsOf } from '../../settings.ts';
 
+const FAILURE = 1;
 const RESTART_WANTED = 75;
 /** Beyond the drain timeout; whoever still hangs then is left behind. */
 const STOP_GRACE_MS = 3000;
 
+interface RunOptions {
+  readonly supervised?: boolean;
+  readonly detached?: boolean;
+}
+
 export function define(command: Command): void {
   command
     .description('Runs the gateway in the foreground: web chat, HTTP, and the platforms of the configuration.')
-    .addHelpText('after', '\nSIGTERM and SIGINT let running turns finish; a second one interrupts them at once.\n')
-    .action(async () => {
-      const settings = settingsOf(command);
-      makeHome(settings.home);
-      const config = await readConfig(settings);
-      const log = createLogger({ ...config.log, secrets: secretsOf(config) });
-      const holder: GatewayHolder = {
-        pid: process.pid,
-        version: packageVersion(),
-        startedAt: new Date().toISOString(),
-        url: null,
-        instance: null,
-      };
-      const lock = await becomeGateway(config.home, holder);
-      try {
-        process.exitCode = await serve(config, log, lock, holder, settings.json);
-      } finally {
-        lock.release();
-      }
-    });
+    .option('--supervised', 'whoever runs this starts it again when it exits with 75')
+    .addOption(new Option('--detached', 'started by `gateway start`').hideHelp())
+    .addHelpText('after', SIGNALS)
+    .action((options: RunOptions) => runGateway(settingsOf(command), options));
+}
+
+const SIGNALS = `
+SIGTERM and SIGINT let running turns finish; a second one interrupts them at once. SIGHUP reads the configuration again.
+SIGUSR1 stops it with exit code 75, to be started again.`;
+
+async function runGateway(settings: Settings, { supervised, detached }: RunOptions): Promise<void> {
+  makeHome(settings.home);
+  const config = await readConfig(settings);
+  const log = createLogger({ ...config.log, secrets: secretsOf(config) });
+  const holder: GatewayHolder = {
+    ...describeThisProcess(),
+    version: packageVersion(),
+    startedAt: new Date().toISOString(),
+    startedBy: supervised ? 'supervisor' : detached ? 'start' : 'person',
+    drainTimeoutMs: config.gateway.drainTimeoutMs,
+    url: null,
+    instance: null,
+  };
+  const lock = await becomeGateway(config.home, holder);
+  let ending: Ending;
+  try {
+    const { host, ending: ends } = await start(config, settings, log, lock, holder);
+    ending = await ends;
+    await stopInTime(host, ending, config.gateway.drainTimeoutMs, log, () => comeBack(ending, settings, holder));
+  } finally {
+    lock.release();
+  }
+  comeBack(ending, settings, holder);
+  process.exitCode = ending.code;
+}
+
+/** In the background nobody else would: also when a user said /restart, or the lease was lost. */
+function comeBack({ code }: Ending, settings: Settings, { startedBy }: GatewayHolder): void {
+  if (code === RESTART_WANTED && startedBy === 'start') launchGateway(settings);
 }
 
 type Ending = { readonly reason: 'restart' | 'shutdown'; readonly code: number };
+const SHUTDOWN: Ending = { reason: 'shutdown', code: 0 };
+const RESTART: Ending = { reason: 'restart', code: RESTART_WANTED };
 
-async function serve(
+/** Opens the gateway; `ending` resolves when it is to be closed. */
+async function start(
   config: Config,
-  log: Logger,
+  settings: Settings,
+  log: LeveledLogger,
   lock: GatewayLock,
   holder: GatewayHolder,
-  json: boolean,
-): Promise<number> {
-  let end: (ending: Ending) => void = () => undefined;
-  const ending = new Promise<Ending>((resolve) => {
-    end = resolve;
-  });
+): Promise<{ host: GatewayHost; ending: Promise<Ending> }> {
+  const { promise: ending, resolve: end } = Promise.withResolvers<Ending>();
+  const restart = async (): Promise<void> => {
+    if (await couldRestart(settings, log)) end(RESTART);
+  };
   const host = await GatewayHost.start({
     ...{ config, log, environment: process.env },
-    restart: () => end({ reason: 'restart', code: RESTART_WANTED }),
+    restart: () => void restart(),
     lost: () => {
       log.error('the lease was lost; starting again is the only way on');
-      end({ reason: 'restart', code: RESTART_WANTED });
+      end(RESTART);
     },
   });
   lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
-  await announce(config, host, json);
-  listenToSignals(host, end);
-  const { reason, code } = await ending;
-  await stopInTime(host, reason, config.gateway.drainTimeoutMs, log);
-  return code;
+  await announce(config, host, settings.json);
+  listenToSignals(host, end, restart, () => reload(config, settings, host.store, log));
+  return { host, ending };
 }
 
 function announce(config: Config, host: GatewayHost, json: boolean): Promise<void> {
@@ -81,22 +111,52 @@ function announce(config: Config, host: GatewayHost, json: boolean): Promise<voi
   return print(`${lines.join('\n')}\n`);
 }
 
-function listenToSignals(host: GatewayHost, end: (ending: Ending) => void): void {
+function listenToSignals(
+  host: GatewayHost,
+  end: (ending: Ending) => void,
+  restart: () => Promise<void>,
+  readAgain: () => Promise<void>,
+): void {
   let asked = false;
-  const stop = (reason: Ending['reason'], code: number): void => {
+  const stop = (): void => {
     if (asked) host.gateway.hurry();
     asked = true;
-    end({ reason, code });
+    end(SHUTDOWN);
   };
-  process.on('SIGTERM', () => stop('shutdown', 0));
-  process.on('SIGINT', () => stop('shutdown', 0));
-  process.on('SIGUSR1', () => stop('restart', RESTART_WANTED));
+  const hadTerminal = hasTerminal();
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  process.on('SIGUSR1', () => {
+    asked = true;
+    void restart();
+  });
+  process.on('SIGHUP', () => {
+    // The same signal says that the terminal was closed: then nobody would see this gateway run on.
+    if (hadTerminal && !hasTerminal()) stop();
+    else void readAgain();
+  });
 }
 
-async function stopInTime(host: GatewayHost, reason: Ending['reason'], drainMs: number, log: Logger): Promise<void> {
+function hasTerminal(): boolean {
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return true;
+  } catch {
+    return false; // There is none, which is the answer.
+  }
+}
+
+async function stopInTime(
+  host: GatewayHost,
+  { reason, code }: Ending,
+  drainMs: number,
+  log: Logger,
+  leftBehind: () => void,
+): Promise<void> {
   const late = setTimeout(() => {
     log.error('stopping took too long; the next start settles the rest');
-    process.exit(1);
+    leftBehind();
+    process.exit(code === 0 ? FAILURE : code);
   }, drainMs + STOP_GRACE_MS);
   try {
     await host.stop(reason);

@@ -1,0 +1,91 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
+import type { Settings } from '../settings.ts';
+import { GatewayClient } from './client.ts';
+import { findGateway, type GatewayHolder } from './holder.ts';
+
+/** This installation, from source or built: both lie at the same depth beside `bin`. */
+export const LAUNCHER = fileURLToPath(new URL('../../../bin/moirai.js', import.meta.url));
+
+export const READY_MS = 15_000;
+const LOOK_MS = 50;
+const LINES_SHOWN = 20;
+
+/** A gateway that was started in the background, and where its log began. */
+export interface Launched {
+  readonly process: ChildProcess;
+  readonly log: string;
+  readonly logStart: number;
+}
+
+export function logPath(home: string): string {
+  return join(home, 'logs', 'gateway.log');
+}
+
+/** Starts `gateway run` in a session of its own: it outlives this process and its terminal. */
+export function launchGateway({ home, storeUrl }: Settings): Launched {
+  const log = logPath(home);
+  mkdirSync(dirname(log), { recursive: true, mode: 0o700 });
+  const descriptor = openSync(log, 'a', 0o600);
+  try {
+    // Also where somebody made the file before.
+    fchmodSync(descriptor, 0o600);
+    const store = storeUrl === null ? [] : ['--store', storeUrl];
+    const args = [LAUNCHER, 'gateway', 'run', '--detached', '--home', home, ...store];
+    const child = spawn(process.execPath, args, {
+      cwd: home,
+      detached: true,
+      stdio: ['ignore', descriptor, descriptor],
+      env: { ...process.env, MOIRAI_HOME: home },
+    });
+    child.unref();
+    return { process: child, log, logStart: fstatSync(descriptor).size };
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Waits until a launched gateway takes messages. Throws `gateway_not_started` with what it said last. */
+export async function untilReady(launched: Launched, settings: Settings): Promise<GatewayHolder> {
+  const { process: child, log } = launched;
+  let failure: Error | null = null;
+  child.once('error', (error) => {
+    failure = error;
+  });
+  for (const deadline = performance.now() + READY_MS; performance.now() < deadline; await sleep(LOOK_MS)) {
+    const holder = findGateway(settings.home);
+    if (holder?.pid === child.pid && holder !== null && (await isReady(holder, settings))) return holder;
+    if (failure !== null || child.exitCode !== null || child.signalCode !== null) throw ended(launched, failure);
+  }
+  throw new MoiraiError('gateway_not_started', `the gateway was not ready after ${READY_MS / 1000} s; see ${log}`);
+}
+
+export async function isReady(holder: GatewayHolder, settings: Settings): Promise<boolean> {
+  if (holder.url === null) return false;
+  try {
+    return (await (await GatewayClient.to(holder, settings)).readiness()).state === 'ready';
+  } catch (thrown) {
+    // It listens, and will not tell us more: the key is another one than it was given.
+    if (hasCode(thrown, 'unauthorized')) return true;
+    if (hasCode(thrown, 'gateway_unreachable')) return false;
+    throw thrown;
+  }
+}
+
+function ended({ process: child, log, logStart }: Launched, failure: Error | null): MoiraiError {
+  const how = failure?.message ?? (child.signalCode === null ? `exit code ${child.exitCode}` : child.signalCode);
+  const lines = lastLines(log, logStart);
+  const details = { exitCode: child.exitCode ?? 1, lines };
+  const message = `the gateway ended before it was ready (${how}); its log is ${log}`;
+  return new MoiraiError('gateway_not_started', message, { details });
+}
+
+/** What was written to a log since it had a size. */
+function lastLines(log: string, since: number): string[] {
+  const text = readFileSync(log).subarray(since).toString('utf8').trimEnd();
+  return text === '' ? [] : text.split('\n').slice(-LINES_SHOWN);
+}

@@ -1,0 +1,41 @@
+import type { Config } from '../../config/config.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { LeveledLogger } from '../../log/logger.ts';
+import type { Store } from '../../store/port.ts';
+import { readConfig } from '../configuration.ts';
+import type { Settings } from '../settings.ts';
+
+/**
+ * Reads the configuration again and takes over what can change under way: the rules by which sessions end, and the level of
+ * the log. A file that is wrong is told, and changes nothing.
+ */
+export async function reload(running: Config, settings: Settings, store: Store, log: LeveledLogger): Promise<void> {
+  try {
+    const fresh = await readConfig(settings);
+    store.useRules(fresh.sessions.rules);
+    log.setLevel(fresh.log.level);
+    log.info('the configuration was read again', { needs_restart: needsRestart(running, fresh) });
+  } catch (error) {
+    log.error('the configuration is wrong and was not taken over', { error: MoiraiError.wrap(error) });
+  }
+}
+
+/** Whether a gateway would start with the configuration as it is now. */
+export async function couldRestart(settings: Settings, log: LeveledLogger): Promise<boolean> {
+  try {
+    await readConfig(settings);
+    return true;
+  } catch (error) {
+    log.error('not restarting: the configuration is wrong', { error: MoiraiError.wrap(error) });
+    return false;
+  }
+}
+
+/** The sections in which something changed that only a start takes over. */
+function needsRestart(running: Config, fresh: Config): string[] {
+  const settled = ({ sessions: { rules: _, ...sessions }, log: { level: __, ...log }, ...rest }: Config) => {
+    return Object.entries({ ...rest, sessions, log });
+  };
+  const now = new Map(settled(fresh).map(([name, section]) => [name, JSON.stringify(section)]));
+  return settled(running).flatMap(([name, section]) => (now.get(name) === JSON.stringify(section) ? [] : [name]));
+}

@@ -82,7 +82,7 @@ async function startSqlite(): Promise<BenchEngine> {
   };
 }
 
-function sqliteFiller(database: DatabaseSync): Filler {
+export function sqliteFiller(database: DatabaseSync): Filler {
   return {
     numbers: (from, to) =>
       `(WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${to})

@@ -53,26 +53,37 @@ export function createApp(parts: ApiParts, options: AppOptions): Api {
   const paths = routedPaths(app);
   app.notFound((c) => {
     const page = isRead(c) ? (options.page?.(c.req.path) ?? null) : null;
-    return page ?? answerError(c, missing(c, paths), parts.log);
+    return page === null ? answerError(c, missing(c, paths), parts.log) : protectPage(page);
   });
   return app;
 }
 
 /** Headers that keep browsers from doing more with an answer than it is for. */
-const protect: MiddlewareHandler<ApiEnv> = async (c, next) => {
-  await next();
-  const set = (name: string, value: string): void => {
-    if (!c.res.headers.has(name)) c.header(name, value);
-  };
-  set('X-Content-Type-Options', 'nosniff');
-  set('X-Frame-Options', 'DENY');
-  set('Referrer-Policy', 'no-referrer');
-  set('Cross-Origin-Resource-Policy', 'same-origin');
-  // Only pages load anything, and from nowhere else.
-  const html = c.res.headers.get('Content-Type')?.startsWith('text/html') === true;
-  set('Content-Security-Policy', `default-src ${html ? "'self'" : "'none'"}; frame-ancestors 'none'`);
-  set('Cache-Control', 'no-store');
+const PROTECTION = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cache-Control': 'no-store',
 };
+
+/** Pages load things too, but from nowhere else. */
+const PAGE_PROTECTION = { ...PROTECTION, 'Content-Security-Policy': "default-src 'self'; frame-ancestors 'none'" };
+
+const protect: MiddlewareHandler<ApiEnv> = (c, next) => {
+  for (const [name, value] of Object.entries(PROTECTION)) c.header(name, value);
+  return next();
+};
+
+/** What a page says of itself goes first. */
+function protectPage(page: Response): Response {
+  const headers = new Headers(page.headers);
+  for (const [name, value] of Object.entries(PAGE_PROTECTION)) {
+    if (!headers.has(name)) headers.set(name, value);
+  }
+  return new Response(page.body, { status: page.status, headers });
+}
 
 type Validated = { success: true } | { success: false; error: z.ZodError; target: string };
 

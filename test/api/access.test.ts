@@ -121,11 +121,15 @@ describe('the port', () => {
   });
 
   test('serves pages of others where it has no route, under the same rules', async () => {
-    const html = { headers: { 'content-type': 'text/html' } };
+    const html = { headers: { 'content-type': 'text/html', 'cache-control': 'max-age=60' } };
     await house.reopen({ page: (path) => (path === '/' ? new Response('<h1>Moirai</h1>', html) : null) });
     const page = await ask(house.api, '/');
     expect([page.status, page.text]).toEqual([200, '<h1>Moirai</h1>']);
-    expect(page.headers['content-security-policy']).toContain("default-src 'self'");
+    expect(page.headers).toMatchObject({
+      'content-security-policy': "default-src 'self'; frame-ancestors 'none'",
+      'cache-control': 'max-age=60',
+      'x-frame-options': 'DENY',
+    });
     expect((await ask(house.api, '/nothing')).json.error.code).toBe('not_found');
     expect((await ask(house.api, '/', { headers: { host: 'example.org' } })).status).toBe(403);
   });

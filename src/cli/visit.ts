@@ -97,7 +97,7 @@ export async function visit<T>(
  * Threads take their environment from ours when they start, and only by it find the code that `main.ts` keeps compiled.
  * Nobody else is to inherit it. Returns the function that takes it back.
  */
-function lendCompiledCode(): () => void {
+export function lendCompiledCode(): () => void {
   const kept = getCompileCacheDir();
   if (kept === undefined || process.env.NODE_COMPILE_CACHE !== undefined) return () => undefined;
   process.env.NODE_COMPILE_CACHE = dirname(kept);

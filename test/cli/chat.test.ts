@@ -399,6 +399,55 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     await talk.say('how many messages', 'You had written 1 message ');
   });
 
+  test('/sessions lists those of other terminals, and /resume goes on from any', async () => {
+    const { session_id } = await house.json('chat', '-q', 'say harbour');
+    const elsewhere = await house.live((engine) => converse(engine, chat(7), 'where?', 'in the north'));
+    const talk = await begin();
+    await talk.say('/sessions', session_id);
+    await talk.say('/resume 1', 'Back in: ');
+    await talk.say('how many messages', 'You had written 1 message ');
+    await talk.say(`/resume ${elsewhere}`, 'Back in: ');
+    await talk.say('how many messages', 'You had written 1 message ');
+    talk.type(CTRL_D);
+    await talk.ends();
+    expect(await sessions()).toMatchObject([
+      { end_reason: 'cli_close', parent_id: elsewhere, kind: 'cli' },
+      { end_reason: 'switched', parent_id: session_id },
+      { id: session_id },
+    ]);
+  });
+
+  test('what is done in the background is told when it is done', async () => {
+    const talk = await begin();
+    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.say('/background say harbour', 'Done beside this conversation: say harbour');
+    await talk.sees('\r\nharbour');
+  });
+
+  test('with busy_mode interrupt a newer message takes the place of what is being done', async () => {
+    const replies: ModelScript = (_, index) => (index === 0 ? { text: 'one two', hangAfter: 1 } : { text: 'newer' });
+    await script(replies, 'agent: { busy_mode: interrupt }\n');
+    const talk = await begin();
+    await talk.say('first', 'one');
+    await talk.say('second', 'Stopped for your newer message.');
+    await talk.sees('newer');
+  });
+
+  test('a terminal that was stopped for longer than its lease says so and leaves', async () => {
+    writeFileSync(join(house.home, 'config.yaml'), 'sessions: { heartbeat: 300ms, lease_ttl: 1s }\n');
+    const talk = await begin();
+    await talk.say('say something', '\r\nsomething\r\n');
+    const pid = await pidOf();
+    process.kill(pid, 'SIGSTOP');
+    await until('it is given up', async () => (await sessions())[0].end_reason === 'reaped');
+    process.kill(pid, 'SIGCONT');
+    talk.process.kill('SIGCONT'); // `script` stops with what it runs.
+    await talk.sees('away for longer than its lease');
+    expect(await talk.ends()).toBe(1);
+    expect(talk.shown).toContain(`moirai chat --resume ${(await sessions())[0].id}`);
+    await expectAllWell();
+  });
+
   test('a session that is ended from outside is told, and the next message starts another', async () => {
     const talk = await begin();
     await talk.say('say something', '\r\nsomething\r\n');

@@ -19,6 +19,7 @@ import { insistOnEnd } from '../insist-on-end.ts';
 import { packageVersion } from '../package-version.ts';
 import { warn } from '../report-error.ts';
 import { makeHome, type Settings } from '../settings.ts';
+import { lendCompiledCode } from '../visit.ts';
 import { noticeOfEnd } from './session-notices.ts';
 
 /** Whoever sits at the terminal. */
@@ -52,6 +53,7 @@ export class TerminalConversation {
   readonly #ended: EndedSessions;
   /** Sessions whose end was told: it is heard of twice. */
   readonly #told = new Set<string>();
+  #last: string | null = null;
   #leaving = false;
   #lost = false;
 
@@ -72,7 +74,9 @@ export class TerminalConversation {
     const { settings, log, inline, attendant } = options;
     makeHome(settings.home);
     const config = await readConfig(settings);
+    const takeBack = lendCompiledCode();
     const store = await openStore(config.store.url, config.home, config.sessions.rules, { inline });
+    takeBack();
     try {
       let opened: TerminalConversation | null = null;
       const gateway = await Gateway.start({
@@ -103,6 +107,8 @@ export class TerminalConversation {
     const heard = await this.gateway.conversations.say({ party: this.party, text, originRef: null });
     // Told before the reply, which would otherwise come as if from somebody who remembers.
     if (heard.type === 'turn' && heard.received.ended !== null) await this.#tellEnd(heard.received.ended.id);
+    const session = heard.type === 'turn' ? heard.received.session : heard.session;
+    this.#last = session?.id ?? this.#last;
     return heard;
   }
 
@@ -111,6 +117,7 @@ export class TerminalConversation {
     const { engine } = this.gateway;
     const from = await engine.store.read('findSession', { idOrPrefix });
     const { session } = await engine.continueFrom(from.id, 'resume', { trigger: 'cli', party: this.party });
+    this.#last = session.id;
     return session;
   }
 
@@ -128,15 +135,15 @@ export class TerminalConversation {
     if (session !== null) await this.gateway.turns.stop(session.id, { type: 'told', by: 'stop' });
   }
 
-  /** Ends the session as `cli_close` and leaves; returns the session that was open, if there was one. */
+  /** Ends the session as `cli_close` and leaves; returns the session that ended, or was given up. */
   async end(): Promise<string | null> {
     this.#leaving = true;
     this.#ended.stop();
-    let last: string | null = null;
+    let ended: string | null = null;
     try {
       await this.gateway.drain('cli_close');
       await insistOnEnd(`this terminal's session`, async () => {
-        last = await this.#close();
+        ended = await this.#close();
       });
       const stopped = this.gateway.stop('shutdown');
       this.gateway.hurry(); // What still runs had its time to stop.
@@ -147,12 +154,13 @@ export class TerminalConversation {
     } finally {
       await this.#store.close();
     }
-    return last;
+    return ended;
   }
 
   async #close(): Promise<string | null> {
+    if (this.#lost) return this.#last;
     const session = await this.session();
-    if (session === null || this.#lost) return session?.id ?? null;
+    if (session === null) return null;
     await this.gateway.turns.stop(session.id, { type: 'told', by: 'stop' });
     await this.gateway.engine.end(session.id, { reason: 'cli_close', trigger: 'cli' });
     return session.id;

@@ -84,7 +84,15 @@ function quietly<T>(call: CommandCall, desk: CommandDesk, action: () => Promise<
   return call.session === null ? action() : desk.turns.quietly(call.session.id, { type: 'told', by: 'new' }, action);
 }
 
-/** Sessions of this conversation, newest first. Nobody sees, or continues, those of another one. */
+/**
+ * Whether whoever gives the command sits at a terminal of this machine: the operator, whose sessions all are, and each of
+ * whose terminals is a conversation of its own.
+ */
+function isOperator({ party }: CommandCall): boolean {
+  return party.kind === 'cli';
+}
+
+/** Sessions of this conversation, newest first. Nobody else sees, or continues, those of another one. */
 async function ownSessions(call: CommandCall, desk: CommandDesk): Promise<Session[]> {
   const filter = {
     states: [],
@@ -96,7 +104,8 @@ async function ownSessions(call: CommandCall, desk: CommandDesk): Promise<Sessio
     since: null,
     cursor: null,
   };
-  const page = await desk.engine.store.read('listSessions', { ...filter, key: call.party.key, limit: LISTED });
+  const own = isOperator(call) ? { kinds: [call.party.kind], key: null } : { key: call.party.key };
+  const page = await desk.engine.store.read('listSessions', { ...filter, ...own, limit: LISTED });
   return page.sessions;
 }
 
@@ -107,7 +116,7 @@ async function findOwn(call: CommandCall, desk: CommandDesk): Promise<Session> {
   const byTitle = sessions.find(({ title }) => title?.toLowerCase() === wanted.toLowerCase());
   const found = byNumber ?? byTitle ?? (await desk.engine.store.read('findSession', { idOrPrefix: wanted }));
   // The same answer as for one that does not exist: who asks is not to learn that it does.
-  if (found.key !== call.party.key)
+  if (found.key !== call.party.key && !isOperator(call))
     throw new MoiraiError('session_not_found', `no session ${wanted} in this conversation`);
   return found;
 }

@@ -33,6 +33,7 @@ interface Remembered {
 /** Runs turns with a real model. */
 export class AiRunner implements AgentRunner {
   readonly description: string;
+  readonly model: string | null;
   readonly #parts: AiRunnerParts;
   readonly #renderings: AgentCache<Remembered>;
 
@@ -40,6 +41,7 @@ export class AiRunner implements AgentRunner {
     this.#parts = parts;
     this.#renderings = new AgentCache(parts.agent.cache, parts.now);
     this.description = describeServer(parts.server);
+    this.model = parts.server.defaultName;
   }
 
   async run(task: TurnTask): Promise<TurnReport> {

@@ -34,7 +34,8 @@ export function createRunner(
   const provider = providerOf(config.model);
   if (provider === 'offline') return new OfflineRunner();
   const server = openModelServer(config.model, provider);
-  return new LazyRunner(describeServer(server), async () => {
+  const facts = { description: describeServer(server), model: server.defaultName };
+  return new LazyRunner(facts, async () => {
     const [{ AiRunner }, { ToolBox }] = await Promise.all([import('./ai-runner.ts'), import('./tools/tool-box.ts')]);
     const { model, agent, mcp } = config;
     return new AiRunner({

@@ -3,11 +3,13 @@ import type { AgentRunner, Compression, TurnReport, TurnTask } from './runner.ts
 /** A runner that is loaded by its first turn: a gateway that starts, or only waits, does not pay for models and tools. */
 export class LazyRunner implements AgentRunner {
   readonly description: string;
+  readonly model: string | null;
   readonly #load: () => Promise<AgentRunner>;
   #loaded: Promise<AgentRunner> | null = null;
 
-  constructor(description: string, load: () => Promise<AgentRunner>) {
-    this.description = description;
+  constructor(facts: Pick<AgentRunner, 'description' | 'model'>, load: () => Promise<AgentRunner>) {
+    this.description = facts.description;
+    this.model = facts.model;
     this.#load = load;
   }
 

@@ -14,6 +14,7 @@ then restart the gateway.`;
 
 /** Answers without any model, so that everything else can be tried. Says what it is, and the same for the same words. */
 export class OfflineRunner implements AgentRunner {
+  readonly model = MODEL;
   readonly description = 'offline: no model is configured, replies are canned';
 
   async run(task: TurnTask): Promise<TurnReport> {

@@ -72,6 +72,8 @@ export interface Compression {
 export interface AgentRunner {
   /** Fit to be shown: which model answers. */
   readonly description: string;
+  /** The name of the model that answers unless another is asked for; null when the server decides. */
+  readonly model: string | null;
   run(task: TurnTask): Promise<TurnReport>;
   /** Summarises now, because somebody asked; null when there is nothing to gain. The summary is kept through the desk. */
   compress(task: Omit<TurnTask, 'text' | 'note'>): Promise<Compression | null>;

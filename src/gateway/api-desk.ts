@@ -23,6 +23,10 @@ export function apiDesk({ gateway, model, readiness }: ApiDeskOptions): ApiDesk 
     readiness,
     say: (saying) => say(gateway, saying),
     models: () => gateway.runner.models(),
+    doing: (sessionId) => {
+      const run = gateway.turns.runOf(sessionId);
+      return run === undefined ? null : { phase: run.phase, tool: run.tool };
+    },
     drain: () => gateway.drain('operator'),
     undrain: () => gateway.undrain(),
     gauges: async () => {
@@ -104,7 +108,7 @@ async function prepare(gateway: Gateway, party: Party, saying: Saying): Promise<
     if (!(await isKnownModel(gateway, saying.model))) {
       throw new MoiraiError('model_unknown', `there is no model ${saying.model}`);
     }
-    const chosen = open === null ? runner.description : ((await transcripts.chosenModel(open)) ?? runner.description);
+    const chosen = (open === null ? null : await transcripts.chosenModel(open)) ?? runner.model;
     if (chosen !== saying.model) rows.push({ role: 'setting', text: '', turnId: null, data: { model: saying.model } });
   }
   if (rows.length === 0) return;
@@ -164,7 +168,7 @@ async function replyOf(
     outcome: turn.outcome ?? 'interrupted',
     errorCode: turn.error,
     model: turn.model,
-    usage: null,
+    usage: turn.usage,
   };
 }
 

@@ -51,7 +51,10 @@ export class Children {
     const party = childParty(parent);
     const { engine, turns } = this.#desk;
     await engine.start(party, { parentId: parent.id, lineage: 'spawn', title: text.slice(0, 80) });
-    const { session, turn } = await turns.receive({ party, text, originRef: null, by: 'system' }, 'queue');
+    const { session, turn } = await turns.receive(
+      { party, text, originRef: null, by: 'system' },
+      { mode: 'queue', uncapped: true },
+    );
     return { session, over: turns.ends.wait(turn.id) };
   }
 

@@ -80,7 +80,10 @@ export class Conversations {
   async #take({ party, text, originRef, mode }: Said): Promise<Heard> {
     if (this.#draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
-    const received = await this.#turns.receive({ party, text, originRef, by: 'user' }, mode);
+    const received = await this.#turns.receive(
+      { party, text, originRef, by: 'user' },
+      mode === undefined ? {} : { mode },
+    );
     const { id } = received.turn;
     return {
       type: 'turn',

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { Asker, ToolPorts } from '../agent/tools/ports.ts';
 import type { Config } from '../config/config.ts';
-import { Engine } from '../engine/engine.ts';
+import { Engine, isLeaseLost } from '../engine/engine.ts';
 import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
 import { Upkeep } from '../engine/upkeep.ts';
@@ -138,7 +138,17 @@ export class Gateway {
 
   /** Finishes what can be finished in time, cuts the rest so that the next process goes on with it, and leaves. */
   async stop(reason: Exclude<ResumeReason, 'crash'>): Promise<void> {
-    const { config, log } = this.#options;
+    try {
+      await this.#leave(reason);
+    } catch (thrown) {
+      if (!isLeaseLost(thrown)) throw thrown;
+      await this.#abandon();
+    }
+    this.#options.log.info('stopped', { reason });
+  }
+
+  async #leave(reason: Exclude<ResumeReason, 'crash'>): Promise<void> {
+    const { config } = this.#options;
     const hurry = new Promise<void>((resolve) => {
       this.#hurry = resolve;
     });
@@ -153,7 +163,17 @@ export class Gateway {
     this.#ended.stop();
     await this.runner.close();
     await this.engine.stop();
-    log.info('stopped', { reason });
+  }
+
+  /** The lease is lost: others settle what was under way here, and nothing may be written any more. */
+  async #abandon(): Promise<void> {
+    this.conversations.draining = true;
+    this.turns.abandon();
+    await this.#upkeep.stop();
+    await this.#outbox.stop();
+    await this.dispatcher.stop();
+    this.#ended.stop();
+    await this.runner.close();
   }
 
   /** Says something in a session's conversation that is no reply: in the outbox where there is one, else the transcript. */

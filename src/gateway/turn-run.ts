@@ -62,6 +62,7 @@ export class TurnRun {
   #cancelTimeout: () => void = () => undefined;
   #userKept = false;
   #tool: string | null = null;
+  #replying = false;
 
   /** `note` is what the agent is told about a turn that was cut before. */
   constructor(life: Life, turn: Turn, note: string | null, around: TurnSurroundings) {
@@ -76,6 +77,12 @@ export class TurnRun {
   /** The tool that runs now. */
   get tool(): string | null {
     return this.#tool;
+  }
+
+  /** What it is doing now. */
+  get phase(): 'thinking' | 'tool' | 'replying' {
+    if (this.#tool !== null) return 'tool';
+    return this.#replying ? 'replying' : 'thinking';
   }
 
   get signal(): AbortSignal {
@@ -124,6 +131,7 @@ export class TurnRun {
       takeSteering: () => this.#around.takeSteering(this),
       show: (progress) => {
         this.#progressed();
+        this.#replying = progress.type === 'text';
         if (progress.type === 'tool_start') this.#tool = progress.name;
         else if (progress.type === 'tool_end') this.#tool = null;
         this.#around.show(this, progress);

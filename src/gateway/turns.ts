@@ -74,9 +74,14 @@ export class Turns {
     return this.#running.get(sessionId);
   }
 
-  /** Makes a message durable, and lets its turn begin now, soon, or as the busy mode says. */
-  async receive(inbound: Inbound, mode: BusyMode = this.#options.busyMode()): Promise<Received> {
-    const begin = !this.#halted && this.#running.size + this.#starting < this.#options.maxConcurrent;
+  /**
+   * Makes a message durable, and lets its turn begin now, soon, or as the busy mode says. What a running turn waits for
+   * is `uncapped`: it must not wait for a place that only that turn can give back.
+   */
+  async receive(inbound: Inbound, how: { mode?: BusyMode; uncapped?: boolean } = {}): Promise<Received> {
+    const { mode = this.#options.busyMode(), uncapped = false } = how;
+    const free = uncapped || this.#running.size + this.#starting < this.#options.maxConcurrent;
+    const begin = free && !this.#halted;
     if (begin) this.#starting++;
     let received: Received;
     try {
@@ -85,7 +90,8 @@ export class Turns {
       if (begin) this.#starting--;
     }
     const { session, turn } = received;
-    if (received.begun && !this.#running.has(session.id)) this.#start({ session, turns: [turn] }, turn, null);
+    // The run before it may still be listed: its end is written, or this one could not have begun.
+    if (received.begun) this.#start({ session, turns: [turn] }, turn, null);
     else if (turn.state === 'queued' && !received.duplicate) this.#queue(session.id, turn.id, mode);
     return received;
   }
@@ -155,6 +161,12 @@ export class Turns {
     for (const run of this.running) run.stop({ type: 'cut', reason });
     await Promise.race([allDone(), this.#pause(STOP_GRACE_MS)]);
     await this.ends.close();
+  }
+
+  /** Lets go of everything at once: it is not ours any longer. */
+  abandon(): void {
+    this.pauseNew();
+    for (const run of this.running) run.stop({ type: 'lost' });
   }
 
   /** Takes a drain back. */

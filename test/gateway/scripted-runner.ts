@@ -7,6 +7,7 @@ import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
  */
 export class ScriptedRunner implements AgentRunner {
   readonly description = 'scripted';
+  readonly model = 'scripted';
   readonly tasks: TurnTask[] = [];
   readonly forgotten: string[] = [];
   #release: () => void = () => undefined;

@@ -53,7 +53,7 @@ export class GatewayHost {
       });
       const desk = apiDesk({
         gateway,
-        model: config.model.name ?? gateway.runner.description,
+        model: gateway.runner.model ?? 'default',
         readiness: () => readiness(gateway, phase.state),
       });
       const api = await openDoor(config, desk, gateway, log);

@@ -106,6 +106,8 @@ export function statements(dialect: Dialect): string[] {
       cuts ${integer} NOT NULL,
       response ${text},
       model ${text},
+      tokens_in ${integer},
+      tokens_out ${integer},
       error ${text},
       CHECK ((state = 'over') = (outcome IS NOT NULL))
     ) ${clustered}`,

@@ -1,5 +1,5 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Command } from '../../lifecycle/commands.ts';
+import type { Command, TokenUsage } from '../../lifecycle/commands.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
 import type { Life, Session, Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
@@ -122,6 +122,7 @@ export interface TurnRecord {
   readonly turnId: string;
   readonly response: string | null;
   readonly model: string | null;
+  readonly usage: TokenUsage | null;
   readonly error: string | null;
 }
 
@@ -138,14 +139,17 @@ function turnChanges(before: readonly Turn[], changed: Iterable<Turn>, outcome: 
     const kept = id === outcome?.turnId ? outcome : NOTHING_KEPT;
     queries.push({
       sql: `UPDATE turns SET state = ?, outcome = ?, started_at = ?, ended_at = ?, cuts = ?, response = ?, model = ?,
-              error = ? WHERE id = ?`,
-      params: [state, turn.outcome, startedAt, endedAt, cuts, kept.response, kept.model, kept.error, id],
+              tokens_in = ?, tokens_out = ?, error = ? WHERE id = ?`,
+      params: [
+        ...[state, turn.outcome, startedAt, endedAt, cuts, kept.response, kept.model],
+        ...[kept.usage?.input ?? null, kept.usage?.output ?? null, kept.error, id],
+      ],
     });
   }
   return queries;
 }
 
-const NOTHING_KEPT = { response: null, model: null, error: null };
+const NOTHING_KEPT = { response: null, model: null, usage: null, error: null };
 
 function noteDeadline(ctx: TxContext, before: Session | undefined, { checkAt }: Session): void {
   if (checkAt === null || checkAt === before?.checkAt) return;

@@ -1,7 +1,16 @@
-import type { Command, TurnResult } from '../../lifecycle/commands.ts';
+import type { Command, TokenUsage, TurnResult } from '../../lifecycle/commands.ts';
 import { hasApplied, type Life, type Turn } from '../../lifecycle/session.ts';
 import { storableText } from '../text.ts';
-import { nullableText, query, queryOne, type Row, type Tx, type TxContext } from '../transaction.ts';
+import {
+  nullableNumber,
+  nullableText,
+  numberOf,
+  query,
+  queryOne,
+  type Row,
+  type Tx,
+  type TxContext,
+} from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
@@ -31,7 +40,7 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<Life> {
   const error = args.error === null ? null : storableText(args.error, 'the error');
   const finish: Command = { name: 'finish', turnId, epoch, ...result, response };
   return yield* apply(ctx, desk, life, [...appendCommand(args.messages, epoch), finish], {
-    outcome: { turnId, response, model: result.model, error },
+    outcome: { turnId, response, model: result.model, usage: result.usage, error },
     rows: () => [
       ...messageRows(ctx, life, args.messages),
       ...deliveryRows(ctx, args.sessionId, turnId, args.deliveries),
@@ -49,10 +58,11 @@ export function* getTurn(_ctx: TxContext, args: { turnId: string }): Tx<Turn | n
 export interface TurnResultRow extends Turn {
   readonly response: string | null;
   readonly model: string | null;
+  readonly usage: TokenUsage | null;
   readonly error: string | null;
 }
 
-const SELECT_RESULT = `SELECT ${SELECT_TURN}, response, model, error FROM turns`;
+const SELECT_RESULT = `SELECT ${SELECT_TURN}, response, model, tokens_in, tokens_out, error FROM turns`;
 
 /** How a turn came out, or how far it is. */
 export function* turnResult(_ctx: TxContext, args: { turnId: string }): Tx<TurnResultRow | null> {
@@ -66,10 +76,12 @@ export function* turnByRef(_ctx: TxContext, args: { originRef: string }): Tx<Tur
 
 function toResult(row: Row | undefined): TurnResultRow | null {
   if (row === undefined) return null;
+  const input = nullableNumber(row, 'tokens_in');
   return {
     ...toTurn(row),
     response: nullableText(row, 'response'),
     model: nullableText(row, 'model'),
+    usage: input === null ? null : { input, output: numberOf(row, 'tokens_out') },
     error: nullableText(row, 'error'),
   };
 }

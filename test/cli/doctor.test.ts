@@ -62,7 +62,7 @@ describe('a doctor', () => {
       ...['starts_once', 'ends_once', 'open_has_no_end', 'numbers_match_the_row', 'numbers_have_no_gap'].map(
         (name) => `promise:${name}`,
       ),
-      ...['promise:end_comes_last', 'owners', 'deadlines', 'instances', 'subscribers'],
+      ...['promise:end_comes_last', 'promise:removed_has_ended', 'owners', 'deadlines', 'instances', 'subscribers'],
     ]);
     const { output } = await house.moirai('doctor');
     expect(output).toMatch(/^ok {4}node: Node\.js 24\./);
@@ -81,6 +81,7 @@ describe('a doctor', () => {
     ['starts_once', "DELETE FROM events WHERE type = 'session:start'"],
     ['numbers_match_the_row', 'UPDATE sessions SET seq = seq + 1'],
     ['numbers_have_no_gap', 'DELETE FROM events WHERE session_seq = 2'],
+    ['removed_has_ended', "DELETE FROM sessions WHERE state = 'open'"],
     ['open_has_no_end', "UPDATE events SET type = 'session:end' WHERE type = 'agent:start'"],
   ])('sees that %s was broken', async (promise, sql) => {
     await house.live(async (engine) => {

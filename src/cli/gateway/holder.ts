@@ -75,8 +75,8 @@ function isHere({ bootId, pidSpace, host }: GatewayHolder): boolean {
   return bootId === here.bootId && pidSpace === here.pidSpace && (bootId !== null || host === here.host);
 }
 
-/** Proven only: what runs elsewhere is not gone. */
-function isGone(holder: GatewayHolder): boolean {
+/** Whether its process is. Proven only: what runs elsewhere is not gone. */
+export function isGone(holder: GatewayHolder): boolean {
   return isHere(holder) && holder.pidStarted !== null && processStart(holder.pid) !== holder.pidStarted;
 }
 

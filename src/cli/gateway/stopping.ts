@@ -4,13 +4,14 @@ import { formatDuration } from '../../lifecycle/duration.ts';
 import { complain } from '../print.ts';
 import type { Settings } from '../settings.ts';
 import { GatewayClient } from './client.ts';
-import { findGateway, type GatewayHolder, isSameGateway, signalGateway } from './holder.ts';
+import { findGateway, type GatewayHolder, isGone, isSameGateway, signalGateway } from './holder.ts';
 
 const LOOK_MS = 50;
 const PROGRESS_MS = 3000;
 const INSIST_MS = 500;
 /** What closing takes, beyond the turns. */
 const GRACE_MS = 10_000;
+const EXIT_MS = 3000;
 
 export interface Stopping {
   readonly signal: 'SIGTERM' | 'SIGUSR1';
@@ -26,7 +27,7 @@ export async function stopGateway(holder: GatewayHolder, settings: Settings, sto
   let insisted = 0;
   let told = 0;
   for (;;) {
-    if (!isSameGateway(holder, findGateway(settings.home))) return;
+    if (!isSameGateway(holder, findGateway(settings.home))) return untilGone(holder);
     const waited = performance.now() - began;
     if (waited > patience) {
       const message = `process ${holder.pid} still runs after ${formatDuration(Math.round(waited))}`;
@@ -41,6 +42,13 @@ export async function stopGateway(holder: GatewayHolder, settings: Settings, sto
       told = waited;
       complain(`stopping: ${await turnsOf(holder, settings)}; ${formatDuration(Math.round(patience - waited))} left\n`);
     }
+    await sleep(LOOK_MS);
+  }
+}
+
+/** The home is free before the process has quite ended: moments, unless something keeps it that nobody needs. */
+async function untilGone(holder: GatewayHolder): Promise<void> {
+  for (const deadline = performance.now() + EXIT_MS; !isGone(holder) && performance.now() < deadline; ) {
     await sleep(LOOK_MS);
   }
 }

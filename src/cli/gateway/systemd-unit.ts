@@ -2,7 +2,7 @@ import { MARK, type ServiceFacts } from './service-facts.ts';
 
 /** A user unit that runs the gateway, starts it again when it crashed or asked for it, and lets it drain. */
 export function systemdUnit({ command, home, stopSeconds }: ServiceFacts): string {
-  const [program = '', ...args] = command;
+  const [program = '', ...args] = startable(command);
   // The colon keeps systemd from replacing variables: a path may have a dollar in it.
   const words = [quoted(`:${program}`), ...args.map(quoted)];
   return `# ${MARK}; \`moirai gateway uninstall\` removes it.
@@ -26,6 +26,12 @@ TimeoutStopSec=${stopSeconds}
 [Install]
 WantedBy=default.target
 `;
+}
+
+/** systemd starts no program with quotes or backslashes in its path, however they are escaped; a shell does. */
+function startable(command: readonly string[]): readonly string[] {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are refused too
+  return /["'\\\u0000-\u001f\u007f]/.test(command[0] ?? '') ? ['/bin/sh', '-c', 'exec "$0" "$@"', ...command] : command;
 }
 
 const ESCAPED: Readonly<Record<string, string>> = { '"': '\\"', '\\': '\\\\', '%': '%%', '\n': '\\n', '\t': '\\t' };

@@ -359,6 +359,13 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     expect(await house.events('--types', 'agent:start')).toMatchObject([{ message: 'say one\nand two' }]);
   });
 
+  test('Ctrl-Z where there is no shell to go back to does no harm', async () => {
+    const talk = await begin();
+    talk.type('\u001a');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await talk.say('say something', '\r\nsomething\r\n');
+  });
+
   test('Tab completes commands', async () => {
     const talk = await begin();
     talk.type('/whoa\t\r');

@@ -27,7 +27,6 @@ const PROMPT = '> ';
 const QUESTION = '[y/N] ';
 /** A second Ctrl-C within this leaves. */
 const AGAIN_MS = 2000;
-const SIGNALLED = 128;
 
 /** A conversation in a terminal, from its first line to the last. */
 export class Dialogue implements KeyboardListener, Attendant {
@@ -83,7 +82,10 @@ export class Dialogue implements KeyboardListener, Attendant {
     // A terminal that is gone says so when it is written to; that is a way to leave, not a failure.
     stdout.on('error', () => this.gone());
     stdout.on('resize', () => this.#screen.resized());
-    const signals = listenToSignals((signal) => (signal === 'SIGINT' ? this.#interrupt() : this.#leave(0)));
+    const forget = listenToSignals((signal, exitCode) => {
+      if (signal === 'SIGINT') this.#interrupt(exitCode);
+      else this.#leave(exitCode);
+    });
     const log = quietLog((text) => this.notice(text));
     let last: string | null = null;
     let code = 1;
@@ -100,10 +102,10 @@ export class Dialogue implements KeyboardListener, Attendant {
       this.#screen.endLine();
       this.#keyboard.close();
       last = (await this.#conversation?.end()) ?? null;
-      signals.forget();
+      forget();
     }
     if (last !== null) this.#screen.line(this.#style.dim(`moirai chat --resume ${last} goes on from here.`));
-    return signals.caught === null ? code : SIGNALLED + signals.caught;
+    return code;
   }
 
   async #greet(conversation: TerminalConversation): Promise<void> {
@@ -118,7 +120,7 @@ export class Dialogue implements KeyboardListener, Attendant {
     if (this.#left) return;
     const { name } = press;
     if (name === 'return') this.#submit();
-    else if (name === 'ctrl-c') this.#interrupt();
+    else if (name === 'ctrl-c') this.#interrupt(0);
     else if (name === 'ctrl-l') this.#screen.clear();
     else if (name === 'ctrl-z') this.#keyboard.suspend();
     else if (name === 'ctrl-d' && this.#input.text === '') this.#leave(0);
@@ -208,27 +210,30 @@ export class Dialogue implements KeyboardListener, Attendant {
     }
   }
 
-  #interrupt(): void {
+  #interrupt(exitCode: number): void {
     const now = performance.now();
     const again = now - this.#interruptedAt < AGAIN_MS;
     this.#interruptedAt = now;
-    if (again) this.#leave(0);
+    if (again) this.#leave(exitCode);
     else if (this.#unanswered > 0) void this.#stopTurn();
-    else {
-      this.#input.set('');
-      this.#remark('Ctrl-C again leaves.');
-      this.#draw();
-    }
+    else this.#clearLine();
   }
 
   async #stopTurn(): Promise<void> {
     try {
-      await this.#conversation?.stopTurn();
+      const stopped = await this.#conversation?.stopTurn();
       // It has stopped: the next Ctrl-C is a first one again.
-      this.#interruptedAt = Number.NEGATIVE_INFINITY;
+      if (stopped) this.#interruptedAt = Number.NEGATIVE_INFINITY;
+      else this.#clearLine();
     } catch (thrown) {
       this.notice(MoiraiError.wrap(thrown).message);
     }
+  }
+
+  #clearLine(): void {
+    this.#input.set('');
+    this.#remark('Ctrl-C again leaves.');
+    this.#draw();
   }
 
   #ask({ request }: Asked): void {

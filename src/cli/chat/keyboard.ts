@@ -25,6 +25,9 @@ interface Key {
   readonly meta?: boolean;
 }
 
+/** After a stop; long enough for the signal to arrive. */
+const RETURN_MS = 100;
+
 const PASTE_ON = '\u001b[?2004h';
 const PASTE_OFF = '\u001b[?2004l';
 
@@ -34,6 +37,7 @@ export class Keyboard {
   readonly #write: (text: string) => void;
   readonly #listener: KeyboardListener;
   #paste: string[] | null = null;
+  #closed = false;
   readonly #onKey = (text: string | undefined, key: Key): void => this.#key(text ?? '', key);
   readonly #onGone = (): void => this.#listener.gone();
   readonly #onContinue = (): void => {
@@ -61,6 +65,7 @@ export class Keyboard {
   }
 
   close(): void {
+    this.#closed = true;
     this.#input.off('keypress', this.#onKey).off('end', this.#onGone).off('close', this.#onGone);
     process.off('SIGCONT', this.#onContinue).off('exit', this.#giveBack);
     this.#giveBack();
@@ -71,10 +76,12 @@ export class Keyboard {
   suspend(): void {
     this.#giveBack();
     process.kill(0, 'SIGTSTP');
+    // Where there is no shell to go back to, nothing stops, and nothing would tell us to go on.
+    setTimeout(this.#onContinue, RETURN_MS).unref();
   }
 
   #take(): void {
-    if (this.#input.destroyed) return;
+    if (this.#input.destroyed || this.#closed) return;
     this.#input.setRawMode(true);
     this.#write(PASTE_ON);
   }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { ERROR_HINTS, type ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { failureMessage } from '../../gateway/texts.ts';
@@ -24,7 +25,11 @@ interface Answer {
 /** Says one thing, prints the reply and nothing else on standard output, and leaves. Returns the exit code. */
 export async function sayOnce(settings: Settings, text: string, resume: string | null): Promise<number> {
   const interrupted = new AbortController();
-  const signals = listenToSignals(() => interrupted.abort());
+  let signalled: number | null = null;
+  const forget = listenToSignals((_, exitCode) => {
+    signalled ??= exitCode;
+    interrupted.abort();
+  });
   const mention = (line: string): void => complain(`moirai: ${printable(line)}\n`);
   let conversation: TerminalConversation | null = null;
   let code = 1;
@@ -46,9 +51,9 @@ export async function sayOnce(settings: Settings, text: string, resume: string |
     code = await tell(answer, settings.json);
   } finally {
     await conversation?.end();
-    signals.forget();
+    forget();
   }
-  return signals.caught === null ? code : 128 + signals.caught;
+  return signalled ?? code;
 }
 
 async function ask(conversation: TerminalConversation, text: string, interrupted: AbortSignal): Promise<Answer> {
@@ -57,19 +62,23 @@ async function ask(conversation: TerminalConversation, text: string, interrupted
     const session_id = heard.session?.id ?? null;
     return { session_id, turn_id: null, reply: heard.text, outcome: 'done', error: null };
   }
-  const stop = (): void => void conversation.stopTurn();
-  if (interrupted.aborted) stop();
-  interrupted.addEventListener('abort', stop, { once: true });
   const unwatch = heard.watch((progress) => {
     const line = progressLine(progress);
     if (line !== null) complain(`${line}\n`);
   });
-  const turn = await heard.over;
+  const turn = await Promise.race([heard.over, stopped(conversation, interrupted)]);
   unwatch();
   const facts = { session_id: turn?.sessionId ?? heard.received.session.id, turn_id: heard.received.turn.id };
   const error = turn === null ? new MoiraiError('turn_interrupted', 'the turn was not finished') : errorOf(turn);
   const reply = error === null ? (turn?.response ?? '') : null;
   return { ...facts, reply, outcome: turn?.outcome ?? 'interrupted', error };
+}
+
+/** Resolves when a signal has stopped the turn, or has waited for that as long as makes sense. */
+async function stopped(conversation: TerminalConversation, interrupted: AbortSignal): Promise<null> {
+  if (!interrupted.aborted) await once(interrupted, 'abort');
+  await conversation.stopTurn();
+  return null;
 }
 
 /** Why a turn has no reply; null when it has one. */

@@ -129,10 +129,10 @@ export class TerminalConversation {
     return this.#store.read('openSession', { key: this.party.key });
   }
 
-  /** Stops what the agent is doing. */
-  async stopTurn(): Promise<void> {
+  /** Stops what the agent is doing; false when it does nothing. */
+  async stopTurn(): Promise<boolean> {
     const session = await this.session();
-    if (session !== null) await this.gateway.turns.stop(session.id, { type: 'told', by: 'stop' });
+    return session !== null && this.gateway.turns.stop(session.id, { type: 'told', by: 'stop' });
   }
 
   /** Ends the session as `cli_close` and leaves; returns the session that ended, or was given up. */

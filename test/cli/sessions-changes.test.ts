@@ -111,7 +111,7 @@ describe('sessions delete', () => {
     expect(await house.json('sessions', 'delete', id.slice(0, -1))).toEqual({ id, deleted: true, ended: true });
     expect(await house.moirai('sessions', 'show', id)).toMatchObject({ code: 1 });
     expect(await house.json('sessions', 'search', 'harbour')).toEqual({ data: [], next: null });
-    const ends = await house.events('--types', 'session:end');
+    const ends = await house.events('--types', 'session:end', '--session', id);
     expect(ends).toMatchObject([{ session_id: id, reason: 'deleted', trigger: 'cli' }]);
     expect(await house.json('sessions', 'stats')).toMatchObject({ total: 0 });
     expect(await house.json('doctor')).toMatchObject({ ok: true });

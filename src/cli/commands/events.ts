@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { eventView } from '../../engine/views.ts';
+import { hasCode } from '../../errors/moirai-error.ts';
 import { assertPattern } from '../../lifecycle/events.ts';
 import type { Store } from '../../store/port.ts';
 import type { SequencedEvent } from '../../store/transactions/reading.ts';
@@ -56,8 +57,7 @@ async function events(command: Command, options: EventsOptions): Promise<void> {
 
   await visit(settings, async (here) => {
     const { session } = options;
-    const idOrPrefix = session ?? '';
-    const sessionId = session === undefined ? null : (await here.store.read('findSession', { idOrPrefix })).id;
+    const sessionId = session === undefined ? null : await findInLog(here.store, session);
     const start = await startOf(here.store, options.after);
     const log = readLog(here, start, { types, sessionId }, options.follow ? untilStopped() : null);
     let shown = 0;
@@ -66,6 +66,18 @@ async function events(command: Command, options: EventsOptions): Promise<void> {
       if (++shown >= limit || outputGone.aborted) return;
     }
   });
+}
+
+/** Also a session that was removed: by its whole id, since the log is all that knows of it. */
+async function findInLog(store: Store, idOrPrefix: string): Promise<string> {
+  try {
+    return (await store.read('findSession', { idOrPrefix })).id;
+  } catch (thrown) {
+    if (!hasCode(thrown, 'session_not_found')) throw thrown;
+    const { events: known } = await store.read('listEvents', { after: 0, limit: 1, types: [], sessionId: idOrPrefix });
+    if (known.length === 0) throw thrown;
+    return idOrPrefix;
+  }
 }
 
 async function startOf(store: Store, after = '0'): Promise<number> {

@@ -69,6 +69,20 @@ export function deletionContract(open: Open): void {
       expect(await remove(scene, id)).toMatchObject({ already: false });
     });
 
+    test('and one that continues it at the same moment: one of the two wins', async (scene) => {
+      const other = await scene.joinedBy('two');
+      for (let n = 0; n < 10; n++) {
+        const id = await conversation(scene, `c${n}`, 'one', 'two');
+        const continuing = () => other.continue(id, 'branch', { party: scene.party(`d${n}`) });
+        const codes = await Promise.all([codeOf(continuing()), codeOf(remove(scene, id))]);
+        expect([
+          ['no error', 'session_continued'],
+          ['session_not_found', 'no error'],
+        ]).toContainEqual(codes);
+      }
+      expect(await brokenPromises(scene)).toEqual([]);
+    });
+
     test('takes its unsent replies along', async (scene) => {
       const asked = await scene.ask('42', 'spin');
       await scene.finish(asked, {}, { deliveries: [reply('dlv-1'), reply('dlv-2')] });
@@ -157,6 +171,17 @@ export function deletionContract(open: Open): void {
       expect(await prune(scene, 'batch', 0, 2)).toEqual(ids.slice(4));
     });
 
+    test('is shared by several who do it at once', async (scene) => {
+      const other = await scene.joinedBy('two');
+      const ids: string[] = [];
+      for (let n = 0; n < 20; n++) ids.push(await ended(scene, `c${n}`, 'batch'));
+      const removed: string[] = [];
+      for (let rounds = 0; removed.length < ids.length && rounds < 20; rounds++) {
+        removed.push(...(await Promise.all([prune(scene, 'batch', 0, 5), prune(other, 'batch', 0, 5)])).flat());
+      }
+      expect(removed.sort()).toEqual(ids.sort());
+    });
+
     test('spares what an existing session continues, and all that this one continues in turn', async (scene) => {
       const first = await conversation(scene, '42', 'one', 'two');
       const { session: second } = await scene.continue(first, 'resume', { party: scene.party('43') });
@@ -206,6 +231,20 @@ export function deletionContract(open: Open): void {
         'lease_lost',
       );
     });
+  });
+
+  test('a store from before sessions could be deleted is brought up to date', async (scene) => {
+    const id = await conversation(scene, '42', 'one', 'two');
+    for (const name of ['turns_over', 'deliveries_by_session', 'sessions_ended', 'sessions_continuing']) {
+      await scene.raw(`DROP INDEX ${name}`);
+    }
+    await scene.raw("UPDATE meta SET value = '1' WHERE name = 'schema'");
+    await scene.reopen();
+    expect(await remove(scene, id)).toMatchObject({ ended: true });
+    expect(await scene.raw("SELECT value FROM meta WHERE name = 'schema'")).toEqual([{ value: '2' }]);
+    // It is there again, and stays for the tests that share this store.
+    await scene.raw('DROP INDEX turns_over');
+    await scene.raw("CREATE INDEX turns_over ON turns (session_id) WHERE state = 'over'");
   });
 
   test('an open session without a row is a broken promise', async (scene) => {

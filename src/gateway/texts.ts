@@ -10,8 +10,6 @@ export const INTERRUPTED_TEXTS = {
   message: 'Stopped for your newer message.',
 } as const;
 
-export const DRAINING_TEXT = 'The gateway is about to restart and takes nothing new. Please send it again in a minute.';
-
 /** Something went wrong in a turn, told to the person who is waiting. */
 export function failureText(code: ErrorCode, message: string): string {
   return `${FAILED}${message}. ${ERROR_HINTS[code]} (${code})`;

@@ -9,6 +9,7 @@ import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/port.ts';
 import { packageVersion } from '../package-version.ts';
 import { makeRunner } from './make-runner.ts';
+import { webPage } from './page.ts';
 
 export interface HostOptions {
   readonly config: Config;
@@ -82,6 +83,7 @@ async function openDoor(config: Config, desk: ApiDesk, gateway: Gateway, log: Lo
       ...{ host, port, apiKey, allowedOrigins, desk, log },
       engine: gateway.engine,
       version: packageVersion(),
+      page: webPage,
     });
   } catch (thrown) {
     await gateway.stop('shutdown');

@@ -183,6 +183,21 @@ describe('a gateway in the background', () => {
     expect(data).toMatchObject([{ state: 'resume_pending', resume_reason: 'shutdown' }]);
   });
 
+  test('drops the turn of a session that is deleted, and goes on', async () => {
+    const model = await slowModel();
+    configure(`gateway: { port: 0, drain_timeout: 5s }\nmodel: { base_url: "${model.url}", name: slow }`);
+    const { url } = await house.json('gateway', 'start');
+    const answer = say(url, 'think');
+    await model.asked;
+    const [session] = (await house.json('sessions', 'list')).data;
+    expect(await house.json('sessions', 'delete', session.id)).toMatchObject({ ended: true });
+    await answer;
+    await until('it is free again', async () => (await house.json('gateway', 'status')).turns.running === 0);
+    expect(await house.json('sessions', 'stats')).toMatchObject({ total: 0 });
+    expect(await post(url, '/v1/chat', { text: '/status', conversation: 'b' })).toMatchObject({ status: 200 });
+    expect(await house.json('doctor')).toMatchObject({ ok: true });
+  });
+
   test('says what it waits for while it drains', async () => {
     const model = await slowModel();
     configure(`gateway: { port: 0, drain_timeout: 5s }\nmodel: { base_url: "${model.url}", name: slow }`);

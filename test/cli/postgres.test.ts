@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { chat, converse, finish, House, isRunning, until } from './house.ts';
@@ -59,6 +61,23 @@ test('a killed wrapper takes its command along, and is reaped by the next comman
   bystander.wrapper.stdin.end('\n');
   expect(await finish(bystander.wrapper)).toMatchObject({ code: 0 });
   expect(await house.json('sessions', 'stats')).toMatchObject({ open: 0, ended: { batch_complete: 1, reaped: 1 } });
+});
+
+test('a gateway runs in the background, and what it leaves can be removed', async () => {
+  writeFileSync(join(house.home, 'config.yaml'), 'gateway: { port: 0 }\n');
+  const { url, pid } = await house.json('gateway', 'start');
+  try {
+    const body = JSON.stringify({ text: 'hello' });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(`${url}/v1/chat`, { method: 'POST', headers, body });
+    expect(await answer.json()).toMatchObject({ outcome: 'done' });
+    expect(await house.json('gateway', 'status')).toMatchObject({ state: 'ready', pid });
+    await house.json('gateway', 'stop');
+  } finally {
+    if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+  }
+  expect(await house.json('sessions', 'prune', '--older-than', '0s')).toMatchObject({ by_kind: { api: 1 } });
+  expect(await house.json('doctor')).toMatchObject({ ok: true });
 });
 
 test('ten at the same time all end properly', async () => {

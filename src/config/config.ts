@@ -116,6 +116,9 @@ export interface ModelConfig {
   readonly baseUrl: string | null;
   readonly apiKey: string | null;
   readonly contextWindow: number | null;
+  /** Of a million tokens, in whatever currency; null when it is not known. */
+  readonly priceIn: number | null;
+  readonly priceOut: number | null;
 }
 
 export interface AgentConfig {

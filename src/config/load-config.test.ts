@@ -22,7 +22,15 @@ test('a home without files has the defaults of the contract', () => {
       allowedOrigins: [],
     },
     store: { url: 'sqlite:state.db' },
-    model: { provider: 'offline', name: null, baseUrl: null, apiKey: null, contextWindow: null },
+    model: {
+      provider: 'offline',
+      name: null,
+      baseUrl: null,
+      apiKey: null,
+      contextWindow: null,
+      priceIn: null,
+      priceOut: null,
+    },
     agent: {
       ...{ maxSteps: 50, turnTimeoutMs: 1_800_000, busyMode: 'queue', systemPrompt: null },
       cache: { maxSize: 128, idleTtlMs: 3_600_000, maxBytes: 268_435_456 },

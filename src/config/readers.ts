@@ -37,7 +37,14 @@ export function flag(value: unknown): boolean {
   throw fault('neither true nor false');
 }
 
+export function price(value: unknown): number {
+  const number = typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value;
+  if (typeof number === 'number' && Number.isFinite(number) && number >= 0) return number;
+  throw fault('not a number from 0');
+}
+
 /** Digits in quotes are read too: what comes from the environment is always text. */
+
 export function whole(least: number, most: number): Reader<number> {
   return (value) => {
     const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;

@@ -58,6 +58,8 @@ function modelOf(model: ConfigFile['model'], variable: Variable): ModelConfig {
     baseUrl: model.base_url,
     apiKey: model.api_key ?? keyOf(provider, variable),
     contextWindow: model.context_window,
+    priceIn: model.price_in,
+    priceOut: model.price_out,
   };
 }
 

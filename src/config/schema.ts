@@ -72,6 +72,8 @@ const model = section(
     base_url: setting(read.optional(read.webAddress)).prefault(null),
     api_key: setting(read.optional(read.text)).prefault(null),
     context_window: setting(read.optional(read.whole(1, MANY))).prefault(null),
+    price_in: setting(read.optional(read.price)).prefault(null),
+    price_out: setting(read.optional(read.price)).prefault(null),
   },
   ({ provider, base_url }) =>
     provider === 'openai-compatible' && base_url === null

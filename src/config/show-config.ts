@@ -26,6 +26,8 @@ export function showConfig(config: Config) {
       base_url: hidePasswordIn(model.baseUrl),
       api_key: hide(model.apiKey),
       context_window: model.contextWindow,
+      price_in: model.priceIn,
+      price_out: model.priceOut,
     },
     agent: showAgent(agent),
     sessions: showSessions(sessions),

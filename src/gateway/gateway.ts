@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { Asker, ToolPorts } from '../agent/tools/ports.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, ModelConfig } from '../config/config.ts';
 import { Engine, isLeaseLost } from '../engine/engine.ts';
 import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
@@ -77,9 +77,12 @@ export class Gateway {
     this.turns = this.#makeTurns();
     this.#children = new Children({ engine, turns: this.turns, log, tell: (to, text, id) => this.tell(to, text, id) });
     const { runner, turns, approvals, transcripts } = this;
-    const children = this.#children;
-    const restart = options.restart;
-    this.conversations = new Conversations({ engine, turns, runner, approvals, transcripts, children, restart });
+    this.conversations = new Conversations({
+      ...{ engine, turns, runner, approvals, transcripts },
+      children: this.#children,
+      restart: options.restart,
+      prices: pricesOf(config.model),
+    });
     this.dispatcher = new Dispatcher({
       store: engine.store,
       timers: processTimers,
@@ -282,3 +285,7 @@ export class Gateway {
 
 /** Of so many hits, those of the asker are shown. */
 const SEARCHED = 200;
+
+function pricesOf({ priceIn, priceOut }: ModelConfig): { input: number; output: number } | null {
+  return priceIn === null || priceOut === null ? null : { input: priceIn, output: priceOut };
+}

@@ -114,6 +114,8 @@ export function modelConfig(changes: Partial<ModelConfig> = {}): ModelConfig {
     baseUrl: null,
     apiKey: 'sk-secret',
     contextWindow: null,
+    priceIn: null,
+    priceOut: null,
     ...changes,
   };
 }

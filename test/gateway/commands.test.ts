@@ -158,6 +158,13 @@ describe('the others', () => {
     expect(scene.runner.tasks.at(-1)?.model).toBe('other');
   });
 
+  test('/usage says what it cost, where prices are known', async () => {
+    await scene.close();
+    scene = await Scene.open({ model: { price_in: 2, price_out: 10 } });
+    await scene.ask('1', 'hello');
+    expect(await scene.ask('1', '/usage')).toContain('at a cost of 0.0000');
+  });
+
   test('/queue waits its turn, /steer is taken at the next step, both answered', async () => {
     const first = await scene.say('1', 'wait');
     await scene.until('it runs', () => scene.runner.tasks.length === 1);

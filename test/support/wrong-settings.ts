@@ -13,6 +13,8 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'model.base_url': 'localhost:11434',
   'model.api_key': 12,
   'model.context_window': 0.5,
+  'model.price_in': -1,
+  'model.price_out': 'dear',
   'agent.max_steps': 'many',
   'agent.turn_timeout': '0s',
   'agent.busy_mode': 'wait',

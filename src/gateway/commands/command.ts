@@ -18,6 +18,8 @@ export interface CommandDesk {
   readonly children: Children;
   /** Says something in the name of whoever gave the command. */
   readonly say: (said: Said) => Promise<Heard>;
+  /** Of a million tokens read and written; null when it is not known. */
+  readonly prices: { readonly input: number; readonly output: number } | null;
   /** Asks this process to restart; null where that is not up to the people who talk to it. */
   readonly restart: (() => void) | null;
 }

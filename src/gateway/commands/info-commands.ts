@@ -19,7 +19,10 @@ export const INFO_COMMANDS: readonly SlashCommandSpec[] = [
       await record(call, desk);
       if (call.session === null) return NOTHING_HERE;
       const { messageCount, tokensIn, tokensOut } = call.session;
-      return `${messageCount} messages, ${tokensIn} tokens read, ${tokensOut} tokens written.`;
+      const used = `${messageCount} messages, ${tokensIn} tokens read, ${tokensOut} tokens written`;
+      if (desk.prices === null) return `${used}.`;
+      const cost = (tokensIn * desk.prices.input + tokensOut * desk.prices.output) / 1e6;
+      return `${used}, at a cost of ${cost.toFixed(4)}.`;
     },
   },
   {

@@ -112,6 +112,28 @@ describe('a gateway in the background', () => {
     expect(draining).toMatchObject([{ reason: 'restart' }]);
   });
 
+  test('starts itself again when a user asks for it, unless it could not come back', async () => {
+    const before = await house.json('gateway', 'start');
+    const settings = readFileSync(join(house.home, 'config.yaml'), 'utf8');
+    configure('gateway: { prot: 1 }');
+    await say(before.url, '/restart');
+    const log = join(house.home, 'logs', 'gateway.log');
+    await until('it is told', () => readFileSync(log, 'utf8').includes('not restarting: the configuration is wrong'));
+    expect(isRunning(before.pid)).toBe(true);
+    configure(settings);
+    await say(before.url, '/restart');
+    await until(
+      'another one is there',
+      async () => {
+        const { code, output } = await house.moirai('gateway', 'status', '--json');
+        const status = JSON.parse(output);
+        return code === 0 && status.pid !== before.pid && status.state === 'ready';
+      },
+      15_000,
+    );
+    expect(isRunning(before.pid)).toBe(false);
+  });
+
   test('that was killed can be started again, and its sessions go on', async () => {
     const before = await house.json('gateway', 'start');
     const first = await say(before.url, 'hello');

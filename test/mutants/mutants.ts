@@ -13,6 +13,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/store/event-sequence.test.ts', '-t', 'PostgreSQL'],
     finding: /^\d+ passed, [1-9]\d* failed/m,
   },
+  deletion: {
+    args: ['VITEST', 'run', 'test/store/sqlite.contract.test.ts', '-t', 'deleted|pruning|open session without a row'],
+    finding: /^\d+ passed, [1-9]\d* failed/m,
+  },
 } as const;
 
 export type Layer = keyof typeof LAYERS;
@@ -165,5 +169,26 @@ export const MUTANTS: readonly Mutant[] = [
     find: "seqColumn: 'seq'",
     replace: "seqColumn: 'no'",
     layer: 'event sequence',
+  },
+  {
+    name: 'pruning what another session continues',
+    file: 'src/store/transactions/deletion.ts',
+    find: 'WHERE c.parent_id = s.id AND',
+    replace: 'WHERE c.parent_id = s.key AND',
+    layer: 'deletion',
+  },
+  {
+    name: 'the number of the newest transcript row is used again',
+    file: 'src/store/sqlite/dialect.ts',
+    find: 'AND no < (SELECT max(no) FROM messages)',
+    replace: 'AND no <= (SELECT max(no) FROM messages)',
+    layer: 'deletion',
+  },
+  {
+    name: 'an open session is removed without its end',
+    file: 'src/store/transactions/deletion.ts',
+    find: 'yield* apply(ctx, desk, life, [end]);',
+    replace: 'if (end === null) yield* apply(ctx, desk, life, [end]);',
+    layer: 'deletion',
   },
 ];

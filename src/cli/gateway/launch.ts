@@ -1,15 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
 import type { Settings } from '../settings.ts';
 import { GatewayClient } from './client.ts';
 import { findGateway, type GatewayHolder } from './holder.ts';
-
-/** This installation, from source or built: both lie at the same depth beside `bin`. */
-export const LAUNCHER = fileURLToPath(new URL('../../../bin/moirai.js', import.meta.url));
 
 export const READY_MS = 15_000;
 const LOOK_MS = 50;
@@ -26,6 +22,12 @@ export function logPath(home: string): string {
   return join(home, 'logs', 'gateway.log');
 }
 
+/** The Node that runs this, and the program as it was called: through the launcher, or from source. */
+export function thisInstallation(): readonly [node: string, program: string] {
+  // Not the link that npm makes for it: that may go while the program stays.
+  return [process.execPath, realpathSync(process.argv[1] ?? '')];
+}
+
 /** Starts `gateway run` in a session of its own: it outlives this process and its terminal. */
 export function launchGateway({ home, storeUrl }: Settings): Launched {
   const log = logPath(home);
@@ -35,8 +37,8 @@ export function launchGateway({ home, storeUrl }: Settings): Launched {
     // Also where somebody made the file before.
     fchmodSync(descriptor, 0o600);
     const store = storeUrl === null ? [] : ['--store', storeUrl];
-    const args = [LAUNCHER, 'gateway', 'run', '--detached', '--home', home, ...store];
-    const child = spawn(process.execPath, args, {
+    const [node, program] = thisInstallation();
+    const child = spawn(node, [program, 'gateway', 'run', '--detached', '--home', home, ...store], {
       cwd: home,
       detached: true,
       stdio: ['ignore', descriptor, descriptor],

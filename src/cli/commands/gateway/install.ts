@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import { readConfig } from '../../configuration.ts';
-import { LAUNCHER, logPath } from '../../gateway/launch.ts';
+import { logPath, thisInstallation } from '../../gateway/launch.ts';
 import { isInstalled, serviceName, supervisorOf } from '../../gateway/service.ts';
 import type { ServiceFacts } from '../../gateway/service-facts.ts';
 import { print, printable, printJson, printLine } from '../../print.ts';
@@ -52,7 +52,7 @@ async function factsOf(settings: Settings, name: string): Promise<ServiceFacts> 
   const { gateway } = await readConfig(settings);
   const store = storeUrl === null ? [] : ['--store', storeUrl];
   return {
-    command: [process.execPath, LAUNCHER, 'gateway', 'run', '--supervised', ...store],
+    command: [...thisInstallation(), 'gateway', 'run', '--supervised', ...store],
     ...{ home, name },
     log: logPath(home),
     stopSeconds: Math.ceil(gateway.drainTimeoutMs / 1000) + STOP_GRACE_S,

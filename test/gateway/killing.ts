@@ -11,6 +11,7 @@ export interface KillingReport {
 }
 
 const CONVERSATIONS = 10;
+const LONGEST_LIFE_MS = 5000;
 
 /**
  * Kills a gateway again and again while people talk to it, starts it again, and lets the people re-send whatever they got
@@ -35,7 +36,8 @@ export async function killAgainAndAgain(
     await gateway.start();
     const talking = crowd.talk();
     for (let kill = 1; kill <= kills; kill++) {
-      await sleep(50 + random() * 500);
+      await crowd.hear(Math.floor(random() * 15));
+      await sleep(random() * 150);
       await gateway.end('SIGKILL');
       await gateway.start();
       if (kill % 10 === 0) tell(`${kill} kills, ${crowd.answered} answered, ${crowd.resent} sent again`);
@@ -70,6 +72,13 @@ class Crowd {
 
   async talk(): Promise<void> {
     await Promise.all(Array.from({ length: CONVERSATIONS }, (_, i) => this.#person(i + 1)));
+  }
+
+  /** Resolves when so many more were answered; a slow machine is not waited for too long. */
+  async hear(more: number): Promise<void> {
+    const goal = this.answered + more;
+    const deadline = performance.now() + LONGEST_LIFE_MS;
+    while (this.answered < goal && performance.now() < deadline) await sleep(5);
   }
 
   async #person(number: number): Promise<void> {

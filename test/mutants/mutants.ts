@@ -5,6 +5,10 @@ export const LAYERS = {
     args: ['test/simulation/main.ts', '--seeds', '250', '--commands', '0', '--jobs', '1', '--stop'],
     finding: /^seed \d+:/m,
   },
+  'known seeds': {
+    args: ['test/simulation/main.ts', '--seeds', '1', '--from', '1136', '--commands', '0', '--jobs', '1'],
+    finding: /^seed \d+:/m,
+  },
   'power cut': {
     args: ['test/power-cut/main.ts', '--workload', 'store', '--points', '25', '--commits', '800'],
     finding: /crash points with violations\n\s+e\.g\./,
@@ -82,9 +86,16 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no re-adoption after a lost reply',
     file: 'src/engine/engine.ts',
-    find: 'if (sessions.length === 0) return 0;',
-    replace: 'if (sessions.length >= 0) return 0;',
+    find: 'if (strays.length === 0) return 0;',
+    replace: 'if (strays.length >= 0) return 0;',
     layer: 'simulation',
+  },
+  {
+    name: 'a turn begun by a lost reply in a session held otherwise',
+    file: 'src/engine/engine.ts',
+    find: '(running ? this.#begun.get(id) !== epoch : !this.#held.has(id))',
+    replace: '!this.#held.has(id)',
+    layer: 'known seeds',
   },
   {
     name: 'a row that names this instance counts as held',

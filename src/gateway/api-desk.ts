@@ -159,7 +159,10 @@ async function replyOf(
   saying: Saying,
 ): Promise<Reply> {
   const turn = await over;
-  if (turn === null) throw new MoiraiError('draining', `the gateway stops; turn ${turnId} goes on afterwards`);
+  if (turn === null && gateway.conversations.draining) {
+    throw new MoiraiError('draining', `the gateway stops; turn ${turnId} goes on afterwards`);
+  }
+  if (turn === null) throw new MoiraiError('turn_not_found', `turn ${turnId} was removed with its session`);
   if (saying.conversation === null) await endIfOnce(gateway, turn.sessionId);
   return {
     sessionId: turn.sessionId,

@@ -8,6 +8,7 @@ import { type Ids, timeSortedIds } from '../engine/ids.ts';
 import { Upkeep } from '../engine/upkeep.ts';
 import { Dispatcher } from '../events/dispatcher.ts';
 import { processTimers } from '../events/timers.ts';
+import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
@@ -64,12 +65,14 @@ export class Gateway {
   readonly #ended: EndedSessions;
   readonly #children: Children;
   readonly #ids: Ids;
+  #rules: ResetRules;
   #hurry: () => void = () => undefined;
 
   private constructor(options: GatewayOptions, engine: Engine, ids: Ids) {
     const { config, log, platforms } = options;
     this.#options = options;
     this.#ids = ids;
+    this.#rules = config.sessions.rules;
     this.engine = engine;
     this.transcripts = new Transcripts(engine);
     this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
@@ -97,6 +100,7 @@ export class Gateway {
       timers: processTimers,
       wallClock: Date.now,
       expire: options.keeper,
+      ...(options.keeper ? { retention: config.sessions.retentionMs } : {}),
       failed: (error) => log.warn('upkeep failed; trying again', { error }),
       lost: options.lost,
     });
@@ -132,6 +136,12 @@ export class Gateway {
   async undrain(): Promise<void> {
     this.conversations.draining = false;
     this.turns.resume();
+  }
+
+  /** New rules count from the next transition on. */
+  useRules(rules: ResetRules): void {
+    this.#rules = rules;
+    this.engine.store.useRules(rules);
   }
 
   /** Does not wait any longer for turns to finish. */
@@ -192,8 +202,8 @@ export class Gateway {
   }
 
   async #begin(): Promise<void> {
-    const { log, config, keeper } = this.#options;
-    await this.dispatcher.subscribe(noticesSubscriber(this.engine, () => config.sessions.rules));
+    const { log, keeper } = this.#options;
+    await this.dispatcher.subscribe(noticesSubscriber(this.engine, () => this.#rules));
     this.#outbox.wake();
     this.#ended.start();
     // Not waited for: starting must not depend on how much there is to settle.

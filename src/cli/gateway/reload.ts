@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Gateway } from '../../gateway/gateway.ts';
 import type { LeveledLogger } from '../../log/logger.ts';
-import type { Store } from '../../store/port.ts';
 import { readConfig } from '../configuration.ts';
 import type { Settings } from '../settings.ts';
 
@@ -9,10 +9,10 @@ import type { Settings } from '../settings.ts';
  * Reads the configuration again and takes over what can change under way: the rules by which sessions end, and the level of
  * the log. A file that is wrong is told, and changes nothing.
  */
-export async function reload(running: Config, settings: Settings, store: Store, log: LeveledLogger): Promise<void> {
+export async function reload(running: Config, settings: Settings, gateway: Gateway, log: LeveledLogger): Promise<void> {
   try {
     const fresh = await readConfig(settings);
-    store.useRules(fresh.sessions.rules);
+    gateway.useRules(fresh.sessions.rules);
     log.setLevel(fresh.log.level);
     log.info('the configuration was read again', { needs_restart: needsRestart(running, fresh) });
   } catch (error) {

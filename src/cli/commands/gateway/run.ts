@@ -94,7 +94,7 @@ async function start(
   });
   lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
   await announce(config, host, settings.json);
-  listenToSignals(host, end, restart, () => reload(config, settings, host.store, log));
+  listenToSignals(host, end, restart, () => reload(config, settings, host.gateway, log));
   return { host, ending };
 }
 

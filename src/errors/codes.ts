@@ -47,6 +47,10 @@ export const ERROR_HINTS = {
   subscriber_failed: 'The subscriber threw. It will be retried, then kept as a dead letter.',
   subscriber_unavailable: 'The receiver is down. Its conversations wait and catch up when it returns.',
 
+  // hooks
+  hook_invalid: 'Correct the folder of the hook as the message says; it is read again as soon as a file changes.',
+  hook_not_found: 'List hooks and webhooks with `moirai hooks list`.',
+
   // the configuration
   config_invalid: 'Correct the key named in the message; `moirai config check` tries the file without starting.',
   config_unreadable: 'Make the file readable for this user, and check that it is YAML.',

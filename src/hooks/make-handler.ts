@@ -1,0 +1,26 @@
+import { fileURLToPath } from 'node:url';
+import { ExecutableHandler } from './executable-handler.ts';
+import type { Handler, HandlerDesk } from './handler.ts';
+import type { HandlerFile } from './handler-file.ts';
+import { PYTHON_RUNNER } from './python-runner.ts';
+import { WorkerPool } from './worker-pool.ts';
+
+/** A file in TypeScript is run as it is, with its types taken off. */
+const NODE_OPTIONS = [
+  '--disable-warning=ExperimentalWarning',
+  '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
+  '--max-old-space-size=512',
+];
+
+/** What runs a handler of this kind. Nothing is started before the first event. */
+export function makeHandler({ kind, file, command }: HandlerFile, desk: HandlerDesk): Handler {
+  if (kind === 'executable') return new ExecutableHandler(command, desk);
+  // -B: a cache of compiled code has no place in the hook's folder; -u: what it prints is seen at once.
+  if (kind === 'python') return new WorkerPool([...command, '-B', '-u', '-c', PYTHON_RUNNER], file, desk);
+  return new WorkerPool([process.execPath, ...NODE_OPTIONS, nodeWorker()], file, desk);
+}
+
+function nodeWorker(): string {
+  const file = import.meta.url.endsWith('.ts') ? './node-worker.ts' : './node-worker.js';
+  return fileURLToPath(new URL(file, import.meta.url));
+}

@@ -1,0 +1,24 @@
+/** A gateway's hooks in a process that can be killed: makes one session, and goes on until then. */
+import { join } from 'node:path';
+import { Dispatcher } from '../../../src/events/dispatcher.ts';
+import { processTimers } from '../../../src/events/timers.ts';
+import { FileHooks } from '../../../src/hooks/file-hooks.ts';
+import { DEFAULT_RESET_RULES } from '../../../src/lifecycle/reset-policy.ts';
+import { createLogger } from '../../../src/log/logger.ts';
+import { SqliteStore } from '../../../src/store/sqlite/store.ts';
+import { bootTestEngine, chatParty } from '../../support/stores.ts';
+
+const home = process.argv[2] ?? '';
+const store = await SqliteStore.open(join(home, 'host.db'), DEFAULT_RESET_RULES);
+const engine = await bootTestEngine(store);
+const dispatcher = new Dispatcher({
+  ...{ store, timers: processTimers, random: Math.random, giver: () => engine.giver() },
+  failed: (error) => console.error(error),
+});
+await FileHooks.start({
+  ...{ home, dispatcher, store, config: { timeoutMs: 60_000, maxAttempts: 1 }, environment: process.env },
+  log: createLogger({ level: 'silent', format: 'json' }),
+});
+await engine.receive({ party: chatParty(1), text: 'hi', originRef: null, by: 'user' });
+console.log('ready');
+setInterval(() => undefined, 1000);

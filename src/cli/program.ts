@@ -71,6 +71,16 @@ const COMMANDS: readonly Entry[] = [
   { name: 'events', summary: 'the log of what happened', load: () => import('./commands/events.ts') },
   { name: 'run', summary: 'run any command as a session', load: () => import('./commands/run.ts') },
   {
+    name: 'hooks',
+    summary: 'look at hooks and webhooks, try them, deliver again',
+    commands: [
+      { name: 'list', summary: 'what there is, and how far it is', load: () => import('./commands/hooks/list.ts') },
+      { name: 'test', summary: 'run one once', load: () => import('./commands/hooks/test.ts') },
+      { name: 'replay', summary: 'deliver events once more', load: () => import('./commands/hooks/replay.ts') },
+      { name: 'dead', summary: 'what was given up', load: () => import('./commands/hooks/dead.ts') },
+    ],
+  },
+  {
     name: 'config',
     summary: 'look at the configuration, and try it',
     commands: [

@@ -31,8 +31,9 @@ export async function discoverHooks(root: string, searchPath: string): Promise<F
   for (const folder of await foldersIn(root)) {
     const hook = await examine(folder, searchPath);
     if (hook === null) continue;
-    const twin = found.find(({ name }) => name === hook.name);
-    found.push(twin === undefined ? hook : bad(folder, `${basename(twin.folder)} has the name "${hook.name}" already`));
+    const twin = found.find(({ name, state }) => name === hook.name && state !== 'bad');
+    const taken = hook.state !== 'bad' && twin !== undefined;
+    found.push(taken ? bad(folder, `${basename(twin.folder)} has the name "${hook.name}" already`) : hook);
   }
   return found;
 }

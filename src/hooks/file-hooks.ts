@@ -132,7 +132,7 @@ export class FileHooks {
     if (live?.hook.fingerprint === hook.fingerprint) return;
     const { log } = this.#options;
     if (live === undefined) {
-      const fresh = new LiveHook(hook, this.#handlerOf(hook), this.#timers);
+      const fresh = new LiveHook(hook, this.#handlerOf(hook), this.#timers, log.child({ hook: hook.name }));
       await this.#subscribe(fresh);
       this.#live.set(hook.name, fresh);
       log.info('hook ready', { hook: hook.name, events: hook.manifest.events });

@@ -1,6 +1,7 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { Timers } from '../events/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
+import type { Logger } from '../log/logger.ts';
 import { Breaker } from './breaker.ts';
 import type { UsableHook } from './discover.ts';
 import type { Handler } from './handler.ts';
@@ -16,11 +17,13 @@ export interface HookRecord {
 export class LiveHook {
   readonly record: HookRecord = { handled: 0, failed: 0, lastError: null };
   readonly #timers: Timers;
+  readonly #log: Logger;
   #hook: UsableHook;
   #handler: Handler;
   #breaker: Breaker;
 
-  constructor(hook: UsableHook, handler: Handler, timers: Timers) {
+  constructor(hook: UsableHook, handler: Handler, timers: Timers, log: Logger) {
+    this.#log = log;
     this.#hook = hook;
     this.#handler = handler;
     this.#timers = timers;
@@ -76,7 +79,10 @@ export class LiveHook {
   #failed(breaker: Breaker, event: MoiraiEvent, error: MoiraiError): void {
     this.record.failed++;
     this.record.lastError = error.message;
+    this.#log.warn('hook failed', { event: event.id, type: event.type, error: error.message });
+    const rested = breaker.open;
     if (hasCode(error, 'subscriber_unavailable')) breaker.trip();
     else breaker.failed(event.session_key);
+    if (breaker.open && !rested) this.#log.warn('hook rests; it is tried from time to time');
   }
 }

@@ -33,12 +33,17 @@ export class LoadedHandler {
     });
   }
 
-  /** Starts a runner and has it load the handler. Throws `subscriber_unavailable`. */
-  static async load(command: readonly string[], file: string, desk: HandlerDesk): Promise<LoadedHandler> {
+  /** Starts a runner and has it load the handler; aborting the signal kills it meanwhile. Throws `subscriber_unavailable`. */
+  static async load(
+    command: readonly string[],
+    file: string,
+    desk: HandlerDesk,
+    signal: AbortSignal,
+  ): Promise<LoadedHandler> {
     const process = await HandlerProcess.start(command, desk, { stdin: 'ignore' });
     const handler = new LoadedHandler(process, desk);
     try {
-      await handler.#ask({ file, name: desk.name }, LOAD_MS, null);
+      await handler.#ask({ file, name: desk.name }, LOAD_MS, signal);
     } catch (thrown) {
       void process.kill();
       const why = MoiraiError.wrap(thrown).message;
@@ -77,7 +82,7 @@ export class LoadedHandler {
     return this.#process.kill();
   }
 
-  async #ask(question: unknown, timeoutMs: number, signal: AbortSignal | null): Promise<void> {
+  async #ask(question: unknown, timeoutMs: number, signal: AbortSignal): Promise<void> {
     if (this.#exit !== null) throw gone(this.#exit);
     const pending = Promise.withResolvers<Answer>();
     this.#pending = pending;
@@ -88,15 +93,15 @@ export class LoadedHandler {
     const callOff = (): void => kill('subscriber_failed', 'was called off');
     const late = `did not finish in ${timeoutMs} ms and was killed`;
     const cancel = this.#desk.timers.after(timeoutMs, () => kill('subscriber_timeout', late));
-    signal?.addEventListener('abort', callOff, { once: true });
-    if (signal?.aborted) callOff();
+    signal.addEventListener('abort', callOff, { once: true });
+    if (signal.aborted) callOff();
     this.#process.channel.write(`${JSON.stringify(question)}\n`);
     try {
       const { error } = await pending.promise;
       if (error !== null) throw new MoiraiError('subscriber_failed', `threw ${error}`);
     } finally {
       cancel();
-      signal?.removeEventListener('abort', callOff);
+      signal.removeEventListener('abort', callOff);
       this.#pending = null;
     }
   }

@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto';
-import { MoiraiError } from '../errors/moirai-error.ts';
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { NewSubscriber } from '../events/dispatcher.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
+import type { Logger } from '../log/logger.ts';
 
 /** An address that events are sent to. */
 export interface Webhook {
@@ -15,6 +16,7 @@ export interface Webhook {
 export interface WebhookSettings {
   readonly timeoutMs: number;
   readonly maxAttempts: number;
+  readonly log: Logger;
 }
 
 const CONCURRENCY = 8;
@@ -25,7 +27,9 @@ const MOST_ANSWER_BYTES = 64 * 1024;
  * Sends events to a webhook's receiver, as a subscriber of the log: in order per conversation, and for as long as it
  * takes when the receiver is down.
  */
-export function webhookSubscriber(webhook: Webhook, { timeoutMs, maxAttempts }: WebhookSettings): NewSubscriber {
+export function webhookSubscriber(webhook: Webhook, settings: WebhookSettings): NewSubscriber {
+  const { timeoutMs, maxAttempts } = settings;
+  const report = reporter(settings.log.child({ webhook: webhook.name }));
   return {
     name: `webhook:${webhook.name}`,
     events: webhook.events,
@@ -34,7 +38,26 @@ export function webhookSubscriber(webhook: Webhook, { timeoutMs, maxAttempts }: 
     timeoutMs: timeoutMs + MARGIN_MS,
     maxAttempts,
     concurrency: CONCURRENCY,
-    handle: (event, signal) => sendEvent(webhook, event, timeoutMs, signal),
+    handle: (event, signal) => report(event, sendEvent(webhook, event, timeoutMs, signal)),
+  };
+}
+
+/** Says what was refused, and when a receiver goes down or comes back; not how often it was tried. */
+function reporter(log: Logger): (event: MoiraiEvent, sent: Promise<unknown>) => Promise<void> {
+  let down = false;
+  return async (event, sent) => {
+    try {
+      await sent;
+      if (down) log.info('webhook reached again');
+      down = false;
+    } catch (thrown) {
+      const { message: error } = MoiraiError.wrap(thrown);
+      const unavailable = hasCode(thrown, 'subscriber_unavailable');
+      if (!unavailable) log.warn('webhook refused an event', { event: event.id, error });
+      else if (!down) log.warn('webhook is down; its events wait', { error });
+      down = unavailable;
+      throw thrown;
+    }
   };
 }
 

@@ -29,9 +29,9 @@ export class WorkerPool implements Handler {
   readonly #idle: LoadedHandler[] = [];
   readonly #busy = new Set<LoadedHandler>();
   readonly #leaving = new Map<LoadedHandler, () => void>();
+  readonly #retirement = new AbortController();
   #loading: Promise<void> | null = null;
   #impatient: (() => void) | null = null;
-  #retired = false;
 
   constructor(command: readonly string[], file: string, desk: HandlerDesk) {
     this.#command = command;
@@ -58,22 +58,22 @@ export class WorkerPool implements Handler {
   }
 
   async retire(): Promise<void> {
-    this.#retired = true;
-    this.#refuse(new MoiraiError('subscriber_unavailable', `${this.#desk.name} is being reloaded`));
+    this.#retirement.abort();
+    this.#refuseAll('is being reloaded');
     await this.#loading;
     await Promise.all([...this.#busy].map(({ gone }) => gone).concat(this.#idle.splice(0).map((each) => each.close())));
   }
 
   async close(): Promise<void> {
-    this.#retired = true;
-    this.#refuse(new MoiraiError('subscriber_unavailable', `${this.#desk.name} was stopped`));
+    this.#retirement.abort();
+    this.#refuseAll('was stopped');
     await Promise.all([...this.#busy].map((worker) => worker.kill()));
     await this.retire();
   }
 
   /** Hands out what can be handed out, and sees to it that the rest does not wait for ever. */
   #assign(): void {
-    if (this.#retired) this.#refuse(new MoiraiError('subscriber_unavailable', `${this.#desk.name} was stopped`));
+    if (this.#retirement.signal.aborted) this.#refuseAll('was stopped');
     while (this.#queue.length > 0) {
       const worker = this.#idle.shift();
       if (worker === undefined) break;
@@ -92,7 +92,7 @@ export class WorkerPool implements Handler {
   }
 
   #load(): void {
-    this.#loading = LoadedHandler.load(this.#command, this.#file, this.#desk)
+    this.#loading = LoadedHandler.load(this.#command, this.#file, this.#desk, this.#retirement.signal)
       .then((worker) => {
         void worker.gone.then(() => this.#remove(worker));
         this.#settle(worker);
@@ -107,7 +107,7 @@ export class WorkerPool implements Handler {
 
   /** A worker has nothing to do: it stays if it is the only one, and else for a while. */
   #settle(worker: LoadedHandler): void {
-    if (this.#retired) return void worker.close();
+    if (this.#retirement.signal.aborted) return void worker.close();
     this.#idle.push(worker);
     this.#leaving.get(worker)?.();
     this.#leaving.set(
@@ -149,6 +149,10 @@ export class WorkerPool implements Handler {
     if (at < 0) return;
     this.#queue.splice(at, 1);
     job.reject(new MoiraiError('subscriber_unavailable', `${this.#desk.name} was called off`));
+  }
+
+  #refuseAll(why: string): void {
+    this.#refuse(new MoiraiError('subscriber_unavailable', `${this.#desk.name} ${why}`));
   }
 
   #refuse(error: MoiraiError): void {

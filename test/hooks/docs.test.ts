@@ -53,7 +53,7 @@ test('the receiver in docs/hooks.md takes what a webhook sends, and nothing else
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const settings = { timeoutMs: 5000, maxAttempts: 1 };
+    const settings = { timeoutMs: 5000, maxAttempts: 1, log: scene.log };
     const events = ['session:start', 'agent:start'];
     await scene.dispatcher.subscribe(webhookSubscriber({ name: 'known', url, secret, events }, settings));
     const forged = { name: 'forged', url, secret: 'whsec_Zm9yZ2Vk', events };

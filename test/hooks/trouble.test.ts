@@ -39,6 +39,32 @@ describe('a handler that', () => {
     expect(scene.hooks?.list()).toMatchObject([{ name: 'slow', failed: 1, state: 'ready' }]);
   });
 
+  test('takes long to load has that time beside its timeout', async () => {
+    scene.hook('heavy', {
+      'HOOK.yaml': manifest('session:start', 'timeout: 800ms'),
+      'handler.mts': `${noting()}\nawait new Promise((loaded) => setTimeout(loaded, 1500));`,
+    });
+    await scene.start({ maxAttempts: 1 });
+    await scene.talk(1);
+    await until('it was heard', () => keysIn('notes').length === 1);
+    expect(scene.hooks?.list()).toMatchObject([{ handled: 1, failed: 0 }]);
+  });
+
+  test('hangs while it is loaded does not keep the gateway from stopping', async () => {
+    scene.hook('never', {
+      'HOOK.yaml': manifest('session:start'),
+      'handler.mts': `${noting()}\nawait new Promise((loaded) => setTimeout(loaded, 60_000));`,
+    });
+    const hooks = await scene.start();
+    await scene.talk(1);
+    await until('it was started', async () => (await scene.subscriber('hook:never'))?.lag === 1);
+    await new Promise((next) => setTimeout(next, 300));
+    const since = Date.now();
+    await hooks.stop();
+    expect(Date.now() - since).toBeLessThan(5000);
+    expect(await scene.subscriber('hook:never')).toMatchObject({ lag: 1, failures: 0, deadLetters: 0 });
+  });
+
   test('crashes fails that event, and hears the next one in a new process', async () => {
     scene.hook('crasher', {
       'HOOK.yaml': manifest('session:start'),

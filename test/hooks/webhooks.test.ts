@@ -28,7 +28,7 @@ function ok(response: ServerResponse): void {
 
 async function subscribe(timeoutMs = 5000, maxAttempts = 2, url = receiver.url): Promise<void> {
   const webhook = { name: 'mirror', url, secret: SECRET, events: ['session:*', 'agent:*'] };
-  await scene.dispatcher.subscribe(webhookSubscriber(webhook, { timeoutMs, maxAttempts }));
+  await scene.dispatcher.subscribe(webhookSubscriber(webhook, { timeoutMs, maxAttempts, log: scene.log }));
 }
 
 async function logged(): Promise<unknown[]> {
@@ -124,6 +124,22 @@ test('a receiver that hangs is down, and another conversation is served meanwhil
   await until('the other arrived', () => verified(receiver).some(({ session_key }) => session_key.endsWith(':other')));
   await until('all arrived', () => receiver.requests.length === 7);
   expect((await scene.subscriber('webhook:mirror'))?.deadLetters).toBe(0);
+});
+
+test('at most eight conversations are served at a time', async () => {
+  let [now, most] = [0, 0];
+  answer = (response) => {
+    most = Math.max(most, ++now);
+    setTimeout(() => {
+      now--;
+      ok(response);
+    }, 50);
+  };
+  await subscribe();
+  for (let i = 0; i < 30; i++) await scene.talk(i);
+  await until('all arrived', () => receiver.requests.length === 90 && now === 0);
+  expect(most).toBeGreaterThan(1);
+  expect(most).toBeLessThanOrEqual(8);
 });
 
 test('no secret is in an error, also when the address has one', async () => {

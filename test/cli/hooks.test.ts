@@ -40,6 +40,16 @@ async function failing(name: string): Promise<string> {
   });
 }
 
+test.each([
+  ['list', 'no gateway has seen it yet'],
+  ['test', '--json-file <file>'],
+  ['replay', '--from <seq>'],
+  ['dead', 'moirai hooks replay NAME --dead'],
+])('hooks %s explains itself', async (name, words) => {
+  const { code, output } = await house.moirai('hooks', name, '-h');
+  expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining(words) });
+});
+
 describe('hooks list', () => {
   test('shows hooks and webhooks, what is wrong with them, and what is left of old ones', async () => {
     expect((await house.moirai('hooks', 'list')).output).toMatch(/^No hooks in .*, and no webhooks\.\n$/);

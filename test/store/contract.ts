@@ -5,6 +5,7 @@ import { deadlinesContract } from './contract/deadlines.ts';
 import { deletionContract } from './contract/deletion.ts';
 import { deliveriesContract } from './contract/deliveries.ts';
 import { endsContract } from './contract/ends.ts';
+import { factsContract } from './contract/facts.ts';
 import { lanesContract } from './contract/lanes.ts';
 import { listingsContract } from './contract/listings.ts';
 import { livesContract } from './contract/lives.ts';
@@ -42,6 +43,7 @@ export function timelessContract(name: string, open: Open): void {
     repeatsContract(open);
     subscribingContract(open);
     transcriptsContract(open);
+    factsContract(open);
     databaseRulesContract(open);
   });
 }

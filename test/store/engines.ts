@@ -20,7 +20,7 @@ export interface TestEngine {
 
 const TABLES = [
   ...['instances', 'sessions', 'turns', 'messages', 'events'],
-  ...['subscribers', 'lanes', 'dead_letters', 'deliveries'],
+  ...['subscribers', 'lanes', 'dead_letters', 'deliveries', 'facts'],
 ];
 
 /** SQLite in this thread, on a clock of the test's. Every test has a file of its own. */

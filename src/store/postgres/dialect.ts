@@ -62,6 +62,14 @@ export const postgresDialect: Dialect = {
           ORDER BY ts_rank(to_tsvector('simple', left(text, ${SEARCHED_CHARS})), wanted) DESC, no DESC LIMIT ?`,
     params: [words.join(' '), limit],
   }),
+  factSearch: ["CREATE INDEX facts_search ON facts USING gin (to_tsvector('simple', words))"],
+  // The words are letters and digits alone, so they need no quoting.
+  recallFacts: (owner, words, limit) => ({
+    sql: `SELECT facts.* FROM facts, to_tsquery('simple', ?) AS wanted
+          WHERE owner = ? AND to_tsvector('simple', words) @@ wanted
+          ORDER BY ts_rank(to_tsvector('simple', words), wanted) DESC, no DESC LIMIT ?`,
+    params: [words.join(' | '), owner, limit],
+  }),
   settings: `SELECT 'version' AS name, current_setting('server_version') AS value
     UNION ALL SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit')
     UNION ALL SELECT 'bytes', pg_database_size(current_database())::text`,

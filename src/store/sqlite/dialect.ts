@@ -58,6 +58,18 @@ export const sqliteDialect: Dialect = {
     sql: 'SELECT rowid AS message_no FROM message_search WHERE message_search MATCH ? ORDER BY rank LIMIT ?',
     params: [words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' '), limit],
   }),
+  factSearch: [
+    `CREATE VIRTUAL TABLE fact_search USING fts5(words, content='', contentless_delete=1, tokenize='unicode61')`,
+    `CREATE TRIGGER facts_added AFTER INSERT ON facts
+     BEGIN INSERT INTO fact_search(rowid, words) VALUES (NEW.no, NEW.words); END`,
+    `CREATE TRIGGER facts_removed AFTER DELETE ON facts
+     BEGIN DELETE FROM fact_search WHERE rowid = OLD.no; END`,
+  ],
+  recallFacts: (owner, words, limit) => ({
+    sql: `SELECT facts.* FROM fact_search JOIN facts ON facts.no = fact_search.rowid
+          WHERE fact_search MATCH ? AND facts.owner = ? ORDER BY fact_search.rank, facts.no DESC LIMIT ?`,
+    params: [words.map((word) => `"${word}"`).join(' OR '), owner, limit],
+  }),
   settings: `SELECT 'version' AS name, sqlite_version() AS value
     UNION ALL SELECT 'journal_mode', journal_mode FROM pragma_journal_mode
     UNION ALL SELECT 'bytes', page_count * page_size FROM pragma_page_count, pragma_page_size`,

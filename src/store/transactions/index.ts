@@ -4,6 +4,7 @@ import type { Tx, TxContext } from '../transaction.ts';
 import * as conversations from './conversations.ts';
 import * as deletion from './deletion.ts';
 import * as deliveries from './deliveries.ts';
+import * as facts from './facts.ts';
 import * as inspection from './inspection.ts';
 import * as lanes from './lanes.ts';
 import * as liveness from './liveness.ts';
@@ -44,6 +45,8 @@ export const WRITES = {
   addDeliveries: deliveries.addDeliveries,
   claimDeliveries: deliveries.claimDeliveries,
   settleDelivery: deliveries.settleDelivery,
+  rememberFact: facts.rememberFact,
+  forgetFact: facts.forgetFact,
 } as const;
 
 /** Transactions that only look. (On PostgreSQL, reading the log may number it first.) */
@@ -69,6 +72,7 @@ export const READS = {
   listMessages: messages.listMessages,
   lineageOf: messages.lineageOf,
   searchMessages: messages.searchMessages,
+  recallFacts: facts.recallFacts,
   listInstances: liveness.listInstances,
   heldBy: liveness.heldBy,
   listSubscribers: lanes.listSubscribers,

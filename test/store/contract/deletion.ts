@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { SessionKind } from '../../../src/lifecycle/states.ts';
+import { SCHEMA_VERSION } from '../../../src/store/migrations/migrations.ts';
 import { codeOf } from './code-of.ts';
 import { DAY, HOUR, type Open, type Scene, sceneTests } from './scene.ts';
 
@@ -238,10 +239,14 @@ export function deletionContract(open: Open): void {
     for (const name of ['turns_over', 'deliveries_by_session', 'sessions_ended', 'sessions_continuing']) {
       await scene.raw(`DROP INDEX ${name}`);
     }
+    await scene.raw('DROP TABLE facts');
+    if (scene.store.engine === 'sqlite') await scene.raw('DROP TABLE fact_search');
     await scene.raw("UPDATE meta SET value = '1' WHERE name = 'schema'");
     await scene.reopen();
     expect(await remove(scene, id)).toMatchObject({ ended: true });
-    expect(await scene.raw("SELECT value FROM meta WHERE name = 'schema'")).toEqual([{ value: '2' }]);
+    expect(await scene.raw("SELECT value FROM meta WHERE name = 'schema'")).toEqual([
+      { value: String(SCHEMA_VERSION) },
+    ]);
     // It is there again, and stays for the tests that share this store.
     await scene.raw('DROP INDEX turns_over');
     await scene.raw("CREATE INDEX turns_over ON turns (session_id) WHERE state = 'over'");

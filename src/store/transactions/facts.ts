@@ -1,0 +1,102 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { pageSize } from '../limits.ts';
+import {
+  nullableText,
+  numberOf,
+  type Param,
+  query,
+  queryOne,
+  type Row,
+  type Tx,
+  type TxContext,
+  textOf,
+} from '../transaction.ts';
+import { lockKey } from './sessions.ts';
+
+/** Something that is remembered beyond the session it was said in. */
+export interface Fact {
+  readonly id: string;
+  /** Whose it is: nobody else ever gets it. */
+  readonly owner: string;
+  readonly text: string;
+  /** The session it comes from, if it comes from one. */
+  readonly source: string | null;
+  readonly at: number;
+}
+
+/** The longest text of one fact, in UTF-16 units. */
+const MAX_FACT_CHARS = 4000;
+/** More words of a question than this do not make the answer better. */
+const MAX_WORDS = 32;
+
+/**
+ * Keeps a fact; false when its owner has one with this id or this text already. So it may be repeated safely, also
+ * after `store_outcome_unknown`.
+ */
+export function* rememberFact(ctx: TxContext, args: Omit<Fact, 'at'>): Tx<boolean> {
+  const text = args.text.trim();
+  assertFact({ ...args, text });
+  // Two writers of one owner could both find that the text is not there yet.
+  yield* lockKey(ctx, `facts:${args.owner}`);
+  const known = yield* queryOne(
+    'SELECT no FROM facts WHERE owner = ? AND (id = ? OR text = ?) LIMIT 1',
+    args.owner,
+    args.id,
+    text,
+  );
+  if (known !== undefined) return false;
+  const row: Param[] = [args.id, args.owner, text, wordsOf(text).join(' '), args.source, ctx.now];
+  yield* query('INSERT INTO facts (id, owner, text, words, source, at) VALUES (?, ?, ?, ?, ?, ?)', ...row);
+  return true;
+}
+
+/** An owner's facts that have any of the words, best match first; the newest ones where the text has no word. */
+export function* recallFacts(ctx: TxContext, args: { owner: string; text: string; limit: number }): Tx<Fact[]> {
+  const limit = pageSize(args.limit);
+  const words = askedWords(args.text);
+  if (words.length === 0) {
+    const rows = yield* query('SELECT * FROM facts WHERE owner = ? ORDER BY no DESC LIMIT ?', args.owner, limit);
+    return rows.map(toFact);
+  }
+  const [rows = []] = yield [ctx.dialect.recallFacts(args.owner, words, limit)];
+  return rows.map(toFact);
+}
+
+/** Forgets one fact of an owner; false when there is none with this id. */
+export function* forgetFact(_ctx: TxContext, args: { owner: string; id: string }): Tx<boolean> {
+  const rows = yield* query('DELETE FROM facts WHERE owner = ? AND id = ? RETURNING no', args.owner, args.id);
+  return rows.length > 0;
+}
+
+function assertFact({ id, owner, text }: Pick<Fact, 'id' | 'owner' | 'text'>): void {
+  if (id === '' || owner === '') throw new MoiraiError('bad_input', 'a fact needs an id and an owner');
+  if (text === '') throw new MoiraiError('bad_input', 'a fact needs a text');
+  if (text.length <= MAX_FACT_CHARS) return;
+  throw new MoiraiError('bad_input', `a fact has ${text.length} characters; at most ${MAX_FACT_CHARS} are kept`);
+}
+
+/** The words as they are looked for. Found here, and not by the engines, which differ in what a word is. */
+function wordsOf(text: string): string[] {
+  const plain = text
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .toLowerCase();
+  return [...new Set(plain.match(/[\p{L}\p{M}\p{N}]+/gu))];
+}
+
+/** Long words say more: where a question has too many, the short ones are left out. */
+function askedWords(text: string): string[] {
+  return wordsOf(text)
+    .sort((a, b) => b.length - a.length)
+    .slice(0, MAX_WORDS);
+}
+
+function toFact(row: Row): Fact {
+  return {
+    id: textOf(row, 'id'),
+    owner: textOf(row, 'owner'),
+    text: textOf(row, 'text'),
+    source: nullableText(row, 'source'),
+    at: numberOf(row, 'at'),
+  };
+}

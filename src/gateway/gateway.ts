@@ -20,7 +20,7 @@ import { Banner } from './banner.ts';
 import { Children } from './children.ts';
 import { Conversations } from './conversations.ts';
 import { EndedSessions } from './ended-sessions.ts';
-import { noticesSubscriber } from './notices.ts';
+import { Listeners } from './listeners.ts';
 import { Outbox } from './outbox.ts';
 import { deliverable, deliveryTo } from './reply-target.ts';
 import { stoppingText } from './texts.ts';
@@ -33,6 +33,8 @@ export interface GatewayOptions {
   readonly log: Logger;
   readonly version: string;
   readonly platforms: readonly Platform[];
+  /** What hooks may see a harmless part of. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly makeRunner: (ports: ToolPorts) => AgentRunner;
   /** Asks the process to restart; null where that is nobody's business. */
   readonly restart: (() => void) | null;
@@ -63,6 +65,7 @@ export class Gateway {
   readonly #upkeep: Upkeep;
   readonly #outbox: Outbox;
   readonly #ended: EndedSessions;
+  #listeners: Listeners | null = null;
   readonly #children: Children;
   readonly #ids: Ids;
   #rules: ResetRules;
@@ -173,6 +176,7 @@ export class Gateway {
     await this.#outbox.stop();
     await this.#announce('gateway:shutdown', reason);
     await this.dispatcher.stop();
+    await this.#listeners?.stop();
     this.#ended.stop();
     await this.runner.close();
     await this.engine.stop();
@@ -185,6 +189,7 @@ export class Gateway {
     await this.#upkeep.stop();
     await this.#outbox.stop();
     await this.dispatcher.stop();
+    await this.#listeners?.stop();
     this.#ended.stop();
     await this.runner.close();
   }
@@ -202,8 +207,11 @@ export class Gateway {
   }
 
   async #begin(): Promise<void> {
-    const { log, keeper } = this.#options;
-    await this.dispatcher.subscribe(noticesSubscriber(this.engine, () => this.#rules));
+    const { config, log, keeper, environment } = this.#options;
+    const { engine, dispatcher } = this;
+    // Before the startup is announced: they hear it too.
+    const desk = { config, engine, dispatcher, log, environment, rules: () => this.#rules };
+    this.#listeners = keeper ? await Listeners.start(desk) : null;
     this.#outbox.wake();
     this.#ended.start();
     // Not waited for: starting must not depend on how much there is to settle.

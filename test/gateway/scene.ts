@@ -64,6 +64,7 @@ export class Scene {
     this.store = new InlineSqliteStore(join(this.home, 'state.db'), clock, config.sessions.rules);
     this.gateway = await Gateway.start({
       ...{ config, store: this.store, version: 'test', platforms: [this.pigeons], keeper: true, restart: null },
+      environment: { PATH: process.env.PATH },
       log: createLogger({ level: 'silent', format: 'json' }),
       makeRunner: () => this.runner,
       lost: () => undefined,

@@ -80,6 +80,7 @@ export class TerminalConversation {
     try {
       let opened: TerminalConversation | null = null;
       const gateway = await Gateway.start({
+        environment: process.env,
         ...{ config, store, log, platforms: [], restart: null, keeper: false },
         version: packageVersion(),
         makeRunner: (ports) => makeRunner(config, { ...ports, environment: process.env }, log),

@@ -48,7 +48,7 @@ export class GatewayHost {
     const phase: Phase = { state: 'starting' };
     try {
       const gateway = await Gateway.start({
-        ...{ config, store, log, restart, lost, keeper: true, platforms: [] },
+        ...{ config, store, log, restart, lost, environment, keeper: true, platforms: [] },
         version: packageVersion(),
         makeRunner: (ports) => makeRunner(config, { ...ports, environment }, log),
       });

@@ -1,0 +1,41 @@
+import type { Config } from '../config/config.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Dispatcher } from '../events/dispatcher.ts';
+import { FileHooks } from '../hooks/file-hooks.ts';
+import { webhookSubscriber } from '../hooks/webhook.ts';
+import type { ResetRules } from '../lifecycle/reset-policy.ts';
+import type { Logger } from '../log/logger.ts';
+import { noticesSubscriber } from './notices.ts';
+
+export interface ListenersDesk {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly dispatcher: Dispatcher;
+  readonly log: Logger;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly rules: () => ResetRules;
+}
+
+/** Everybody in this process who reads the log: notices to people, the home's hooks, webhooks. */
+export class Listeners {
+  readonly #hooks: FileHooks;
+
+  private constructor(hooks: FileHooks) {
+    this.#hooks = hooks;
+  }
+
+  static async start({ config, engine, dispatcher, log, environment, rules }: ListenersDesk): Promise<Listeners> {
+    await dispatcher.subscribe(noticesSubscriber(engine, rules));
+    const { home, hooks } = config;
+    const fileHooks = await FileHooks.start({ home, dispatcher, store: engine.store, config: hooks, log, environment });
+    for (const webhook of hooks.webhooks) {
+      await dispatcher.subscribe(webhookSubscriber(webhook, { ...hooks, log }));
+    }
+    return new Listeners(fileHooks);
+  }
+
+  /** After the dispatcher has stopped: nothing is handed to them any more. */
+  stop(): Promise<void> {
+    return this.#hooks.stop();
+  }
+}

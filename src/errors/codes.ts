@@ -51,6 +51,12 @@ export const ERROR_HINTS = {
   hook_invalid: 'Correct the folder of the hook as the message says; it is read again as soon as a file changes.',
   hook_not_found: 'List hooks and webhooks with `moirai hooks list`.',
 
+  // memory
+  memory_full: 'Shorten or remove entries first; what is remembered is in every prompt, so it is kept small.',
+  memory_entry: 'Give words, or an id, that exactly one entry has.',
+  memory_unusable: 'Make the folder <home>/memory readable and writable for this user.',
+  memory_provider: 'Set memory.provider to one that exists, and give what it needs to reach its server.',
+
   // the configuration
   config_invalid: 'Correct the key named in the message; `moirai config check` tries the file without starting.',
   config_unreadable: 'Make the file readable for this user, and check that it is YAML.',

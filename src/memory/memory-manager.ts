@@ -1,0 +1,148 @@
+import { join } from 'node:path';
+import type { Dispatcher } from '../events/dispatcher.ts';
+import type { Timers } from '../events/timers.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Store } from '../store/port.ts';
+import type { Message } from '../store/transactions/messages.ts';
+import { LiveProvider } from './live-provider.ts';
+import { type DeliverySettings, memorySubscriber } from './memory-subscriber.ts';
+import { type MemoryProvider, type MemorySession, type MemoryTool, wants } from './provider.ts';
+import { scopeOf } from './scope.ts';
+
+export interface MemoryOptions {
+  readonly providers: readonly MemoryProvider[];
+  /** The gateway's home: a provider's folder is `<home>/memory`. */
+  readonly home: string;
+  readonly store: Store;
+  readonly dispatcher: Pick<Dispatcher, 'subscribe' | 'leave'>;
+  readonly timers: Timers;
+  readonly log: Logger;
+  /** How long a turn waits for what is remembered. */
+  readonly prefetchMs?: number;
+  readonly delivery?: Partial<DeliverySettings>;
+}
+
+const PREFETCH_MS = 1500;
+const COMPRESS_MS = 5000;
+const REMEMBER_MS = 10_000;
+const SHUTDOWN_MS = 5000;
+/** What is recalled must not crowd out what is being said. */
+const MAX_RECALLED_CHARS = 8000;
+const MAX_BLOCKS = 1000;
+
+/**
+ * The providers of a gateway, behind deadlines: none of them can fail a turn, or hold one up for longer than
+ * `prefetchMs`. What they have to hear for certain reaches them through the log.
+ */
+export class MemoryManager {
+  readonly #live: readonly LiveProvider[];
+  readonly #options: MemoryOptions;
+  /** What each session was told first: it must stay the same to the byte, so that servers know the prompt again. */
+  readonly #blocks = new Map<string, Promise<string | null>>();
+
+  private constructor(options: MemoryOptions) {
+    const { providers, home, timers, log } = options;
+    this.#options = options;
+    const context = { folder: join(home, 'memory') };
+    this.#live = providers.map((provider) => new LiveProvider(provider, context, timers, log));
+  }
+
+  /** Starts to tell the providers what happens. Does not wait for them: one that is down catches up later. */
+  static async start(options: MemoryOptions): Promise<MemoryManager> {
+    const manager = new MemoryManager(options);
+    for (const live of manager.#live) {
+      void live.ready().catch((error: unknown) => {
+        options.log.warn('a memory is not ready; trying again', { provider: live.provider.name, error });
+      });
+      const subscriber = memorySubscriber(live, options.store, options.delivery);
+      if (subscriber !== null) await options.dispatcher.subscribe(subscriber);
+    }
+    return manager;
+  }
+
+  /** What the model is told about memory, the same for as long as the session lives; null for nothing. */
+  systemPromptBlock(session: MemorySession): Promise<string | null> {
+    const known = this.#blocks.get(session.id);
+    if (known !== undefined) return known;
+    const block = this.#askAll('systemPromptBlock', session, PREFETCH_MS, (provider, signal) =>
+      provider.systemPromptBlock?.(scopeOf(session), signal),
+    );
+    if (this.#blocks.size >= MAX_BLOCKS) this.#blocks.delete(this.#blocks.keys().next().value ?? '');
+    this.#blocks.set(session.id, block);
+    return block;
+  }
+
+  /** What is remembered that matters for a person's words; null for nothing, and when it takes too long. */
+  async prefetch(text: string, session: MemorySession): Promise<string | null> {
+    if (text.trim() === '') return null;
+    const ms = this.#options.prefetchMs ?? PREFETCH_MS;
+    const found = await this.#askAll('prefetch', session, ms, (provider, signal) =>
+      provider.prefetch?.(text, scopeOf(session), signal),
+    );
+    return found === null ? null : `Remembered from before, as far as it may matter now:\n${found}`;
+  }
+
+  /** A turn begins. Nobody waits for what the providers make of it. */
+  turnStarted(session: MemorySession, turn: { readonly turnId: string; readonly text: string }): void {
+    const start = { scope: scopeOf(session), sessionId: session.id, ...turn };
+    for (const live of this.#for(session)) {
+      const { provider } = live;
+      if (provider.onTurnStart === undefined) continue;
+      void live.ask('onTurnStart', PREFETCH_MS, (signal) => provider.onTurnStart?.(start, signal));
+    }
+  }
+
+  /** What a summary of these messages must not lose; null for nothing. */
+  beforeCompress(session: MemorySession, messages: readonly Message[]): Promise<string | null> {
+    return this.#askAll('onPreCompress', session, COMPRESS_MS, (provider, signal) =>
+      provider.onPreCompress?.(messages, scopeOf(session), signal),
+    );
+  }
+
+  /** Keeps a fact because somebody asked for it; false when there is nobody to keep it. Throws when it was not kept. */
+  async remember(fact: string, session: MemorySession): Promise<boolean> {
+    const live = this.#for(session).find(({ provider }) => provider.remember !== undefined);
+    if (live === undefined) return false;
+    await live.ready();
+    await live.provider.remember?.(fact, scopeOf(session), AbortSignal.timeout(REMEMBER_MS));
+    return true;
+  }
+
+  /** What the model may do with its memory. Of two tools with one name, the first counts. */
+  get tools(): readonly MemoryTool[] {
+    const byName = new Map<string, MemoryTool>();
+    for (const { provider } of this.#live) {
+      for (const tool of provider.tools ?? []) if (!byName.has(tool.name)) byName.set(tool.name, tool);
+    }
+    return [...byName.values()];
+  }
+
+  /** A session is over: what it was told first is not needed any more. */
+  forget(sessionId: string): void {
+    this.#blocks.delete(sessionId);
+  }
+
+  /** Stops telling the providers, which keep their place in the log, and lets them close what they hold. */
+  async stop(): Promise<void> {
+    for (const { provider } of this.#live) await this.#options.dispatcher.leave(`memory:${provider.name}`);
+    await Promise.all(this.#live.map((live) => live.shutdown(SHUTDOWN_MS)));
+  }
+
+  #for({ kind }: MemorySession): readonly LiveProvider[] {
+    return this.#live.filter(({ provider }) => wants(provider, kind));
+  }
+
+  async #askAll(
+    what: 'systemPromptBlock' | 'prefetch' | 'onPreCompress',
+    session: MemorySession,
+    ms: number,
+    call: (provider: MemoryProvider, signal: AbortSignal) => Promise<string | null> | string | null | undefined,
+  ): Promise<string | null> {
+    const asked = this.#for(session).filter(({ provider }) => provider[what] !== undefined);
+    const texts = await Promise.all(
+      asked.map((live) => live.ask(what, ms, async (signal) => (await call(live.provider, signal)) ?? null)),
+    );
+    const said = texts.filter((text) => text !== null && text.trim() !== '').join('\n\n');
+    return said === '' ? null : said.slice(0, MAX_RECALLED_CHARS).toWellFormed();
+  }
+}

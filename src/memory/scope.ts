@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import { parseKey } from '../lifecycle/session-key.ts';
+import type { MemoryScope, MemorySession } from './provider.ts';
+
+export function scopeOf({ platform, userId, key }: Omit<MemorySession, 'id' | 'kind'>): MemoryScope {
+  return { platform, userId, sessionKey: key };
+}
+
+/**
+ * Whose memory it is: the person's where only they can read along, else the conversation's own. A shared group neither
+ * hears what one of its members told in private, nor tells anybody outside what was said in it.
+ */
+export function ownerOf({ platform, userId, sessionKey }: MemoryScope): string {
+  const isPersonal = userId !== null && userId !== '' && !isShared(sessionKey);
+  return isPersonal ? JSON.stringify(['user', platform, userId]) : JSON.stringify(['conversation', sessionKey]);
+}
+
+/** The same as a name that is safe in paths, addresses and tags, and tells nobody who it is. */
+export function ownerHash(scope: MemoryScope): string {
+  return createHash('sha256').update(ownerOf(scope)).digest('hex').slice(0, 32);
+}
+
+function isShared(sessionKey: string): boolean {
+  const { type, participant } = parseKey(sessionKey);
+  return type !== 'dm' && participant === undefined;
+}

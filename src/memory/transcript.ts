@@ -1,0 +1,37 @@
+import type { Store } from '../store/port.ts';
+import type { Message } from '../store/transactions/messages.ts';
+
+const PAGE = 500;
+
+/** All a session sees: its own transcript, behind those of the sessions it continues. */
+export async function wholeTranscript(store: Store, sessionId: string): Promise<Message[]> {
+  const messages: Message[] = [];
+  for (const id of await store.read('lineageOf', { sessionId })) {
+    for (let after = 0, full = true; full; ) {
+      const page = await store.read('listMessages', { sessionId: id, after, limit: PAGE });
+      messages.push(...page);
+      after = page.at(-1)?.position ?? after;
+      full = page.length === PAGE;
+    }
+  }
+  return messages;
+}
+
+/** What people and the agent said, without what was taken back. */
+export function spokenIn(messages: readonly Message[]): Message[] {
+  let kept: Message[] = [];
+  for (const message of messages) {
+    if (message.role === 'undo') kept = kept.filter((said) => !isUndone(said, message));
+    else if (isSpeech(message)) kept.push(message);
+  }
+  return kept;
+}
+
+function isSpeech({ role, text }: Message): boolean {
+  return (role === 'user' || role === 'assistant') && text.trim() !== '';
+}
+
+function isUndone(said: Message, undo: Message): boolean {
+  const from = undo.data?.from;
+  return typeof from === 'number' && said.sessionId === undo.sessionId && said.position >= from;
+}

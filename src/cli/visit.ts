@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Engine } from '../engine/engine.ts';
 import { findDead } from '../engine/find-dead.ts';
 import { describeThisProcess } from '../engine/host.ts';
@@ -43,7 +44,7 @@ export class Visit {
     if (dead === null) return null;
     const tookPart = this.#engine !== null;
     const engine = await this.engine();
-    const reaped = await engine.reap();
+    const reaped = await reapAll(engine, () => findDead(this.store, this.#host, engine.instance));
     // Whoever only looks on may stay for hours without a heartbeat: nobody is to believe in it.
     if (!tookPart) await this.leave();
     return reaped;
@@ -105,3 +106,26 @@ export function lendCompiledCode(): () => void {
     delete process.env.NODE_COMPILE_CACHE;
   };
 }
+
+/**
+ * Reaps until nothing is left. What a process held when it was killed may be held a moment longer: by a server that has not
+ * noticed yet, or by another reaper at work.
+ */
+async function reapAll(engine: Engine, findMore: () => Promise<string[] | null>): Promise<Reaped> {
+  let reaped = await engine.reap();
+  for (let tries = SETTLE_TRIES; tries > 0 && (await findMore()) !== null; tries--) {
+    await sleep(SETTLE_WAIT_MS);
+    const more = await engine.reap();
+    reaped = {
+      lost: [...reaped.lost, ...more.lost],
+      reaped: [...reaped.reaped, ...more.reaped],
+      interrupted: [...reaped.interrupted, ...more.interrupted],
+      released: [...reaped.released, ...more.released],
+      more: more.more,
+    };
+  }
+  return reaped;
+}
+
+const SETTLE_TRIES = 10;
+const SETTLE_WAIT_MS = 50;

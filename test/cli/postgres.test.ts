@@ -52,6 +52,8 @@ test('a killed wrapper takes its command along, and is reaped by the next comman
   const { wrapper, pid } = await house.startRun('exec sleep 600');
   wrapper.kill('SIGKILL');
   await until('the command is gone', () => !isRunning(pid), 2000);
+  // Its pipe is closed before it is quite gone itself.
+  await until('the wrapper is gone', () => !isRunning(wrapper.pid ?? 0), 2000);
   expect(await house.json('sessions', 'stats')).toMatchObject({
     open: 1,
     open_owned: 1,

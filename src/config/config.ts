@@ -27,8 +27,11 @@ export interface Config {
   };
   readonly hooks: HooksConfig;
   readonly memory: {
-    /** `files`, `none`, or what a plugin calls its own. */
+    /** `files`, `sqlite`, `mem0`, `honcho`, `supermemory`, `none`, or what a plugin calls its own. */
     readonly provider: string;
+    /** Of a memory service; null for its own address. */
+    readonly baseUrl: string | null;
+    readonly apiKey: string | null;
     /** After how many turns what was learnt is looked through; 0 is never. */
     readonly reviewEvery: number;
   };

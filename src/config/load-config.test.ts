@@ -45,7 +45,7 @@ test('a home without files has the defaults of the contract', () => {
       },
     },
     hooks: { timeoutMs: 30_000, maxAttempts: 8, webhooks: [] },
-    memory: { provider: 'files', reviewEvery: 10 },
+    memory: { provider: 'files', baseUrl: null, apiKey: null, reviewEvery: 10 },
     access: { allow: [], pairing: true, admins: [] },
     platforms: {
       telegram: {

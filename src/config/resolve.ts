@@ -39,7 +39,12 @@ export function resolveConfig(file: ConfigFile, home: string, variable: Variable
       maxAttempts: file.hooks.max_attempts,
       webhooks: file.hooks.webhooks,
     },
-    memory: { provider: file.memory.provider, reviewEvery: file.memory.review_every },
+    memory: {
+      provider: file.memory.provider,
+      baseUrl: file.memory.base_url,
+      apiKey: file.memory.api_key,
+      reviewEvery: file.memory.review_every,
+    },
     access: file.access,
     platforms: platformsOf(file.platforms),
     mcp: { servers: file.mcp.servers satisfies Record<string, McpServerConfig> },

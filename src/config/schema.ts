@@ -29,6 +29,8 @@ export function fileSchema(variable: Variable) {
     hooks,
     memory: section({
       provider: setting(read.shortName).prefault('files'),
+      base_url: setting(read.optional(read.webAddress)).prefault(null),
+      api_key: setting(read.optional(read.text)).prefault(null),
       review_every: setting(read.whole(0, MANY)).prefault(10),
     }),
     access: section({

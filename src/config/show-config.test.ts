@@ -16,6 +16,7 @@ gateway: { api_key: hidden-1 }
 store: { url: "postgres://ada:hidden-2%2F@host/db?sslpassword=hidden-3" }
 model: { base_url: "https://u:hidden-4@host/v1?api_key=hidden-5", api_key: hidden-6 }
 hooks: { webhooks: [{ name: a, url: "https://u:hidden-7@x", secret: whsec_hidden8, events: ["*"] }] }
+memory: { base_url: "https://u:hidden-20@x", api_key: hidden-21 }
 platforms:
   telegram: { token: hidden-9, webhook_secret: hidden-10, webhook_url: "https://u:hidden-11@x" }
   discord: { token: hidden-12, api_root: "https://u:hidden-13@x" }
@@ -35,6 +36,7 @@ test('no secret is shown, and everything else is', () => {
     store: { url: 'postgres://ada:***@host/db?sslpassword=***' },
     model: { base_url: 'https://u:***@host/v1?api_key=***', api_key: '***', provider: 'openai-compatible' },
     hooks: { webhooks: [{ name: 'a', url: 'https://u:***@x', secret: '***', events: ['*'] }] },
+    memory: { base_url: 'https://u:***@x', api_key: '***' },
     platforms: {
       telegram: { token: '***', webhook_secret: '***', webhook_url: 'https://u:***@x' },
       discord: { token: '***', api_root: 'https://u:***@x' },

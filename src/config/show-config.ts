@@ -36,7 +36,12 @@ export function showConfig(config: Config) {
       max_attempts: hooks.maxAttempts,
       webhooks: hooks.webhooks.map((each) => ({ ...each, url: hidePassword(each.url), secret: HIDDEN })),
     },
-    memory: { provider: memory.provider, review_every: memory.reviewEvery },
+    memory: {
+      provider: memory.provider,
+      base_url: hidePasswordIn(memory.baseUrl),
+      api_key: hide(memory.apiKey),
+      review_every: memory.reviewEvery,
+    },
     access,
     platforms: showPlatforms(platforms),
     mcp: { servers: mapValues(mcp.servers, showServer) },
@@ -128,11 +133,18 @@ function showServer(server: McpServerConfig) {
 /** Every secret of the configuration, for a log that must not show them. */
 export function secretsOf(config: Config): string[] {
   const { telegram, discord, slack, webhook } = config.platforms;
-  const urls = [config.store.url, config.model.baseUrl, telegram.apiRoot, telegram.webhookUrl, discord.apiRoot];
+  const urls = [
+    config.store.url,
+    config.model.baseUrl,
+    config.memory.baseUrl,
+    telegram.apiRoot,
+    telegram.webhookUrl,
+    discord.apiRoot,
+  ];
   const servers = Object.values(config.mcp.servers);
   const addresses = [...urls, slack.apiRoot, ...config.hooks.webhooks.map(({ url }) => url), ...servers.map(urlOf)];
   const found = [
-    ...[config.gateway.apiKey, config.model.apiKey],
+    ...[config.gateway.apiKey, config.model.apiKey, config.memory.apiKey],
     ...[telegram.token, telegram.webhookSecret, discord.token, slack.token, slack.appToken],
     ...config.hooks.webhooks.map(({ secret }) => secret),
     ...Object.values(webhook.routes).map(({ secret }) => secret),

@@ -18,5 +18,7 @@ test('a memory that nobody has, or that lacks its key or a proper address, is re
   expect(() => namesOf('yours')).toThrow(expect.objectContaining({ code, message: expect.stringContaining('mine') }));
   expect(() => namesOf('constructor')).toThrow(expect.objectContaining({ code }));
   expect(() => namesOf('mem0', { apiKey: null })).toThrow(expect.objectContaining({ code }));
-  expect(() => namesOf('honcho', { baseUrl: 'ftp://x' })).toThrow(expect.objectContaining({ code }));
+  for (const baseUrl of ['ftp://x', 'http://u:p@x', 'x']) {
+    expect(() => namesOf('honcho', { baseUrl })).toThrow(expect.objectContaining({ code }));
+  }
 });

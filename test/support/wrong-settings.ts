@@ -52,6 +52,8 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'hooks.webhooks[].secret': 'plain',
   'hooks.webhooks[].events': [],
   'memory.provider': null,
+  'memory.base_url': 'localhost:11434',
+  'memory.api_key': 12,
   'memory.review_every': -1,
   'access.allow': '*',
   'access.pairing': 'maybe',

@@ -78,8 +78,9 @@ function withDeadline(signal: AbortSignal): AbortSignal {
 
 function baseOf(name: string, address: string): URL {
   const url = URL.parse(address);
-  if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw new MoiraiError('memory_provider', `the address of ${name} is not an http or https address`);
+  // A password in it would be sent to nobody: `fetch` refuses such an address.
+  if (url !== null && /^https?:$/.test(url.protocol) && url.password === '' && url.username === '') return url;
+  throw new MoiraiError('memory_provider', `the address of ${name} is no http or https address without a password`);
 }
 
 /** A key that the service cannot do without. */

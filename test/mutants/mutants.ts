@@ -98,11 +98,11 @@ export const MUTANTS: readonly Mutant[] = [
     layer: 'known seeds',
   },
   {
-    name: 'a row that names this instance counts as held',
+    name: 'a row that names this instance counts as begun by it',
     file: 'src/engine/engine.ts',
-    find: 'else if (taken) this.#held.set(session.id, session.epoch);',
-    replace: 'else this.#held.set(session.id, taken ? session.epoch : session.epoch);',
-    layer: 'simulation',
+    find: 'if (begun && session.owner === this.instance)',
+    replace: 'if (session.owner === this.instance)',
+    layer: 'known seeds',
   },
   {
     name: 'NORMAL instead of FULL',

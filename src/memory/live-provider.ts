@@ -97,9 +97,9 @@ function unavailable(name: string, thrown: unknown): MoiraiError {
 }
 
 const CONNECTION =
-  /^(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE|UND_ERR_)/;
+  /^(?:subscriber_unavailable$|ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE|UND_ERR_)/;
 
-/** What `fetch` and sockets throw when nobody is there. */
+/** What `fetch` and sockets throw when nobody is there, and what a plugin may throw to say the same. */
 function isConnectionError(thrown: unknown, depth = 0): boolean {
   if (!(thrown instanceof Error) || depth > 3) return false;
   const { code } = thrown as { code?: unknown };

@@ -2,8 +2,12 @@ import { createHash } from 'node:crypto';
 import { parseKey } from '../lifecycle/session-key.ts';
 import type { MemoryScope, MemorySession } from './provider.ts';
 
-export function scopeOf({ platform, userId, key }: Omit<MemorySession, 'id' | 'kind'>): MemoryScope {
-  return { platform, userId, sessionKey: key };
+/**
+ * A child works for a conversation that several may share, under a key that does not say so: it speaks for nobody, and
+ * has to be told what it needs.
+ */
+export function scopeOf({ kind, platform, userId, key }: Omit<MemorySession, 'id'>): MemoryScope {
+  return { platform, userId: kind === 'child' ? null : userId, sessionKey: key };
 }
 
 /**

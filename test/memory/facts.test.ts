@@ -50,6 +50,8 @@ describe.each(ENGINES)('facts on %s', (engineName) => {
     expect(await use({ action: 'recall', text: 'woad' }, BOB)).toBe('Nothing.');
     const shared = { ...ADA, key: 'agent:main:telegram:group:7' };
     expect(await manager.prefetch('woad and geese', shared)).toBeNull();
+    const child = { ...ADA, kind: 'child', key: 'agent:main:telegram:dm:child-1' } as const;
+    expect(await manager.prefetch('woad and geese', child)).toBeNull();
   });
 
   test('are forgotten by the id that recalling gave, by their owner alone', async () => {

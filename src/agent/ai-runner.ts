@@ -112,10 +112,14 @@ export class AiRunner implements AgentRunner {
     // Only rows read from the store have a number that is certain.
     const last = rendering === null ? undefined : transcript[rendering.rows - 1];
     if (rendering === null || last === undefined) return;
-    const version = beginningOf(transcript);
-    this.#renderings.set(sessionId, version, { rendering, last: idOf(last) }, bytesOf(transcript, rendering.rows));
+    const bytes = bytesOf(transcript, rendering.rows);
+    // To render a long one again is nothing beside sending it, and a few of them would be all there is room for.
+    if (bytes > WORTH_REMEMBERING) return;
+    this.#renderings.set(sessionId, beginningOf(transcript), { rendering, last: idOf(last) }, bytes);
   }
 }
+
+const WORTH_REMEMBERING = 512 * 1024;
 
 const idOf = ({ sessionId, position }: TranscriptRow): string => `${sessionId}:${position}`;
 

@@ -3,6 +3,9 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Effects } from '../transaction.ts';
 import type { Answer, FromWorker, ToWorker, WorkerTask } from './worker.ts';
 
+/** A store thread keeps nothing between requests: what it leaves behind is collected early, not when there is a lot. */
+const YOUNG_MB = 8;
+
 /** The other end of a worker thread: requests out, answers in. */
 export class StoreThread {
   onEffects: (effects: Effects) => void = () => undefined;
@@ -16,7 +19,11 @@ export class StoreThread {
   private constructor(task: Omit<WorkerTask, 'bell'>) {
     const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
     const workerData: WorkerTask = { ...task, bell: this.#bell };
-    this.#worker = new Worker(new URL(file, import.meta.url), { workerData, name: `store-${task.role}` });
+    this.#worker = new Worker(new URL(file, import.meta.url), {
+      workerData,
+      name: `store-${task.role}`,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
     this.#exited = new Promise((done) => this.#worker.once('exit', () => done()));
   }
 

@@ -29,7 +29,7 @@ import type { Giver } from '../store/transactions/sessions.ts';
 import { findDead } from './find-dead.ts';
 import { type HostFacts, isProvenDead } from './host.ts';
 import type { Ids } from './ids.ts';
-import { readTranscript } from './transcript.ts';
+import { readOwnTranscript, readTranscript } from './transcript.ts';
 
 export interface EngineOptions {
   readonly store: Store;
@@ -287,9 +287,9 @@ export class Engine {
     await this.store.write('announceInstance', { giver, event });
   }
 
-  /** The transcript a session sees: its own, behind those of the sessions it continues. */
-  transcript(sessionId: string): AsyncGenerator<Message> {
-    return readTranscript(this.store, sessionId);
+  /** The transcript a session sees: its own, behind those of the sessions it continues; or its own alone. */
+  transcript(sessionId: string, which: 'all' | 'own' = 'all'): AsyncGenerator<Message> {
+    return which === 'all' ? readTranscript(this.store, sessionId) : readOwnTranscript(this.store, sessionId);
   }
 
   /** Messages with all these words. What was written before the call is found. */

@@ -16,8 +16,11 @@ export class Transcripts {
     this.#engine = engine;
   }
 
-  of(session: Session): Promise<readonly Message[]> {
-    return Array.fromAsync(this.#engine.transcript(session.id));
+  async of(session: Session): Promise<readonly Message[]> {
+    const continues = session.lineage === 'resume' || session.lineage === 'branch';
+    // A fresh session has nothing behind it, and most are asked for the first time then.
+    if (!continues && session.messageCount === 0) return [];
+    return Array.fromAsync(this.#engine.transcript(session.id, continues ? 'all' : 'own'));
   }
 
   /** The model somebody chose for this conversation. */

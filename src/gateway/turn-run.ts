@@ -8,6 +8,7 @@ import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
+import { TURN_TEXT_SEEN } from '../store/transactions/rows.ts';
 import { failureText, INTERRUPTED_TEXTS } from './texts.ts';
 import { chosenModel } from './transcripts.ts';
 
@@ -95,10 +96,10 @@ export class TurnRun {
   }
 
   async #run(): Promise<void> {
-    const { engine, runner } = this.#around;
+    const { runner } = this.#around;
     this.#progressed();
     try {
-      const text = (await engine.store.read('turnText', { turnId: this.turn.id })) ?? '';
+      const text = await this.#text();
       const transcript = await this.#around.transcript(this.session);
       this.#userKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
       const report = await runner.run({
@@ -120,6 +121,13 @@ export class TurnRun {
     } finally {
       this.#cancelTimeout();
     }
+  }
+
+  /** The whole text; a turn carries only the beginning of a long one. */
+  async #text(): Promise<string> {
+    const { id, text } = this.turn;
+    if (text.length < TURN_TEXT_SEEN) return text;
+    return (await this.#around.engine.store.read('turnText', { turnId: id })) ?? '';
   }
 
   #desk(): TurnDesk {
@@ -225,7 +233,7 @@ export class TurnRun {
   ): Promise<void> {
     const messages: MessageToAppend[] = [];
     if (!this.#userKept) {
-      const text = (await this.#around.engine.store.read('turnText', { turnId: this.turn.id })) ?? '';
+      const text = await this.#text();
       messages.push({ role: 'user', text, turnId: this.turn.id });
     }
     await this.#finish({ outcome, response, model: null, usage: null, error, messages, deliveries });

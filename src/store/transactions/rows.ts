@@ -172,8 +172,8 @@ function originOf(json: string | null): Origin {
 }
 
 /** The lifecycle needs the beginning of a text only; a queued message of megabytes is not read for every transition. */
-export const SELECT_TURN =
-  'id, session_id, by_actor, state, outcome, substr(text, 1, 600) AS text, created_at, started_at, ended_at, cuts';
+export const TURN_TEXT_SEEN = 600;
+export const SELECT_TURN = `id, session_id, by_actor, state, outcome, substr(text, 1, ${TURN_TEXT_SEEN}) AS text, created_at, started_at, ended_at, cuts`;
 
 export function toTurn(row: Row): Turn {
   return {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { NODE_FLAGS } from '../../src/cli/gateway/launch.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { launcher } from '../cli/house.ts';
@@ -41,7 +42,7 @@ export class GatewayProcess {
   async start(): Promise<number> {
     const began = performance.now();
     const { MOIRAI_DEBUG: _, OPENAI_API_KEY: _o, ANTHROPIC_API_KEY: _a, ...env } = process.env;
-    const child = spawn(process.execPath, [launcher, 'gateway', 'run', '--json'], {
+    const child = spawn(process.execPath, [...NODE_FLAGS, launcher, 'gateway', 'run', '--json'], {
       env: { ...env, MOIRAI_HOME: this.home },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

@@ -28,6 +28,12 @@ export function thisInstallation(): readonly [node: string, program: string] {
   return [process.execPath, realpathSync(process.argv[1] ?? '')];
 }
 
+/**
+ * How Node runs a gateway, here and in `npm start`: turns leave a lot behind that is dead at once, and a smaller nursery
+ * hands it back earlier. With conversations of a megabyte that is a third of the memory, for no time that could be seen.
+ */
+export const NODE_FLAGS = ['--max-semi-space-size=4'] as const;
+
 /** Starts `gateway run` in a session of its own: it outlives this process and its terminal. */
 export function launchGateway({ home, storeUrl }: Settings): Launched {
   const log = logPath(home);
@@ -38,7 +44,7 @@ export function launchGateway({ home, storeUrl }: Settings): Launched {
     fchmodSync(descriptor, 0o600);
     const store = storeUrl === null ? [] : ['--store', storeUrl];
     const [node, program] = thisInstallation();
-    const child = spawn(node, [program, 'gateway', 'run', '--detached', '--home', home, ...store], {
+    const child = spawn(node, [...NODE_FLAGS, program, 'gateway', 'run', '--detached', '--home', home, ...store], {
       cwd: home,
       detached: true,
       stdio: ['ignore', descriptor, descriptor],

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts';
-import type { Asker, ToolPorts } from '../agent/tools/ports.ts';
+import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Config, ModelConfig } from '../config/config.ts';
 import { Engine, isLeaseLost } from '../engine/engine.ts';
 import { describeThisProcess } from '../engine/host.ts';
@@ -14,7 +14,6 @@ import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Platform } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
-import type { Message } from '../store/transactions/messages.ts';
 import { Approvals } from './approvals.ts';
 import { Banner } from './banner.ts';
 import { Children } from './children.ts';
@@ -24,6 +23,7 @@ import { Listeners } from './listeners.ts';
 import { Outbox } from './outbox.ts';
 import { deliverable, deliveryTo } from './reply-target.ts';
 import { stoppingText } from './texts.ts';
+import { toolPorts } from './tool-ports.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
@@ -79,7 +79,7 @@ export class Gateway {
     this.engine = engine;
     this.transcripts = new Transcripts(engine);
     this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
-    this.runner = options.makeRunner(this.#ports());
+    this.runner = options.makeRunner(toolPorts(engine, () => this.#children));
     this.turns = this.#makeTurns();
     this.#children = new Children({ engine, turns: this.turns, log, tell: (to, text, id) => this.tell(to, text, id) });
     const { runner, turns, approvals, transcripts } = this;
@@ -257,31 +257,6 @@ export class Gateway {
     return answer;
   }
 
-  #ports(): ToolPorts {
-    return {
-      delegate: async (task, { sessionId }, signal) => {
-        return this.#children.delegate(await this.#session(sessionId), task, signal);
-      },
-      searchSessions: (text, asker, limit) => this.#searchFor(asker, text, limit),
-    };
-  }
-
-  /** Only what was said in conversations of whoever asks. */
-  async #searchFor(asker: Asker, text: string, limit: number): Promise<Message[]> {
-    const { key } = await this.#session(asker.sessionId);
-    const mayRead = ({ key: other, platform, userId }: Session): boolean =>
-      other === key || (userId !== null && userId === asker.userId && platform === asker.platform);
-    const found: Message[] = [];
-    for (const row of await this.engine.search(text, SEARCHED)) {
-      if (found.length < limit && mayRead(await this.#session(row.sessionId))) found.push(row);
-    }
-    return found;
-  }
-
-  #session(sessionId: string): Promise<Session> {
-    return this.engine.store.read('findSession', { idOrPrefix: sessionId });
-  }
-
   #sessionEnded(sessionId: string): void {
     this.turns.runOf(sessionId)?.stop({ type: 'lost' });
     void this.runner.forget(sessionId).catch((error: unknown) => {
@@ -300,9 +275,6 @@ export class Gateway {
     return this.#options.platforms.map(({ name }) => name);
   }
 }
-
-/** Of so many hits, those of the asker are shown. */
-const SEARCHED = 200;
 
 function pricesOf({ priceIn, priceOut }: ModelConfig): { input: number; output: number } | null {
   return priceIn === null || priceOut === null ? null : { input: priceIn, output: priceOut };

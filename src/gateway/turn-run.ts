@@ -173,7 +173,8 @@ export class TurnRun {
 
   async #finishDone(report: TurnReport): Promise<void> {
     const { engine, deliveries } = this.#around;
-    if (report.compressed !== null) await this.#insist(() => engine.compress(this.#hold, report.compressed ?? ZERO));
+    const { compressed } = report;
+    if (compressed !== null) await this.#insist(() => engine.compress(this.#hold, compressed));
     await this.#finish({
       outcome: 'done',
       response: report.text,
@@ -257,8 +258,6 @@ export class TurnRun {
     }
   }
 }
-
-const ZERO = { beforeTokens: 0, afterTokens: 0, count: 0 };
 
 function stopOf(signal: AbortSignal): StopReason | null {
   return signal.reason instanceof TurnStopped ? signal.reason.stop : null;

@@ -160,9 +160,9 @@ describe('the others', () => {
 
   test('/usage says what it cost, where prices are known', async () => {
     await scene.close();
-    scene = await Scene.open({ model: { price_in: 2, price_out: 10 } });
+    scene = await Scene.open({ model: { price_in: 2_000_000, price_out: 10_000_000 } });
     await scene.ask('1', 'hello');
-    expect(await scene.ask('1', '/usage')).toContain('at a cost of 0.0000');
+    expect(await scene.ask('1', '/usage')).toContain('at a cost of 12.0000');
   });
 
   test('/queue waits its turn, /steer is taken at the next step, both answered', async () => {

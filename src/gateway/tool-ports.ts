@@ -1,0 +1,34 @@
+import type { Asker, ToolPorts } from '../agent/tools/ports.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { Message } from '../store/transactions/messages.ts';
+import type { Children } from './children.ts';
+
+/** Of so many hits, those of the asker are shown. */
+const SEARCHED = 200;
+
+/** What the agent's tools may ask of the gateway. */
+export function toolPorts(engine: Engine, children: () => Children): ToolPorts {
+  return {
+    delegate: async (task, { sessionId }, signal) => {
+      return children().delegate(await findSession(engine, sessionId), task, signal);
+    },
+    searchSessions: (text, asker, limit) => searchFor(engine, asker, text, limit),
+  };
+}
+
+/** Only what was said in conversations of whoever asks. */
+async function searchFor(engine: Engine, asker: Asker, text: string, limit: number): Promise<Message[]> {
+  const { key } = await findSession(engine, asker.sessionId);
+  const mayRead = ({ key: other, platform, userId }: Session): boolean =>
+    other === key || (userId !== null && userId === asker.userId && platform === asker.platform);
+  const found: Message[] = [];
+  for (const row of await engine.search(text, SEARCHED)) {
+    if (found.length < limit && mayRead(await findSession(engine, row.sessionId))) found.push(row);
+  }
+  return found;
+}
+
+function findSession(engine: Engine, sessionId: string): Promise<Session> {
+  return engine.store.read('findSession', { idOrPrefix: sessionId });
+}

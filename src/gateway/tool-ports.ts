@@ -17,11 +17,13 @@ export function toolPorts(engine: Engine, children: () => Children): ToolPorts {
   };
 }
 
-/** Only what was said in conversations of whoever asks. */
+/**
+ * Only what was said in the same conversation: a shared one has more listeners than the person it is named after. Terminals
+ * are one person's, the operator's.
+ */
 async function searchFor(engine: Engine, asker: Asker, text: string, limit: number): Promise<Message[]> {
-  const { key } = await findSession(engine, asker.sessionId);
-  const mayRead = ({ key: other, platform, userId }: Session): boolean =>
-    other === key || (userId !== null && userId === asker.userId && platform === asker.platform);
+  const { key, kind } = await findSession(engine, asker.sessionId);
+  const mayRead = (other: Session): boolean => other.key === key || (kind === 'cli' && other.kind === 'cli');
   const found: Message[] = [];
   for (const row of await engine.search(text, SEARCHED)) {
     if (found.length < limit && mayRead(await findSession(engine, row.sessionId))) found.push(row);

@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { toolPorts } from '../../src/gateway/tool-ports.ts';
+import { Scene } from './scene.ts';
+
+let scene: Scene;
+
+beforeEach(async () => {
+  scene = await Scene.open();
+});
+afterEach(() => scene.close());
+
+/** What the agent of a conversation finds. */
+async function find(chat: string, text: string): Promise<string[]> {
+  const { id, platform, userId } = await scene.sessionOf(chat);
+  const ports = toolPorts(scene.gateway.engine, () => {
+    throw new TypeError('nobody is delegated to');
+  });
+  const asker = { sessionId: id, turnId: 'trn', platform, userId };
+  return ((await ports.searchSessions?.(text, asker, 10)) ?? []).map((row) => row.text);
+}
+
+test('a search finds what was said in earlier sessions of the conversation', async () => {
+  await scene.ask('1', 'the plums are ripe');
+  await scene.ask('1', '/new');
+  await scene.ask('1', 'hello');
+  expect(await find('1', 'plums')).toContain('the plums are ripe');
+});
+
+test('and nothing of another conversation, even one that the same person began', async () => {
+  await scene.ask('1', 'my secret is plums');
+  const shared = { ...scene.party('1'), key: 'agent:main:pigeon:thread:room:2' };
+  await scene.gateway.conversations.say({ party: shared, text: 'hello all', originRef: null });
+  const { id, userId } = (await scene.store.read('openSession', { key: shared.key })) ?? { id: '', userId: null };
+  expect(userId).toBe('user-1');
+  const ports = toolPorts(scene.gateway.engine, () => {
+    throw new TypeError('nobody is delegated to');
+  });
+  const asker = { sessionId: id, turnId: 'trn', platform: 'pigeon', userId };
+  expect(await ports.searchSessions?.('plums', asker, 10)).toEqual([]);
+});

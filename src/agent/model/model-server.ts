@@ -34,16 +34,26 @@ const DEFAULT_MODELS: Readonly<Partial<Record<ModelProvider, string>>> = {
 
 const LIST_TIMEOUT_MS = 5_000;
 
+/** A model is opened once: its provider compiles what answers look like, which costs more than reading one. */
+const MODELS_KEPT = 16;
+
 export function openModelServer(config: ModelConfig, provider: ModelProvider): ModelServer {
   const baseUrl = (config.baseUrl ?? BASE_URLS[provider]).replace(/\/+$/, '');
   const list = () => listModels(config, provider, baseUrl);
   const defaultName = config.name ?? DEFAULT_MODELS[provider] ?? null;
+  const opened = new Map<string, Promise<LanguageModel>>();
   let first: string | null = null;
   return {
     ...{ provider, baseUrl, defaultName },
     // Anthropic reads its cache only where it is told to; said once for the request, no message has to carry a mark.
     options: provider === 'anthropic' ? { anthropic: { cacheControl: { type: 'ephemeral' } } } : {},
-    open: (model) => openModel(config, provider, baseUrl, model),
+    open(model) {
+      const known = opened.get(model) ?? openModel(config, provider, baseUrl, model);
+      // Clients name models as they like; more than a few is none of them in use.
+      if (opened.size >= MODELS_KEPT) opened.clear();
+      opened.set(model, known);
+      return known;
+    },
     list,
     async defaultModel() {
       if (defaultName !== null) return defaultName;

@@ -1,4 +1,4 @@
-import type { LanguageModel, ToolSet } from 'ai';
+import type { ToolSet } from 'ai';
 import type { PromptMessage } from '../prompt.ts';
 import type { AgentTool } from '../tools/tool.ts';
 import { modelError } from './model-error.ts';
@@ -25,7 +25,6 @@ export class ModelSession {
   readonly window: number;
   readonly tools: ReadonlyMap<string, AgentTool>;
   readonly #setting: ModelSessionSetting;
-  #opened: Promise<{ model: LanguageModel; tools: ToolSet }> | null = null;
 
   constructor(setting: ModelSessionSetting) {
     this.#setting = setting;
@@ -36,10 +35,7 @@ export class ModelSession {
 
   /** How much every request carries beside its messages. */
   get fixedCharacters(): number {
-    const described = [...this.tools.values()].map(({ name, description, inputSchema }) =>
-      JSON.stringify([name, description, inputSchema]),
-    );
-    return described.reduce((sum, { length }) => sum + length, this.#setting.system.length);
+    return offerOf(this.tools).characters + this.#setting.system.length;
   }
 
   /** One answer. Tries again where that can help, and throws a coded error or the signal's reason. */
@@ -65,17 +61,44 @@ export class ModelSession {
 
   async #stream(messages: readonly PromptMessage[], signal: AbortSignal, listeners: Listeners): Promise<StepResult> {
     const { server, system, silenceMs } = this.#setting;
-    this.#opened ??= this.#open();
-    const { model, tools } = await this.#opened;
+    const model = await server.open(this.name);
+    const tools = await offerOf(this.tools).toolSet();
     return streamStep({ server, model, system, messages, tools, signal, silenceMs, ...listeners });
   }
+}
 
-  async #open(): Promise<{ model: LanguageModel; tools: ToolSet }> {
+/** Tools as the SDK wants them. They are the same from turn to turn, so this is made once for each set of them. */
+class Offer {
+  readonly characters: number;
+  readonly #tools: readonly AgentTool[];
+  #toolSet: Promise<ToolSet> | null = null;
+
+  constructor(tools: ReadonlyMap<string, AgentTool>) {
+    this.#tools = [...tools.values()];
+    this.characters = this.#tools
+      .map(({ name, description, inputSchema }) => JSON.stringify([name, description, inputSchema]).length)
+      .reduce((sum, length) => sum + length, 0);
+  }
+
+  toolSet(): Promise<ToolSet> {
+    this.#toolSet ??= this.#make();
+    return this.#toolSet;
+  }
+
+  async #make(): Promise<ToolSet> {
     const { tool, jsonSchema } = await import('ai');
-    const offered = [...this.tools.values()].map(({ name, description, inputSchema }) => [
+    const offered = this.#tools.map(({ name, description, inputSchema }) => [
       name,
       tool({ description, inputSchema: jsonSchema({ ...inputSchema }) }),
     ]);
-    return { model: await this.#setting.server.open(this.name), tools: Object.fromEntries(offered) };
+    return Object.fromEntries(offered);
   }
+}
+
+const offers = new WeakMap<ReadonlyMap<string, AgentTool>, Offer>();
+
+function offerOf(tools: ReadonlyMap<string, AgentTool>): Offer {
+  const known = offers.get(tools) ?? new Offer(tools);
+  offers.set(tools, known);
+  return known;
 }

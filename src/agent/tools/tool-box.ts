@@ -24,6 +24,7 @@ export class ToolBox {
   readonly #own: readonly AgentTool[];
   readonly #commands: CommandRunner;
   readonly #mcp: McpServers;
+  #offered: ReadonlyMap<string, AgentTool> = new Map();
 
   constructor({ agent, mcp, ports, log }: ToolBoxSettings) {
     const { workspace, allowCommands } = agent;
@@ -36,11 +37,17 @@ export class ToolBox {
     ];
   }
 
-  /** By name, in an order that never depends on which server answered first: the list is part of what is cached. */
+  /**
+   * By name, in an order that never depends on which server answered first: the list is part of what is cached. While the
+   * tools are the same, so is the map: what was made of it can be kept.
+   */
   async tools(): Promise<ReadonlyMap<string, AgentTool>> {
     const all = [...this.#own, ...(await this.#mcp.tools())];
     const sorted = all.sort((a, b) => (a.name < b.name ? -1 : 1));
-    return new Map(sorted.map((tool) => [tool.name, tool]));
+    const before = [...this.#offered.values()];
+    const same = before.length === sorted.length && before.every((tool, i) => tool === sorted[i]);
+    if (!same) this.#offered = new Map(sorted.map((tool) => [tool.name, tool]));
+    return this.#offered;
   }
 
   forget(sessionId: string): Promise<void> {

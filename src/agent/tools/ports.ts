@@ -1,4 +1,5 @@
 import type { Message } from '../../store/transactions/messages.ts';
+import type { AgentTool } from './tool.ts';
 
 /** On whose behalf a tool asks: what a port may show or do depends on it. */
 export interface Asker {
@@ -26,6 +27,8 @@ export interface ToolPorts {
   readonly sendMessage?: (target: string, text: string, asker: Asker) => Promise<string>;
   /** Runs a task in a child session and returns its answer. */
   readonly delegate?: (task: string, asker: Asker, signal: AbortSignal) => Promise<string>;
+  /** What others offer: memory, plugins. Asked again each turn; one of the house keeps its name against one of theirs. */
+  readonly more?: () => readonly AgentTool[];
   /** The gateway's environment; commands get only its harmless part. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly web?: WebAccess;

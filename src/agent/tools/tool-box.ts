@@ -24,12 +24,14 @@ export class ToolBox {
   readonly #own: readonly AgentTool[];
   readonly #commands: CommandRunner;
   readonly #mcp: McpServers;
+  readonly #more: () => readonly AgentTool[];
   #offered: ReadonlyMap<string, AgentTool> = new Map();
 
   constructor({ agent, mcp, ports, log }: ToolBoxSettings) {
     const { workspace, allowCommands } = agent;
     this.#commands = new CommandRunner({ workspace, allowCommands, environment: ports.environment ?? {} });
     this.#mcp = new McpServers(mcp.servers, log);
+    this.#more = ports.more ?? (() => []);
     this.#own = [
       ...[readFileTool(workspace), writeFileTool(workspace), listFilesTool(workspace)],
       ...[this.#commands.tool, fetchUrlTool(ports.web ?? {})],
@@ -42,8 +44,8 @@ export class ToolBox {
    * tools are the same, so is the map: what was made of it can be kept.
    */
   async tools(): Promise<ReadonlyMap<string, AgentTool>> {
-    const all = [...this.#own, ...(await this.#mcp.tools())];
-    const sorted = all.sort((a, b) => (a.name < b.name ? -1 : 1));
+    const all = new Map([...(await this.#mcp.tools()), ...this.#more(), ...this.#own].map((tool) => [tool.name, tool]));
+    const sorted = [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     const before = [...this.#offered.values()];
     const same = before.length === sorted.length && before.every((tool, i) => tool === sorted[i]);
     if (!same) this.#offered = new Map(sorted.map((tool) => [tool.name, tool]));

@@ -1,4 +1,5 @@
-import type { Asker, ToolPorts } from '../agent/tools/ports.ts';
+import type { ToolPorts } from '../agent/tools/ports.ts';
+import type { Asker } from '../agent/tools/tool.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Message } from '../store/transactions/messages.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Asker, ToolPorts } from '../../src/agent/tools/ports.ts';
+import type { ToolPorts } from '../../src/agent/tools/ports.ts';
+import type { Asker } from '../../src/agent/tools/tool.ts';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
 import { Conversation, runnerAt } from './conversation.ts';
 

@@ -1,13 +1,5 @@
 import type { Message } from '../../store/transactions/messages.ts';
-import type { AgentTool } from './tool.ts';
-
-/** On whose behalf a tool asks: what a port may show or do depends on it. */
-export interface Asker {
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly platform: string;
-  readonly userId: string | null;
-}
+import type { AgentTool, Asker } from './tool.ts';
 
 /** How `fetch_url` finds addresses. */
 export interface WebAccess {

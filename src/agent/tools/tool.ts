@@ -1,8 +1,15 @@
 import { z } from 'zod';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Asker } from './ports.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** On whose behalf a tool asks: what a port may show or do depends on it. */
+export interface Asker {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly platform: string;
+  readonly userId: string | null;
+}
 
 export interface ToolContext extends Asker {
   /** Aborts with the turn. */

@@ -16,6 +16,7 @@ import type { Platform } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import { Approvals } from './approvals.ts';
 import { Banner } from './banner.ts';
+import { runBoot } from './boot.ts';
 import { Children } from './children.ts';
 import { Conversations } from './conversations.ts';
 import { EndedSessions } from './ended-sessions.ts';
@@ -220,6 +221,8 @@ export class Gateway {
       .catch((error: unknown) => log.error('settling what was left failed; trying again', { error }))
       .then(() => (keeper ? this.turns.keepAdopting() : undefined));
     await this.#announce('gateway:startup', null);
+    // Not waited for either: it is a turn, and takes as long as one.
+    if (keeper) void runBoot({ home: config.home, engine, turns: this.turns, log });
   }
 
   async #announce(type: `gateway:${'startup' | 'draining' | 'shutdown'}`, reason: string | null): Promise<void> {

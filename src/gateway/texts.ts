@@ -77,3 +77,9 @@ export function resumeNote(reason: ResumeReason, facts: ResumeFacts): string {
   }
   return `${cut} ${tools} Nobody is there to ask: continue to completion from the first step without a result.`;
 }
+
+/** What the agent answers when a task that nobody waits for brought nothing worth telling. */
+export const NOTHING_TO_SAY = 'NOTHING';
+
+/** Before what BOOT.md says. */
+export const BOOT_NOTE = `[The gateway has just started. Below is what its operator wants done at every start. Nobody is there to answer questions. Your answer is sent to the operator; if there is nothing worth telling, answer with the one word ${NOTHING_TO_SAY}.]`;

@@ -3,7 +3,7 @@ import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 
 /**
  * An agent that does what the message says, word by word: `tool` runs a tool, `wait` waits until it is released, `fail`
- * fails. It keeps its steps as a real one does.
+ * fails, `shrug` has nothing to say. It keeps its steps as a real one does.
  */
 export class ScriptedRunner implements AgentRunner {
   readonly description = 'scripted';
@@ -28,7 +28,7 @@ export class ScriptedRunner implements AgentRunner {
     if (words.includes('tool')) await this.#useTool(task, rows);
     if (words.includes('fail')) throw new TypeError('told to fail');
     if (words.includes('wait')) await this.#wait(task, rows);
-    const text = `did: ${said}`;
+    const text = words.includes('shrug') ? 'NOTHING.' : `did: ${said}`;
     const messages: MessageToAppend[] = [...rows, { role: 'assistant', text, turnId: task.turnId }];
     return { text, messages, model: 'scripted', usage: { input: 1, output: 1 }, compressed: null };
   }

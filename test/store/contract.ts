@@ -14,6 +14,7 @@ import { reapingContract } from './contract/reaping.ts';
 import { repeatsContract } from './contract/repeats.ts';
 import { rolloversContract } from './contract/rollovers.ts';
 import type { Open } from './contract/scene.ts';
+import { settingsContract } from './contract/settings.ts';
 import { subscribingContract } from './contract/subscribing.ts';
 import { successionsContract } from './contract/successions.ts';
 import { transcriptsContract } from './contract/transcripts.ts';
@@ -44,6 +45,7 @@ export function timelessContract(name: string, open: Open): void {
     subscribingContract(open);
     transcriptsContract(open);
     factsContract(open);
+    settingsContract(open);
     databaseRulesContract(open);
   });
 }

@@ -1,8 +1,9 @@
 import { formatDuration } from '../../lifecycle/duration.ts';
+import { setHome } from '../home-channel.ts';
 import { type CommandCall, type CommandDesk, record, type SlashCommandSpec } from './command.ts';
 import { NOTHING_HERE } from './session-commands.ts';
 
-/** Commands that only tell. */
+/** Commands about the gateway and who uses it. */
 export const INFO_COMMANDS: readonly SlashCommandSpec[] = [
   {
     name: 'status',
@@ -31,6 +32,15 @@ export const INFO_COMMANDS: readonly SlashCommandSpec[] = [
     async run(call, desk) {
       await record(call, desk);
       return `You are ${call.party.userId ?? 'unnamed'} on ${call.party.platform}.\nConversation: ${call.party.key}`;
+    },
+  },
+  {
+    name: 'sethome',
+    summary: 'make this conversation the one that hears what nobody asked for',
+    async run(call, desk) {
+      await record(call, desk);
+      await setHome(desk.engine.store, call.session);
+      return 'This is the home channel now: what the gateway has to say by itself comes here.';
     },
   },
   {

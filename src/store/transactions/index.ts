@@ -12,6 +12,7 @@ import * as messages from './messages.ts';
 import * as promises from './promises.ts';
 import * as reading from './reading.ts';
 import * as sessions from './sessions.ts';
+import * as settings from './settings.ts';
 import * as turns from './turns.ts';
 
 /** Transactions that change the store, by name: the whole vocabulary of its port. */
@@ -47,6 +48,7 @@ export const WRITES = {
   settleDelivery: deliveries.settleDelivery,
   rememberFact: facts.rememberFact,
   forgetFact: facts.forgetFact,
+  keepSetting: settings.keepSetting,
 } as const;
 
 /** Transactions that only look. (On PostgreSQL, reading the log may number it first.) */
@@ -73,6 +75,7 @@ export const READS = {
   lineageOf: messages.lineageOf,
   searchMessages: messages.searchMessages,
   recallFacts: facts.recallFacts,
+  findSetting: settings.findSetting,
   listInstances: liveness.listInstances,
   heldBy: liveness.heldBy,
   listSubscribers: lanes.listSubscribers,

@@ -1,16 +1,18 @@
 import type { AgentConfig, ModelConfig } from '../config/config.ts';
 import { AgentCache } from './agent-cache.ts';
+import { consider } from './consider.ts';
 import { contextWindow } from './model/context-window.ts';
 import { describeServer, type ModelServer } from './model/model-server.ts';
 import { ModelSession } from './model/model-session.ts';
 import type { Wait } from './model/retry.ts';
 import type { Rendering } from './prompt.ts';
-import type { AgentRunner, Compression, TurnReport, TurnTask } from './runner.ts';
+import type { AgentRunner, Compression, Consideration, TurnReport, TurnTask } from './runner.ts';
 import { systemPrompt } from './system-prompt.ts';
 import type { Log } from './tools/ports.ts';
 import type { ToolBox } from './tools/tool-box.ts';
 import type { TranscriptRow } from './transcript.ts';
 import { Turn } from './turn.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 export interface AiRunnerParts {
   readonly model: ModelConfig;
@@ -59,6 +61,11 @@ export class AiRunner implements AgentRunner {
     return turn.compress();
   }
 
+  async consider(task: Consideration, question: string): Promise<string | null> {
+    const model = await unlessAborted(this.#session(task), task.signal);
+    return consider(task.transcript, question, model, task.signal);
+  }
+
   async models(): Promise<readonly string[]> {
     const { server, log } = this.#parts;
     try {
@@ -89,12 +96,12 @@ export class AiRunner implements AgentRunner {
     });
   }
 
-  async #session({ model, startedAt }: TurnTask): Promise<ModelSession> {
+  async #session({ model, startedAt, about }: Consideration): Promise<ModelSession> {
     const { server, model: config, agent, toolBox, silenceMs, wait } = this.#parts;
     const name = model ?? (await server.defaultModel());
     return new ModelSession({
       ...{ name, server, silenceMs, wait, apiKey: config.apiKey },
-      system: systemPrompt(agent, startedAt),
+      system: systemPrompt(agent, startedAt, about),
       tools: await toolBox.tools(),
       window: contextWindow(name, config.contextWindow),
     });

@@ -1,4 +1,4 @@
-import type { AgentRunner, Compression, TurnReport, TurnTask } from './runner.ts';
+import type { AgentRunner, Compression, Consideration, TurnReport, TurnTask } from './runner.ts';
 
 /** A runner that is loaded by its first turn: a gateway that starts, or only waits, does not pay for models and tools. */
 export class LazyRunner implements AgentRunner {
@@ -19,6 +19,10 @@ export class LazyRunner implements AgentRunner {
 
   async compress(task: Omit<TurnTask, 'text' | 'note'>): Promise<Compression | null> {
     return (await this.#runner()).compress(task);
+  }
+
+  async consider(task: Consideration, question: string): Promise<string | null> {
+    return (await this.#runner()).consider(task, question);
   }
 
   async models(): Promise<readonly string[]> {

@@ -40,6 +40,11 @@ export class OfflineRunner implements AgentRunner {
     return null;
   }
 
+  /** It cannot think. */
+  async consider(): Promise<null> {
+    return null;
+  }
+
   async models(): Promise<readonly string[]> {
     return [MODEL];
   }

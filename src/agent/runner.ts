@@ -15,6 +15,8 @@ export interface TurnTask {
   readonly note: string | null;
   /** The model this conversation asked for; null for the configured one. */
   readonly model: string | null;
+  /** What the model is told first beside its instructions; the same in every turn of a session. */
+  readonly about?: string | null;
   /** When the session started, if the agent is to know the day. */
   readonly startedAt?: number;
   readonly signal: AbortSignal;
@@ -31,7 +33,15 @@ export interface TurnDesk {
   show(progress: Progress): void;
   /** Whether a person allows this. A deadline that passes is a no. */
   approve(request: ApprovalRequest): Promise<Approval>;
+  /** What a summary of these rows must not lose; null for nothing. */
+  beforeSummary?(rows: readonly SummarisedRow[]): Promise<string | null>;
 }
+
+/** A row may have been written in this very turn: then it has not been read back, and has no time. */
+export type SummarisedRow = Omit<Message, 'at'> & Partial<Pick<Message, 'at'>>;
+
+/** A conversation that the model is to think about, beside its turns. */
+export type Consideration = Pick<TurnTask, 'sessionId' | 'transcript' | 'model' | 'about' | 'startedAt' | 'signal'>;
 
 export type Progress =
   | { readonly type: 'text'; readonly text: string }
@@ -77,6 +87,11 @@ export interface AgentRunner {
   run(task: TurnTask): Promise<TurnReport>;
   /** Summarises now, because somebody asked; null when there is nothing to gain. The summary is kept through the desk. */
   compress(task: Omit<TurnTask, 'text' | 'note'>): Promise<Compression | null>;
+  /**
+   * Asks the model something about a conversation, behind all that it was sent there, so that the server has read nearly
+   * all of it already. Runs no tool and keeps nothing. Null when there is nothing to ask about, no room to ask, or nobody.
+   */
+  consider(task: Consideration, question: string): Promise<string | null>;
   /** The models a conversation may ask for. */
   models(): Promise<readonly string[]>;
   /** A session ended: closes what its tools hold. */

@@ -12,17 +12,20 @@ const CHARACTERS_PER_TOKEN = 4;
 
 /**
  * Has the model summarise rows. It is asked behind the very messages that were sent before, so that the server has read
- * nearly all of it already; only what it cannot read as it is, is told in few words.
+ * nearly all of it already; only what it cannot read as it is, is told in few words. `mustKeep` is what others know that
+ * the summary must not lose.
  */
 export async function summarise(
   rows: readonly TranscriptRow[],
   model: ModelSession,
   signal: AbortSignal,
+  mustKeep: string | null = null,
 ): Promise<StepResult> {
-  const request = numbered(rows, rows.at(-1)?.sessionId ?? '', [userRow(null, SUMMARY_REQUEST)]);
+  const words = mustKeep === null ? SUMMARY_REQUEST : `${SUMMARY_REQUEST}\n\n[It must also keep:]\n${mustKeep}`;
+  const request = numbered(rows, rows.at(-1)?.sessionId ?? '', [userRow(null, words)]);
   const prompts = [
     () => renderPrompt([...rows, ...request]).messages,
-    ...DIGEST_SHARES.map((share) => () => digestPrompt(rows, model.window * share * CHARACTERS_PER_TOKEN)),
+    ...DIGEST_SHARES.map((share) => () => digestPrompt(rows, model.window * share * CHARACTERS_PER_TOKEN, words)),
   ];
   for (const prompt of prompts.slice(0, -1)) {
     try {
@@ -34,8 +37,8 @@ export async function summarise(
   return summaryBehind(prompts.at(-1)?.() ?? [], model, signal);
 }
 
-function digestPrompt(rows: readonly TranscriptRow[], characters: number): PromptMessage[] {
-  return [{ role: 'user', content: `${digest(rows, characters)}\n\n${SUMMARY_REQUEST}` }];
+function digestPrompt(rows: readonly TranscriptRow[], characters: number, request: string): PromptMessage[] {
+  return [{ role: 'user', content: `${digest(rows, characters)}\n\n${request}` }];
 }
 
 async function summaryBehind(

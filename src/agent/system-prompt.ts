@@ -4,10 +4,16 @@ import type { AgentConfig } from '../config/config.ts';
  * What the model is told first. Made of nothing that changes while a session lives, so that it stays the same to the
  * byte; the day a session started on is such a thing, today is not.
  */
-export function systemPrompt(config: Pick<AgentConfig, 'systemPrompt'>, startedAt?: number): string {
-  const words = config.systemPrompt ?? DEFAULT_PROMPT;
-  if (startedAt === undefined) return words;
-  return `${words}\n\nThis conversation started on ${new Date(startedAt).toISOString().slice(0, 10)} (UTC).`;
+export function systemPrompt(
+  config: Pick<AgentConfig, 'systemPrompt'>,
+  startedAt?: number,
+  about: string | null = null,
+): string {
+  const words = [config.systemPrompt ?? DEFAULT_PROMPT];
+  if (startedAt !== undefined) {
+    words.push(`This conversation started on ${new Date(startedAt).toISOString().slice(0, 10)} (UTC).`);
+  }
+  return (about === null ? words : [...words, about]).join('\n\n');
 }
 
 const DEFAULT_PROMPT = `You are Moirai, an assistant that people reach through chat, the terminal and the web.

@@ -208,7 +208,8 @@ export class Turn {
     const window = atAnyPrice ? Math.min(model.window, beforeTokens) : model.window;
     const plan = planCompression(this.#rows, sessionId, window, atAnyPrice);
     if (plan === null) return null;
-    const { text, usage } = await summarise(plan.old, model, signal);
+    const mustKeep = (await desk.beforeSummary?.(plan.old)) ?? null;
+    const { text, usage } = await summarise(plan.old, model, signal, mustKeep);
     this.#count(usage);
     const row = summaryRow(turnId, text, plan.upTo);
     const rows = [...this.#rows, ...numbered(this.#rows, sessionId, [row])];

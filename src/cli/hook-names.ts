@@ -2,7 +2,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import { nearestName } from '../lifecycle/events.ts';
 import type { Store } from '../store/port.ts';
 
-const PREFIXES = ['', 'hook:', 'webhook:'];
+const PREFIXES = ['', 'hook:', 'webhook:', 'memory:', 'plugin:'];
 
 /** The subscriber that is meant: by its whole name, or without the prefix when that is clear. */
 export async function findSubscriber(store: Store, name: string): Promise<string> {

@@ -34,11 +34,14 @@ export class Dispatcher {
     courier.wake();
   }
 
-  /** Stops serving a subscriber here. Its lanes stay: somebody else may serve it, or it comes back. */
-  async leave(name: string): Promise<void> {
+  /**
+   * Stops serving a subscriber here, after `graceMs` for what is in hand. Its lanes stay: somebody else may serve it, or
+   * it comes back.
+   */
+  async leave(name: string, graceMs?: number): Promise<void> {
     const courier = this.#couriers.get(name);
     this.#couriers.delete(name);
-    await courier?.stop();
+    await courier?.stop(graceMs);
   }
 
   /** Takes no new work and waits for what is in hand. */

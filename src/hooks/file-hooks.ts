@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
+import { RemovedSubscribers } from '../events/removed-subscribers.ts';
 import { processTimers, type Timers } from '../events/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Store } from '../store/port.ts';
@@ -12,7 +13,6 @@ import { LiveHook } from './live-hook.ts';
 import { LOAD_MS } from './loaded-handler.ts';
 import { makeHandler } from './make-handler.ts';
 import { logLines } from './output-lines.ts';
-import { RemovedHooks } from './removed-hooks.ts';
 import { Warden } from './warden.ts';
 import { IMPATIENT_MS, MOST_WORKERS } from './worker-pool.ts';
 
@@ -61,7 +61,7 @@ export class FileHooks {
   readonly #live = new Map<string, LiveHook>();
   readonly #reported = new Map<string, string>();
   readonly #watch: FolderWatch;
-  readonly #removed: RemovedHooks;
+  readonly #removed: RemovedSubscribers;
   #found: readonly FoundHook[] = [];
   #scanning: Promise<void> = Promise.resolve();
   #scansWaiting = 0;
@@ -72,7 +72,7 @@ export class FileHooks {
     this.#timers = options.timers ?? processTimers;
     this.#root = hooksFolder(options.home);
     this.#environment = hookEnvironment(options.environment, options.home);
-    this.#removed = new RemovedHooks(options.store, this.#timers);
+    this.#removed = new RemovedSubscribers(options.store, this.#timers, (name) => name.startsWith('hook:'));
     this.#watch = new FolderWatch(this.#timers, () => void this.#scan());
   }
 
@@ -121,7 +121,7 @@ export class FileHooks {
       for (const name of this.#live.keys()) if (!names.includes(name)) await this.#leave(name);
       for (const hook of ready) await this.#admit(hook);
       this.#report(this.#found.filter((hook): hook is BadHook => hook.state === 'bad'));
-      await this.#removed.tidy(this.#found.map(({ name }) => name));
+      await this.#removed.tidy(this.#found.map(({ name }) => `hook:${name}`));
     } catch (error) {
       this.#options.log.error('looking for hooks failed; trying again', { error: MoiraiError.wrap(error) });
     }

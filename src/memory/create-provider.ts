@@ -13,11 +13,13 @@ export interface MemorySettings extends ServiceOptions {
   readonly provider: string;
 }
 
-type Maker = (settings: MemorySettings, store: Store) => MemoryProvider;
-
-const MAKERS: Readonly<Record<string, Maker>> = {
+/** What is kept on this machine, or in the store: it needs nothing else. */
+const OWN: Readonly<Record<string, (store: Store) => MemoryProvider>> = {
   files: () => new FilesMemory(),
-  sqlite: (_, store) => new FactsMemory(store),
+  sqlite: (store) => new FactsMemory(store),
+};
+
+const SERVICES: Readonly<Record<string, (settings: ServiceOptions) => MemoryProvider>> = {
   mem0: (settings) => new Mem0Memory(settings),
   honcho: (settings) => new HonchoMemory(settings),
   supermemory: (settings) => new SupermemoryMemory(settings),
@@ -36,8 +38,23 @@ export function createProviders(
   if (name === 'none') return [];
   const brought = fromPlugins.find((provider) => provider.name === name);
   if (brought !== undefined) return [brought];
-  const make = Object.hasOwn(MAKERS, name) ? MAKERS[name] : undefined;
-  if (make !== undefined) return [make(settings, store)];
-  const names = ['none', ...Object.keys(MAKERS), ...fromPlugins.map((provider) => provider.name)];
+  const own = find(OWN, name)?.(store) ?? find(SERVICES, name)?.(settings);
+  if (own !== undefined) return [own];
+  const names = ['none', ...OUR_NAMES, ...fromPlugins.map((provider) => provider.name)];
   throw new MoiraiError('memory_provider', `no memory is called "${name}"; there are ${names.join(', ')}`);
+}
+
+const OUR_NAMES = [...Object.keys(OWN), ...Object.keys(SERVICES)];
+
+/** Throws as `createProviders` would, before there is a store. With `plugins` a name may be one of theirs. */
+export function checkProvider(settings: MemorySettings, { plugins }: { plugins: boolean }): void {
+  const { provider: name } = settings;
+  if (name === 'none' || find(OWN, name) !== undefined) return;
+  if (find(SERVICES, name)?.(settings) !== undefined || plugins) return;
+  const names = ['none', ...OUR_NAMES].join(', ');
+  throw new MoiraiError('memory_provider', `no memory is called "${name}"; there are ${names}`);
+}
+
+function find<T>(makers: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(makers, name) ? makers[name] : undefined;
 }

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import type { Dispatcher } from '../events/dispatcher.ts';
+import type { Dispatcher, NewSubscriber } from '../events/dispatcher.ts';
 import type { Timers } from '../events/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import { LiveProvider } from './live-provider.ts';
-import { type DeliverySettings, memorySubscriber } from './memory-subscriber.ts';
+import { type DeliverySettings, memorySubscriber, subscriberName } from './memory-subscriber.ts';
 import { type MemoryProvider, type MemorySession, type MemoryTool, wants } from './provider.ts';
 import { scopeOf } from './scope.ts';
 
@@ -20,12 +20,14 @@ export interface MemoryOptions {
   /** How long a turn waits for what is remembered. */
   readonly prefetchMs?: number;
   readonly delivery?: Partial<DeliverySettings>;
+  /** Whether this process tells the providers what happens (default). Else it waits for one that does. */
+  readonly serves?: boolean;
 }
 
 const PREFETCH_MS = 1500;
 const COMPRESS_MS = 5000;
 const REMEMBER_MS = 10_000;
-const SHUTDOWN_MS = 5000;
+const SHUTDOWN_MS = 2000;
 /** What is recalled must not crowd out what is being said. */
 const MAX_RECALLED_CHARS = 8000;
 const MAX_BLOCKS = 1000;
@@ -40,36 +42,65 @@ export class MemoryManager {
   /** What each session was told first: it must stay the same to the byte, so that servers know the prompt again. */
   readonly #blocks = new Map<string, Promise<string | null>>();
 
-  private constructor(options: MemoryOptions) {
+  /** What the model may do with its memory; of two tools with one name, the first counts. Always the same ones. */
+  readonly tools: readonly MemoryTool[];
+
+  constructor(options: MemoryOptions) {
     const { providers, home, timers, log } = options;
     this.#options = options;
     const context = { folder: join(home, 'memory') };
     this.#live = providers.map((provider) => new LiveProvider(provider, context, timers, log));
+    this.tools = toolsOf(this.#live);
+  }
+
+  static async start(options: MemoryOptions): Promise<MemoryManager> {
+    const manager = new MemoryManager(options);
+    await manager.begin();
+    return manager;
   }
 
   /** Starts to tell the providers what happens. Does not wait for them: one that is down catches up later. */
-  static async start(options: MemoryOptions): Promise<MemoryManager> {
-    const manager = new MemoryManager(options);
-    for (const live of manager.#live) {
+  async begin(): Promise<void> {
+    const { log, store, delivery } = this.#options;
+    for (const live of this.#live) {
       void live.ready().catch((error: unknown) => {
-        options.log.warn('a memory is not ready; trying again', { provider: live.provider.name, error });
+        log.warn('a memory is not ready; trying again', { provider: live.provider.name, error });
       });
-      const subscriber = memorySubscriber(live, options.store, options.delivery);
-      if (subscriber !== null) await options.dispatcher.subscribe(subscriber);
+      const subscriber = memorySubscriber(live, store, delivery);
+      if (subscriber !== null) await this.#enrol(subscriber);
     }
-    return manager;
+  }
+
+  get providers(): readonly MemoryProvider[] {
+    return this.#options.providers;
+  }
+
+  /** Whether anybody remembers sessions of this kind. */
+  wants({ kind }: Pick<MemorySession, 'kind'>): boolean {
+    return this.#live.some(({ provider }) => wants(provider, kind));
+  }
+
+  /** Whether a fact about this session, or about any at all, would be kept. */
+  canRemember(session?: MemorySession): boolean {
+    const live = session === undefined ? this.#live : this.#for(session);
+    return live.some(({ provider }) => provider.remember !== undefined);
   }
 
   /** What the model is told about memory, the same for as long as the session lives; null for nothing. */
   systemPromptBlock(session: MemorySession): Promise<string | null> {
     const known = this.#blocks.get(session.id);
     if (known !== undefined) return known;
-    const block = this.#askAll('systemPromptBlock', session, PREFETCH_MS, (provider, signal) =>
-      provider.systemPromptBlock?.(scopeOf(session), signal),
-    );
+    const block = this.known(session);
     if (this.#blocks.size >= MAX_BLOCKS) this.#blocks.delete(this.#blocks.keys().next().value ?? '');
     this.#blocks.set(session.id, block);
     return block;
+  }
+
+  /** What a session that began now would be told. */
+  known(session: MemorySession): Promise<string | null> {
+    return this.#askAll('systemPromptBlock', session, PREFETCH_MS, (provider, signal) =>
+      provider.systemPromptBlock?.(scopeOf(session), signal),
+    );
   }
 
   /** What is remembered that matters for a person's words; null for nothing, and when it takes too long. */
@@ -103,18 +134,8 @@ export class MemoryManager {
   async remember(fact: string, session: MemorySession): Promise<boolean> {
     const live = this.#for(session).find(({ provider }) => provider.remember !== undefined);
     if (live === undefined) return false;
-    await live.ready();
-    await live.provider.remember?.(fact, scopeOf(session), AbortSignal.timeout(REMEMBER_MS));
+    await live.hear(() => live.provider.remember?.(fact, scopeOf(session), AbortSignal.timeout(REMEMBER_MS)));
     return true;
-  }
-
-  /** What the model may do with its memory. Of two tools with one name, the first counts. */
-  get tools(): readonly MemoryTool[] {
-    const byName = new Map<string, MemoryTool>();
-    for (const { provider } of this.#live) {
-      for (const tool of provider.tools ?? []) if (!byName.has(tool.name)) byName.set(tool.name, tool);
-    }
-    return [...byName.values()];
   }
 
   /** A session is over: what it was told first is not needed any more. */
@@ -124,8 +145,17 @@ export class MemoryManager {
 
   /** Stops telling the providers, which keep their place in the log, and lets them close what they hold. */
   async stop(): Promise<void> {
-    for (const { provider } of this.#live) await this.#options.dispatcher.leave(`memory:${provider.name}`);
+    const { dispatcher } = this.#options;
+    await Promise.all(this.#live.map(({ provider }) => dispatcher.leave(subscriberName(provider))));
     await Promise.all(this.#live.map((live) => live.shutdown(SHUTDOWN_MS)));
+  }
+
+  /** Who serves nobody still registers them: then their lanes are written, and the next who serves them delivers. */
+  async #enrol(subscriber: NewSubscriber): Promise<void> {
+    const { dispatcher, store, serves = true } = this.#options;
+    if (serves) return dispatcher.subscribe(subscriber);
+    const { name, events: patterns, from = 'now' } = subscriber;
+    await store.write('subscribe', { name, patterns, from });
   }
 
   #for({ kind }: MemorySession): readonly LiveProvider[] {
@@ -145,4 +175,20 @@ export class MemoryManager {
     const said = texts.filter((text) => text !== null && text.trim() !== '').join('\n\n');
     return said === '' ? null : said.slice(0, MAX_RECALLED_CHARS).toWellFormed();
   }
+}
+
+/** A tool may be called before its provider was ready. */
+function toolsOf(providers: readonly LiveProvider[]): MemoryTool[] {
+  const byName = new Map<string, MemoryTool>();
+  for (const live of providers) {
+    for (const tool of live.provider.tools ?? []) {
+      const { name, description, inputSchema } = tool;
+      const run: MemoryTool['run'] = async (args, context) => {
+        await live.ready();
+        return tool.run(args, context);
+      };
+      if (!byName.has(name)) byName.set(name, { name, description, inputSchema, run });
+    }
+  }
+  return [...byName.values()];
 }

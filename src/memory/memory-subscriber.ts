@@ -32,7 +32,7 @@ export function memorySubscriber(
   const events = eventsFor(provider);
   if (events.length === 0) return null;
   return {
-    name: `memory:${provider.name}`,
+    name: subscriberName(provider),
     events,
     from: 'now',
     timeoutMs: TIMEOUT_MS,
@@ -44,6 +44,11 @@ export function memorySubscriber(
       await live.hear(() => tell(provider, store, session, event, signal));
     },
   };
+}
+
+/** How a provider is called in the log. */
+export function subscriberName({ name }: Pick<MemoryProvider, 'name'>): string {
+  return `memory:${name}`;
 }
 
 function eventsFor(provider: MemoryProvider): string[] {

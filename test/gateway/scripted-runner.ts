@@ -1,4 +1,4 @@
-import type { AgentRunner, Compression, TurnReport, TurnTask } from '../../src/agent/runner.ts';
+import type { AgentRunner, Compression, Consideration, TurnReport, TurnTask } from '../../src/agent/runner.ts';
 import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 
 /**
@@ -10,6 +10,10 @@ export class ScriptedRunner implements AgentRunner {
   readonly model = 'scripted';
   readonly tasks: TurnTask[] = [];
   readonly forgotten: string[] = [];
+  /** What it was asked beside its conversations. */
+  readonly considered: Consideration[] = [];
+  /** What it answers to that. */
+  thoughts: (task: Consideration) => Promise<string | null> = async () => null;
   #release: () => void = () => undefined;
   #released = new Promise<void>((resolve) => {
     this.#release = resolve;
@@ -35,6 +39,11 @@ export class ScriptedRunner implements AgentRunner {
 
   async compress(): Promise<Compression | null> {
     return null;
+  }
+
+  consider(task: Consideration): Promise<string | null> {
+    this.considered.push(task);
+    return this.thoughts(task);
   }
 
   async models(): Promise<readonly string[]> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RemovedHooks } from '../../src/hooks/removed-hooks.ts';
+import { RemovedSubscribers } from '../../src/events/removed-subscribers.ts';
 import { bootTestEngine, chatParty, openTestStore } from '../support/stores.ts';
 
 const HOUR = 3_600_000;
@@ -14,10 +14,11 @@ test('a removed hook keeps its subscription for a day, and one that is served el
     await engine.receive({ party: chatParty(1), text: 'hi', originRef: null, by: 'user' });
     await store.write('subscribe', { name: 'hook:elsewhere', patterns: ['session:start'], from: 'now' });
     const clock = { elapsed: 0 };
-    const removed = new RemovedHooks(store, { elapsed: () => clock.elapsed, after: () => () => undefined });
+    const timers = { elapsed: () => clock.elapsed, after: () => () => undefined };
+    const removed = new RemovedSubscribers(store, timers, (name) => name.startsWith('hook:'));
     const names = async (hours: number): Promise<string[]> => {
       clock.elapsed = hours * HOUR;
-      await removed.tidy(['here'], Date.now() + clock.elapsed);
+      await removed.tidy(['hook:here'], Date.now() + clock.elapsed);
       return (await store.read('listSubscribers', {})).map(({ name }) => name);
     };
     const all = ['hook:elsewhere', 'hook:gone', 'hook:here', 'webhook:gone'];

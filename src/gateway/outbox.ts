@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Timers } from '../events/timers.ts';
 import type { Logger } from '../log/logger.ts';
-import { type Platform, SendFailure } from '../platforms/platform.ts';
+import { type Sender, SendFailure } from '../platforms/platform.ts';
 import type { Delivery, DeliveryOutcome } from '../store/transactions/deliveries.ts';
 
 export interface OutboxOptions {
@@ -10,7 +10,7 @@ export interface OutboxOptions {
   readonly timers: Timers;
   readonly log: Logger;
   readonly random: () => number;
-  readonly platforms: readonly Platform[];
+  readonly platforms: readonly Sender[];
 }
 
 const CLAIM = 32;
@@ -28,7 +28,7 @@ const DUPLICATE_MARK = '(This may be a repetition: I was interrupted while sendi
  */
 export class Outbox {
   readonly #options: OutboxOptions;
-  readonly #platforms: ReadonlyMap<string, Platform>;
+  readonly #platforms: ReadonlyMap<string, Sender>;
   readonly #unlisten: () => void;
   readonly #sending = new Set<Promise<void>>();
   readonly #abort = new AbortController();

@@ -1,11 +1,8 @@
 /** Where something is to be sent, in a platform's own ids; kept with the reply until it has left. */
 export type Target = Readonly<Record<string, unknown>>;
 
-/**
- * A way to reach people. A platform only translates: it knows nothing of sessions, and what it is told to send has been
- * made durable before.
- */
-export interface Platform {
+/** What can send texts; the outbox asks for no more. */
+export interface Sender {
   readonly name: string;
   /**
    * Sends one text. Resolves when the platform has taken it. Throws `SendFailure`; any other error is taken for one that
@@ -14,14 +11,210 @@ export interface Platform {
   send(target: Target, text: string, signal: AbortSignal): Promise<void>;
 }
 
-/** Why something was not sent, and whether to try again. */
+/**
+ * A place where people talk. A platform only translates between its protocol and these shapes: it knows nothing of
+ * sessions, who may talk is none of its business, and what it is told to send has been made durable before.
+ */
+export interface Platform {
+  readonly name: string;
+  readonly abilities: Abilities;
+  /** How it stands now. */
+  readonly state: PlatformState;
+  /**
+   * Begins to receive and goes on until it is stopped, whatever the network does: it connects again by itself, with
+   * backoff. Does not wait for the connection. Throws only what no waiting will change, such as a token nobody knows.
+   */
+  start(inbox: Inbox): Promise<void>;
+  /** Takes nothing new, lets the inbox finish what it has, and lets go of every connection. */
+  stop(): Promise<void>;
+  /** Sends one message that is within `abilities.maxText`. Throws `SendFailure`; other errors may pass. */
+  send(place: Place, message: Outgoing, signal: AbortSignal): Promise<SentMessage>;
+  /** Changes the text of a message that `send` made. */
+  edit?(place: Place, messageId: string, message: Outgoing, signal: AbortSignal): Promise<void>;
+  remove?(place: Place, messageId: string, signal: AbortSignal): Promise<void>;
+  /** Shows for a few seconds that an answer is being made. */
+  showTyping?(place: Place, signal: AbortSignal): Promise<void>;
+  /** Puts a sign at a message of a person; null takes it away. */
+  react?(place: Place, messageId: string, sign: ReactionSign | null, signal: AbortSignal): Promise<void>;
+  /** Tells the platform's clients which commands there are, where they can show them. */
+  offerCommands?(commands: readonly { name: string; summary: string }[], signal: AbortSignal): Promise<void>;
+  /** The places it knows by itself, for people who name one. */
+  listPlaces?(signal: AbortSignal): Promise<readonly Place[]>;
+}
+
+/** What a platform can do. What it cannot is said in text instead. */
+export interface Abilities {
+  /** The longest text of one message. */
+  readonly maxText: number;
+  /** How the platform counts it: in UTF-16 units, in code points, or in bytes of UTF-8. */
+  readonly counts: 'utf16' | 'points' | 'bytes';
+  /** Code fences are shown as such; a split closes and opens them again. */
+  readonly markdown: boolean;
+  readonly edit: boolean;
+  readonly remove: boolean;
+  readonly typing: boolean;
+  readonly reactions: boolean;
+  readonly threads: boolean;
+  readonly buttons: boolean;
+  readonly files: { readonly in: boolean; readonly out: boolean; readonly maxBytes: number };
+  /** How often one message may be changed without annoying the server. */
+  readonly editEveryMs: number;
+}
+
+export type ChatType = 'dm' | 'group' | 'channel' | 'thread';
+
+/** One place of a platform, in the platform's own ids as text. */
+export interface Place {
+  readonly type: ChatType;
+  readonly chat: string;
+  /** What the chat belongs to where ids are not unique by themselves: a guild, a workspace. */
+  readonly scope?: string;
+  /** A thread or topic in the chat; its replies go there. */
+  readonly thread?: string;
+  /** As people know it: from outside, so never to be trusted. */
+  readonly name?: string;
+}
+
+/** Who said or pressed something. */
+export interface Person {
+  /** Null where the platform does not tell, as for an anonymous admin of a group. */
+  readonly id: string | null;
+  /** As others see it: from outside, so never to be trusted. */
+  readonly name: string | null;
+  readonly bot: boolean;
+}
+
+/** Something said on a platform. */
+export interface Incoming {
+  /** Names it on its platform for good: the same id again is the same message again. */
+  readonly id: string;
+  /** What answers and reactions refer to. */
+  readonly messageId: string;
+  readonly place: Place;
+  readonly from: Person;
+  readonly text: string;
+  readonly files: readonly IncomingFile[];
+  /** What it answers, if it answers something. */
+  readonly repliesTo: Quote | null;
+  /** It is said to us: in a direct chat, by our name, or as an answer to us. */
+  readonly addressed: boolean;
+  /** It takes the place of what the same message said before. */
+  readonly edited: boolean;
+  /** Pieces of one message carry the same group and come together: an album. */
+  readonly group: string | null;
+  /** When it was said, epoch milliseconds. */
+  readonly at: number;
+}
+
+export interface Quote {
+  readonly messageId: string;
+  readonly text: string;
+  readonly author: string | null;
+  /** It is a message of ours. */
+  readonly own: boolean;
+}
+
+export type FileKind = 'image' | 'audio' | 'voice' | 'video' | 'document' | 'sticker';
+
+export interface IncomingFile {
+  readonly kind: FileKind;
+  /** Stays the same for the same file. */
+  readonly id: string;
+  /** From outside: no path. */
+  readonly name: string | null;
+  readonly mime: string | null;
+  /** As the platform says; it may lie. */
+  readonly bytes: number | null;
+  /** What is known without looking: the emoji of a sticker. */
+  readonly hint: string | null;
+  /** Its bytes. Throws `SendFailure` when it is larger than allowed or gone. */
+  open(maxBytes: number, signal: AbortSignal): Promise<Uint8Array>;
+}
+
+/** A button of ours was pressed. */
+export interface Press {
+  readonly id: string;
+  readonly place: Place;
+  readonly from: Person;
+  readonly messageId: string;
+  /** What was put into the button. */
+  readonly data: string;
+}
+
+/** What a platform hands to the gateway. */
+export interface Inbox {
+  /**
+   * Takes a message. Resolves when it is durable, or refused for good: only then may the platform acknowledge it. Rejects
+   * when it could not be taken now: the platform must bring it again.
+   */
+  receive(message: Incoming): Promise<void>;
+  /** Takes the press of a button. Returns what is shown to who pressed it, if the platform can. */
+  press(press: Press): Promise<string | null>;
+  /** The state has changed. */
+  changed(): void;
+}
+
+export interface Outgoing {
+  /** Markdown, as models write it. */
+  readonly text: string;
+  /** In rows. A press comes back with the button's data, at most 64 bytes. */
+  readonly buttons?: readonly (readonly Button[])[];
+  readonly files?: readonly OutgoingFile[];
+  /** The message it answers. */
+  readonly replyTo?: string;
+}
+
+export interface Button {
+  readonly label: string;
+  readonly data: string;
+}
+
+export interface OutgoingFile {
+  readonly kind: FileKind;
+  readonly name: string;
+  readonly mime: string | null;
+  readonly bytes: Uint8Array;
+}
+
+export interface SentMessage {
+  /** The last one, if it became several. */
+  readonly messageId: string;
+}
+
+/** Signs every platform shows in its own way. */
+export type ReactionSign = 'seen' | 'done' | 'failed';
+
+export interface PlatformState {
+  /**
+   * `standby`: somebody else uses the same credential. `degraded`: it tries to connect again. `failed`: trying has no use.
+   */
+  readonly phase: 'stopped' | 'connecting' | 'connected' | 'degraded' | 'standby' | 'failed';
+  /** What is wrong, for people; null when nothing is. */
+  readonly problem: string | null;
+  /** When the server last answered as it should, epoch milliseconds. */
+  readonly lastSuccessAt: number | null;
+}
+
+/** Why something was not sent or fetched, and whether to try again. */
 export class SendFailure extends Error {
   /** When to try again at the earliest; null when there is no use in trying. */
   readonly retryAfterMs: number | null;
+  readonly kind: SendFailureKind;
 
-  constructor(message: string, retryAfterMs: number | null) {
+  constructor(message: string, retryAfterMs: number | null, kind: SendFailureKind = 'unknown') {
     super(message);
     this.name = 'SendFailure';
     this.retryAfterMs = retryAfterMs;
+    this.kind = kind;
   }
 }
+
+/** `gone`: the whole chat cannot be reached any more; everything else is about this message. */
+export type SendFailureKind =
+  | 'gone'
+  | 'forbidden'
+  | 'too_long'
+  | 'bad_format'
+  | 'rate_limited'
+  | 'transient'
+  | 'unknown';

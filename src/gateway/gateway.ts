@@ -12,7 +12,7 @@ import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Platform } from '../platforms/platform.ts';
+import type { Sender } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import { Approvals } from './approvals.ts';
 import { Banner } from './banner.ts';
@@ -33,7 +33,7 @@ export interface GatewayOptions {
   readonly store: Store;
   readonly log: Logger;
   readonly version: string;
-  readonly platforms: readonly Platform[];
+  readonly platforms: readonly Sender[];
   /** What hooks may see a harmless part of. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly makeRunner: (ports: ToolPorts) => AgentRunner;

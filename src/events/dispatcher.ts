@@ -26,12 +26,17 @@ export class Dispatcher {
 
   /** Registers a subscriber and starts to serve it. */
   async subscribe(subscriber: NewSubscriber): Promise<void> {
-    const { from = 'now', ...spec } = subscriber;
-    await this.#desk.store.write('subscribe', { name: spec.name, patterns: spec.events, from });
+    const { from: _, ...spec } = subscriber;
+    await this.register(subscriber);
     await this.#couriers.get(spec.name)?.stop();
     const courier = new Courier({ ...DEFAULTS, ...spec }, this.#desk);
     this.#couriers.set(spec.name, courier);
     courier.wake();
+  }
+
+  /** Only registers it: what happens is kept for it, until somebody serves it. */
+  async register({ name, events, from = 'now' }: Pick<NewSubscriber, 'name' | 'events' | 'from'>): Promise<void> {
+    await this.#desk.store.write('subscribe', { name, patterns: events, from });
   }
 
   /**

@@ -12,6 +12,8 @@ import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
+import { createProviders } from '../memory/create-provider.ts';
+import type { MemoryProvider } from '../memory/provider.ts';
 import type { Sender } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import { Approvals } from './approvals.ts';
@@ -21,6 +23,7 @@ import { Children } from './children.ts';
 import { Conversations } from './conversations.ts';
 import { EndedSessions } from './ended-sessions.ts';
 import { Listeners } from './listeners.ts';
+import { GatewayMemory } from './memory.ts';
 import { Outbox } from './outbox.ts';
 import { deliverable, deliveryTo } from './reply-target.ts';
 import { stoppingText } from './texts.ts';
@@ -46,6 +49,8 @@ export interface GatewayOptions {
    * leaves all that to it.
    */
   readonly keeper: boolean;
+  /** What plugins remember with; `memory.provider` says whether one of them does. */
+  readonly memoryProviders?: readonly MemoryProvider[];
   /** Hears what is said to a conversation that nothing is sent to, beside its replies. */
   readonly told?: (session: Session, text: string) => void;
 }
@@ -62,6 +67,7 @@ export class Gateway {
   readonly approvals: Approvals;
   readonly dispatcher: Dispatcher;
   readonly transcripts: Transcripts;
+  readonly memory: GatewayMemory;
   readonly #options: GatewayOptions;
   readonly #upkeep: Upkeep;
   readonly #outbox: Outbox;
@@ -72,30 +78,34 @@ export class Gateway {
   #rules: ResetRules;
   #hurry: () => void = () => undefined;
 
-  private constructor(options: GatewayOptions, engine: Engine, ids: Ids) {
-    const { config, log, platforms } = options;
+  private constructor(options: GatewayOptions, engine: Engine, ids: Ids, providers: readonly MemoryProvider[]) {
+    const { config, log, platforms, keeper } = options;
     this.#options = options;
     this.#ids = ids;
     this.#rules = config.sessions.rules;
     this.engine = engine;
     this.transcripts = new Transcripts(engine);
-    this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
-    this.runner = options.makeRunner(toolPorts(engine, () => this.#children));
-    this.turns = this.#makeTurns();
-    this.#children = new Children({ engine, turns: this.turns, log, tell: (to, text, id) => this.tell(to, text, id) });
-    const { runner, turns, approvals, transcripts } = this;
-    this.conversations = new Conversations({
-      ...{ engine, turns, runner, approvals, transcripts },
-      children: this.#children,
-      restart: options.restart,
-      prices: pricesOf(config.model),
-    });
     this.dispatcher = new Dispatcher({
       store: engine.store,
       timers: processTimers,
       random: Math.random,
       giver: () => engine.giver(),
       failed: (error) => log.warn('handing out events failed; trying again', { error }),
+    });
+    this.memory = new GatewayMemory({
+      ...{ config, engine, log, keeper, providers, dispatcher: this.dispatcher, transcripts: this.transcripts },
+      runner: () => this.runner,
+    });
+    this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
+    this.runner = options.makeRunner({ ...toolPorts(engine, () => this.#children), ...this.memory.ports });
+    this.turns = this.#makeTurns();
+    this.#children = new Children({ engine, turns: this.turns, log, tell: (to, text, id) => this.tell(to, text, id) });
+    const { runner, turns, approvals, transcripts, memory } = this;
+    this.conversations = new Conversations({
+      ...{ engine, turns, runner, approvals, transcripts, memory },
+      children: this.#children,
+      restart: options.restart,
+      prices: pricesOf(config.model),
     });
     this.#outbox = new Outbox({ engine, timers: processTimers, log, random: Math.random, platforms });
     this.#ended = new EndedSessions(engine.store, processTimers, log, (id) => this.#sessionEnded(id));
@@ -112,6 +122,8 @@ export class Gateway {
 
   static async start(options: GatewayOptions): Promise<Gateway> {
     const { config, store, version } = options;
+    // Before anybody is told that there is a gateway: it may be one that cannot be.
+    const providers = createProviders(config.memory, store, options.memoryProviders);
     const ids = timeSortedIds(Date.now, () => randomInt(2 ** 32) / 2 ** 32);
     const instance = {
       id: ids.command().replace(/^cmd/, 'ins'),
@@ -120,7 +132,7 @@ export class Gateway {
       ...describeThisProcess(),
     };
     const engine = await Engine.boot({ store, ids, instance, leaseTtlMs: config.sessions.leaseTtlMs });
-    const gateway = new Gateway(options, engine, ids);
+    const gateway = new Gateway(options, engine, ids, providers);
     await gateway.#begin();
     return gateway;
   }
@@ -176,7 +188,7 @@ export class Gateway {
     await this.#upkeep.stop();
     await this.#outbox.stop();
     await this.#announce('gateway:shutdown', reason);
-    await this.dispatcher.stop();
+    await Promise.all([this.memory.stop(), this.dispatcher.stop()]);
     await this.#listeners?.stop();
     this.#ended.stop();
     await this.runner.close();
@@ -189,7 +201,7 @@ export class Gateway {
     this.turns.abandon();
     await this.#upkeep.stop();
     await this.#outbox.stop();
-    await this.dispatcher.stop();
+    await Promise.all([this.memory.stop(), this.dispatcher.stop()]);
     await this.#listeners?.stop();
     this.#ended.stop();
     await this.runner.close();
@@ -213,6 +225,7 @@ export class Gateway {
     // Before the startup is announced: they hear it too.
     const desk = { config, engine, dispatcher, log, environment, rules: () => this.#rules };
     this.#listeners = keeper ? await Listeners.start(desk) : null;
+    await this.memory.start();
     this.#outbox.wake();
     this.#ended.start();
     // Not waited for: starting must not depend on how much there is to settle.
@@ -232,7 +245,7 @@ export class Gateway {
 
   #makeTurns(): Turns {
     const { config, log } = this.#options;
-    const { engine, runner, transcripts } = this;
+    const { engine, runner, transcripts, memory } = this;
     return new Turns({
       engine,
       timers: processTimers,
@@ -240,7 +253,7 @@ export class Gateway {
       maxConcurrent: config.gateway.maxConcurrentTurns,
       busyMode: () => config.agent.busyMode,
       surroundings: {
-        runner,
+        ...{ runner, memory },
         timeoutMs: config.agent.turnTimeoutMs,
         transcript: (session) => transcripts.of(session),
         deliveries: (session, text) => {
@@ -262,6 +275,7 @@ export class Gateway {
 
   #sessionEnded(sessionId: string): void {
     this.turns.runOf(sessionId)?.stop({ type: 'lost' });
+    this.memory.forget(sessionId);
     void this.runner.forget(sessionId).catch((error: unknown) => {
       this.#options.log.warn('the tools of an ended session could not be closed', { session: sessionId, error });
     });

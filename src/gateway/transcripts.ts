@@ -8,6 +8,15 @@ export function chosenModel(transcript: readonly Message[]): string | null {
   return typeof model === 'string' ? model : null;
 }
 
+/** What a session was told of memory at its first turn: null for nothing, undefined as long as it had none. */
+export function toldOfMemory(transcript: readonly Message[], sessionId: string): string | null | undefined {
+  const own = transcript.filter((row) => row.sessionId === sessionId);
+  const block = own.find((row) => row.role === 'setting' && row.data?.memory !== undefined)?.data?.memory;
+  if (typeof block === 'string') return block;
+  // What a client says was said before has no turn.
+  return own.some(({ role, turnId }) => role === 'user' && turnId !== null) ? null : undefined;
+}
+
 /** What was said in a session, behind what was said in those it continues. */
 export class Transcripts {
   readonly #engine: Engine;

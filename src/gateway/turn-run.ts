@@ -1,4 +1,13 @@
-import type { AgentRunner, Approval, ApprovalRequest, Progress, TurnDesk, TurnReport } from '../agent/runner.ts';
+import type {
+  AgentRunner,
+  Approval,
+  ApprovalRequest,
+  Progress,
+  TurnDesk,
+  TurnReport,
+  TurnTask,
+} from '../agent/runner.ts';
+import { unlessAborted } from '../agent/unless-aborted.ts';
 import type { Engine, Finished, Hold } from '../engine/engine.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { Timers } from '../events/timers.ts';
@@ -9,6 +18,7 @@ import type { Logger } from '../log/logger.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import { TURN_TEXT_SEEN } from '../store/transactions/rows.ts';
+import type { GatewayMemory } from './memory.ts';
 import { failureText, INTERRUPTED_TEXTS } from './texts.ts';
 import { chosenModel } from './transcripts.ts';
 
@@ -31,6 +41,7 @@ export interface TurnSurroundings {
   /** No progress for this long ends a turn. */
   readonly timeoutMs: number;
   readonly transcript: (session: Session) => Promise<readonly Message[]>;
+  readonly memory: Pick<GatewayMemory, 'about' | 'recall' | 'beforeSummary'>;
   /** The outbox rows for a reply; none where the reply is fetched, not sent. */
   readonly deliveries: (session: Session, text: string) => readonly DeliveryToMake[];
   readonly approve: (run: TurnRun, request: ApprovalRequest) => Promise<Approval>;
@@ -99,21 +110,7 @@ export class TurnRun {
     const { runner } = this.#around;
     this.#progressed();
     try {
-      const text = await this.#text();
-      const transcript = await this.#around.transcript(this.session);
-      this.#userKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
-      const report = await runner.run({
-        sessionId: this.session.id,
-        turnId: this.turn.id,
-        platform: this.session.platform,
-        userId: this.session.userId,
-        transcript,
-        text: this.#userKept ? null : text,
-        note: this.#note,
-        model: chosenModel(transcript),
-        signal: this.#abort.signal,
-        desk: this.#desk(),
-      });
+      const report = await runner.run(await this.#task());
       this.#abort.signal.throwIfAborted();
       await this.#finishDone(report);
     } catch (thrown) {
@@ -121,6 +118,41 @@ export class TurnRun {
     } finally {
       this.#cancelTimeout();
     }
+  }
+
+  async #task(): Promise<TurnTask> {
+    const said = await this.#text();
+    const transcript = [...(await this.#around.transcript(this.session))];
+    this.#userKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
+    const text = this.#userKept ? null : said;
+    const { about, recalled } = await unlessAborted(this.#remember(text, transcript), this.signal);
+    const { id: sessionId, platform, userId } = this.session;
+    const notes = [this.#note, recalled].filter((note) => note !== null);
+    return {
+      ...{ sessionId, turnId: this.turn.id, platform, userId, transcript, text, about },
+      note: notes.length === 0 ? null : notes.join('\n\n'),
+      model: chosenModel(transcript),
+      signal: this.signal,
+      desk: this.#desk(),
+    };
+  }
+
+  /** What memory has for the prompt. Words that are in the transcript already carry what was recalled for them. */
+  async #remember(
+    text: string | null,
+    transcript: Message[],
+  ): Promise<{ about: string | null; recalled: string | null }> {
+    const { memory, engine } = this.#around;
+    const { session, turn } = this;
+    const keep = async (row: MessageToAppend): Promise<void> => {
+      const position = await engine.append(this.#hold, [row]);
+      transcript.push({ data: null, ...row, sessionId: session.id, position, at: Date.now() });
+    };
+    const [about, recalled] = await Promise.all([
+      memory.about(session, transcript, keep),
+      text === null ? null : memory.recall(session, { turnId: turn.id, text }),
+    ]);
+    return { about, recalled };
   }
 
   /** The whole text; a turn carries only the beginning of a long one. */
@@ -153,6 +185,7 @@ export class TurnRun {
           this.#progressed();
         }
       },
+      beforeSummary: (rows) => this.#around.memory.beforeSummary(this.session, rows),
     };
   }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Dispatcher, NewSubscriber } from '../events/dispatcher.ts';
+import type { Dispatcher } from '../events/dispatcher.ts';
 import type { Timers } from '../events/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Store } from '../store/port.ts';
@@ -14,7 +14,7 @@ export interface MemoryOptions {
   /** The gateway's home: a provider's folder is `<home>/memory`. */
   readonly home: string;
   readonly store: Store;
-  readonly dispatcher: Pick<Dispatcher, 'subscribe' | 'leave'>;
+  readonly dispatcher: Pick<Dispatcher, 'subscribe' | 'register' | 'leave'>;
   readonly timers: Timers;
   readonly log: Logger;
   /** How long a turn waits for what is remembered. */
@@ -61,13 +61,13 @@ export class MemoryManager {
 
   /** Starts to tell the providers what happens. Does not wait for them: one that is down catches up later. */
   async begin(): Promise<void> {
-    const { log, store, delivery } = this.#options;
+    const { log, store, dispatcher, delivery, serves = true } = this.#options;
     for (const live of this.#live) {
       void live.ready().catch((error: unknown) => {
         log.warn('a memory is not ready; trying again', { provider: live.provider.name, error });
       });
       const subscriber = memorySubscriber(live, store, delivery);
-      if (subscriber !== null) await this.#enrol(subscriber);
+      if (subscriber !== null) await (serves ? dispatcher.subscribe(subscriber) : dispatcher.register(subscriber));
     }
   }
 
@@ -148,14 +148,6 @@ export class MemoryManager {
     const { dispatcher } = this.#options;
     await Promise.all(this.#live.map(({ provider }) => dispatcher.leave(subscriberName(provider))));
     await Promise.all(this.#live.map((live) => live.shutdown(SHUTDOWN_MS)));
-  }
-
-  /** Who serves nobody still registers them: then their lanes are written, and the next who serves them delivers. */
-  async #enrol(subscriber: NewSubscriber): Promise<void> {
-    const { dispatcher, store, serves = true } = this.#options;
-    if (serves) return dispatcher.subscribe(subscriber);
-    const { name, events: patterns, from = 'now' } = subscriber;
-    await store.write('subscribe', { name, patterns, from });
   }
 
   #for({ kind }: MemorySession): readonly LiveProvider[] {

@@ -174,7 +174,8 @@ describe('a turn in which the gateway crashes three times', () => {
 
 describe('a session that expired', () => {
   test('is never resurrected: a restart and a message give a new one that knows nothing of it', async () => {
-    await begin([{ text: 'noted' }], { sessions: { reset: { mode: 'idle', idle: '700ms' } } });
+    const settings = { sessions: { reset: { mode: 'idle', idle: '700ms' } }, memory: { provider: 'none' } };
+    await begin([{ text: 'noted' }], settings);
     const first = await gateway.chat({ text: 'my secret is plum', conversation: 'c' });
     await until('it expired', async () => (await gateway.events('session:end')).length === 1);
     await gateway.end('SIGTERM');

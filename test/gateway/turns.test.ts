@@ -81,6 +81,7 @@ describe('messages that come while one is being answered', () => {
   test('interrupt it where that is the mode', async () => {
     await begin({ agent: { busy_mode: 'interrupt' } });
     const first = await scene.say('1', 'wait');
+    await scene.until('it is under way', () => scene.runner.tasks.length === 1);
     expect(await scene.ask('1', 'this instead')).toBe('did: this instead');
     expect(first.type === 'turn' && (await first.over)).toMatchObject({ outcome: 'interrupted' });
     const { id } = await scene.sessionOf('1');

@@ -2,6 +2,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { BACKGROUND_COMMAND } from './background-command.ts';
 import { record, type SlashCommandSpec } from './command.ts';
 import { INFO_COMMANDS } from './info-commands.ts';
+import { MEMORY_COMMAND } from './memory-command.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
 import { TURN_COMMANDS } from './turn-commands.ts';
 
@@ -19,6 +20,7 @@ export const COMMANDS: readonly SlashCommandSpec[] = [
   ...SESSION_COMMANDS,
   ...TURN_COMMANDS,
   BACKGROUND_COMMAND,
+  MEMORY_COMMAND,
   ...INFO_COMMANDS,
   HELP,
 ];

@@ -5,6 +5,7 @@ import type { Party } from '../../store/transactions/conversations.ts';
 import type { Approvals } from '../approvals.ts';
 import type { Children } from '../children.ts';
 import type { Heard, Said } from '../conversations.ts';
+import type { GatewayMemory } from '../memory.ts';
 import type { Transcripts } from '../transcripts.ts';
 import type { Turns } from '../turns.ts';
 
@@ -15,6 +16,7 @@ export interface CommandDesk {
   readonly runner: AgentRunner;
   readonly approvals: Approvals;
   readonly transcripts: Transcripts;
+  readonly memory: GatewayMemory;
   readonly children: Children;
   /** Says something in the name of whoever gave the command. */
   readonly say: (said: Said) => Promise<Heard>;

@@ -1,6 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Message } from '../../store/transactions/messages.ts';
+import { toldOfMemory } from '../transcripts.ts';
 import { type CommandAnswer, type CommandCall, type CommandDesk, record, type SlashCommandSpec } from './command.ts';
 import { NOTHING_HERE } from './session-commands.ts';
 
@@ -123,12 +124,14 @@ function keep(
 }
 
 async function compress(session: Session, desk: CommandDesk): Promise<string> {
+  const transcript = await desk.transcripts.of(session);
   const done = await desk.runner.compress({
     sessionId: session.id,
     turnId: '',
     platform: session.platform,
     userId: session.userId,
-    transcript: await desk.transcripts.of(session),
+    transcript,
+    about: toldOfMemory(transcript, session.id) ?? null,
     model: null,
     signal: AbortSignal.timeout(120_000),
     desk: {
@@ -141,6 +144,7 @@ async function compress(session: Session, desk: CommandDesk): Promise<string> {
       takeSteering: async () => [],
       show: () => undefined,
       approve: async () => ({ allowed: false, reason: 'nobody is asked while summarising' }),
+      beforeSummary: (rows) => desk.memory.beforeSummary(session, rows),
     },
   });
   if (done === null) return 'There is nothing to gain from a summary yet.';

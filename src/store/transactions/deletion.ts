@@ -17,6 +17,11 @@ const CONTINUED = `EXISTS (SELECT 1 FROM sessions c
 /** A reply that has not left yet, of the session `s`. */
 const UNSENT = `EXISTS (SELECT 1 FROM deliveries d
   WHERE d.session_id = s.id AND (d.state = 'queued' OR d.state = 'sending'))`;
+/** What a memory has not been told yet of the session `s`: it is told with the transcript. */
+const UNTOLD = `EXISTS (SELECT 1 FROM lanes l JOIN events e
+    ON e.session_key = l.session_key AND e.no >= l.next_no AND e.no <= l.last_no
+  WHERE l.subscriber IN (SELECT name FROM subscribers WHERE name LIKE 'memory%')
+    AND l.session_key = s.key AND e.session_id = s.id)`;
 
 export interface DeleteArgs {
   readonly giver: Giver;
@@ -80,7 +85,7 @@ export interface PruneRule {
 
 /**
  * Removes ended sessions, the oldest first, a batch at a time. One that is continued goes in a later batch than what
- * continues it: call again until nothing is removed.
+ * continues it: call again until nothing is removed. One that a memory still has to be told of stays.
  */
 export function* pruneSessions(
   ctx: TxContext,
@@ -134,7 +139,7 @@ export function* prunableSessions(
 function prunable(ctx: TxContext, rules: readonly PruneRule[]): { sql: string; params: Param[] } {
   const due = rules.map(() => '(s.kind = ? AND s.ended_at IS NOT NULL AND s.ended_at <= ?)').join(' OR ');
   const params = rules.flatMap(({ kind, olderThanMs }): Param[] => [kind, ctx.now - olderThanMs]);
-  return { sql: `(${due}) AND NOT ${UNSENT}`, params };
+  return { sql: `(${due}) AND NOT ${UNSENT} AND NOT ${UNTOLD}`, params };
 }
 
 /** Removes all of ended sessions but their events. The conversations are locked. */

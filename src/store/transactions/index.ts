@@ -69,6 +69,7 @@ export const READS = {
   turnResult: turns.turnResult,
   turnByRef: turns.turnByRef,
   openTurns: turns.openTurns,
+  answeredTurns: turns.answeredTurns,
   turnText: conversations.turnText,
   unfinishedTurns: turns.unfinishedTurns,
   listMessages: messages.listMessages,

@@ -10,6 +10,7 @@ import {
   type Row,
   type Tx,
   type TxContext,
+  textOf,
 } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
@@ -84,6 +85,17 @@ function toResult(row: Row | undefined): TurnResultRow | null {
     usage: input === null ? null : { input, output: numberOf(row, 'tokens_out') },
     error: nullableText(row, 'error'),
   };
+}
+
+/**
+ * How many turns of a session that people began were answered, up to one of them or in all; 0 when that one was not.
+ * A message that was taken into another turn has no answer of its own.
+ */
+export function* answeredTurns(_ctx: TxContext, args: { sessionId: string; upTo: string | null }): Tx<number> {
+  const answered =
+    "session_id = ? AND state = 'over' AND outcome = 'done' AND by_actor = 'user' AND started_at IS NOT NULL";
+  const rows = yield* query(`SELECT id FROM turns WHERE ${answered} ORDER BY ended_at, id`, args.sessionId);
+  return args.upTo === null ? rows.length : rows.findIndex((row) => textOf(row, 'id') === args.upTo) + 1;
 }
 
 /** The unfinished turns of a session, oldest first. */

@@ -1,0 +1,32 @@
+import type { MemorySession } from '../../memory/provider.ts';
+import { toldOfMemory } from '../transcripts.ts';
+import { type CommandCall, type CommandDesk, record, type SlashCommandSpec } from './command.ts';
+
+export const MEMORY_COMMAND: SlashCommandSpec = {
+  name: 'memory',
+  takes: '[TEXT]',
+  summary: 'show what is remembered here, or what a text would bring back',
+  async run(call, desk) {
+    await record(call, desk);
+    const { names } = desk.memory;
+    if (names.length === 0) return 'Nothing is remembered here beyond a session.';
+    const whose = call.session ?? strangerOf(call);
+    if (call.args === '') return `Memory: ${names.join(', ')}\n${await toldHere(whose, call, desk)}`;
+    return (await desk.memory.found(call.args, whose)) ?? 'That brings nothing back.';
+  },
+};
+
+/** Whoever has no session yet: memory belongs to the person, or to the conversation. */
+function strangerOf({ party: { key, kind, platform, userId } }: CommandCall): MemorySession {
+  return { id: '', key, kind, platform, userId };
+}
+
+async function toldHere(whose: MemorySession, { session }: CommandCall, desk: CommandDesk): Promise<string> {
+  const known = await desk.memory.known(whose);
+  if (session === null) return known ?? NOTHING;
+  const told = toldOfMemory(await desk.transcripts.of(session), session.id);
+  const isOld = told !== undefined && told !== known;
+  return `${known ?? NOTHING}${isOld ? '\n(This session began with something else; /new begins one with this.)' : ''}`;
+}
+
+const NOTHING = 'Nothing is told at the start of a session here.';

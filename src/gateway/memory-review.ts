@@ -1,0 +1,144 @@
+import type { AgentRunner } from '../agent/runner.ts';
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import type { NewSubscriber } from '../events/dispatcher.ts';
+import type { EventFields, MoiraiEvent } from '../lifecycle/events.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { Logger } from '../log/logger.ts';
+import type { MemoryManager } from '../memory/memory-manager.ts';
+import type { Store } from '../store/port.ts';
+import type { Message } from '../store/transactions/messages.ts';
+import { chosenModel, type Transcripts, toldOfMemory } from './transcripts.ts';
+
+export interface ReviewDesk {
+  readonly store: Store;
+  readonly transcripts: Transcripts;
+  readonly memory: MemoryManager;
+  readonly runner: () => AgentRunner;
+  readonly log: Logger;
+  /** After how many answered turns of a person. */
+  readonly every: number;
+}
+
+export const REVIEW_SUBSCRIBER = 'memory-review';
+
+const DEADLINE_MS = 120_000;
+/** So many conversations are looked over at the same time: people's turns need the model too. */
+const CONCURRENCY = 2;
+/** Each attempt asks the model once. */
+const MAX_ATTEMPTS = 3;
+const MOST_FACTS = 8;
+const LONGEST_FACT = 300;
+
+const QUESTION = `[This is not from the person, and no answer to them is wanted. Look over the conversation above. What in it
+will still matter in other conversations with this person: who they are, what they like or dislike, how they want things done,
+decisions that last, corrections they made? Leave out what you were told about them at the start, what only matters here, what
+tools and web pages said, and anything secret such as passwords. Do not call tools. Write one fact per line, each a short
+sentence that makes sense by itself, ${MOST_FACTS} lines at most; or the single word NONE.]`;
+
+/**
+ * Looks over conversations for what is worth remembering: every so many turns, and once more at the end. It is a subscriber
+ * of the log, beside turns and never in their way; what a restart interrupts comes again.
+ */
+export function reviewSubscriber(desk: ReviewDesk): NewSubscriber {
+  return {
+    name: REVIEW_SUBSCRIBER,
+    events: ['agent:end', 'session:end'],
+    from: 'now',
+    // Behind our own deadline, which says more.
+    timeoutMs: DEADLINE_MS + 30_000,
+    maxAttempts: MAX_ATTEMPTS,
+    concurrency: CONCURRENCY,
+    handle: async (event, signal) => {
+      const session = await reviewedSession(desk, event);
+      if (session === null) return;
+      const transcript = await transcriptFor(desk, session, event);
+      if (transcript !== null) await review(desk, session, transcript, signal);
+    },
+  };
+}
+
+/** Null for sessions whose facts nobody would keep, or nobody would get to see. */
+async function reviewedSession({ store, memory }: ReviewDesk, event: MoiraiEvent): Promise<Session | null> {
+  if (event.session_id === null) return null;
+  const session = await store.read('getSession', { sessionId: event.session_id });
+  if (session === null || session.kind === 'child' || !memory.canRemember(session)) return null;
+  // A request that brings its own history is one of many: whoever sends it keeps the conversation.
+  return session.kind === 'api' && session.attached ? null : session;
+}
+
+/** What is to be looked over because of an event; null when it is not time for that. */
+async function transcriptFor(
+  { store, transcripts, every }: ReviewDesk,
+  session: Session,
+  event: MoiraiEvent,
+): Promise<readonly Message[] | null> {
+  if (event.type === 'agent:end') {
+    const { turn_id: turnId } = event as MoiraiEvent & EventFields['agent:end'];
+    const turns = await store.read('answeredTurns', { sessionId: session.id, upTo: turnId });
+    const isTime = turns > 0 && turns % every === 0;
+    return isTime ? upToTurn(await transcripts.of(session), session.id, turnId) : null;
+  }
+  const turns = await store.read('answeredTurns', { sessionId: session.id, upTo: null });
+  return turns % every === 0 ? null : transcripts.of(session);
+}
+
+/** The conversation may have gone on since; of that only what was taken back counts. */
+function upToTurn(transcript: readonly Message[], sessionId: string, turnId: string): readonly Message[] {
+  const last = transcript.findLastIndex((row) => row.sessionId === sessionId && row.turnId === turnId);
+  return [...transcript.slice(0, last + 1), ...transcript.slice(last + 1).filter(({ role }) => role === 'undo')];
+}
+
+async function review(
+  desk: ReviewDesk,
+  session: Session,
+  transcript: readonly Message[],
+  signal: AbortSignal,
+): Promise<void> {
+  const answer = await ask(desk, session, transcript, AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]));
+  for (const fact of factsIn(answer ?? '')) {
+    // Whoever stopped us hands the same event out again.
+    signal.throwIfAborted();
+    await keep(desk, session, fact);
+  }
+}
+
+async function ask(
+  { runner }: ReviewDesk,
+  session: Session,
+  transcript: readonly Message[],
+  signal: AbortSignal,
+): Promise<string | null> {
+  const about = toldOfMemory(transcript, session.id) ?? null;
+  const task = { sessionId: session.id, transcript, about, model: chosenModel(transcript), signal };
+  try {
+    return await runner().consider(task, QUESTION);
+  } catch (thrown) {
+    if (!isModelDown(thrown)) throw thrown;
+    throw new MoiraiError('subscriber_unavailable', `the model cannot be asked: ${thrown.message}`, { cause: thrown });
+  }
+}
+
+/** It may be back tomorrow, and the conversation is still there then. */
+function isModelDown(thrown: unknown): thrown is MoiraiError {
+  return hasCode(
+    thrown,
+    ...(['model_unavailable', 'model_unauthorized', 'model_rate_limited', 'model_timeout', 'model_cut'] as const),
+  );
+}
+
+async function keep({ memory, log }: ReviewDesk, session: Session, fact: string): Promise<void> {
+  try {
+    await memory.remember(fact, session);
+  } catch (thrown) {
+    if (!hasCode(thrown, 'memory_full', 'bad_input')) throw thrown;
+    // Asking the model again would not make room.
+    log.warn('a fact was not remembered', { session: session.id, error: thrown });
+  }
+}
+
+/** A fact on each line, whatever the model put before it. What is too long is left out: half a sentence may be a lie. */
+export function factsIn(answer: string): string[] {
+  const lines = answer.split('\n').map((line) => line.replace(/^\s*(?:[-*•]|\d{1,2}[.)])\s+/, '').trim());
+  const facts = lines.filter((line) => line !== '' && line.length <= LONGEST_FACT && !/^\W*none\W*$/i.test(line));
+  return [...new Set(facts)].slice(0, MOST_FACTS);
+}

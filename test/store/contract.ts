@@ -10,6 +10,7 @@ import { lanesContract } from './contract/lanes.ts';
 import { listingsContract } from './contract/listings.ts';
 import { livesContract } from './contract/lives.ts';
 import { ownershipContract } from './contract/ownership.ts';
+import { platformsContract } from './contract/platforms.ts';
 import { reapingContract } from './contract/reaping.ts';
 import { repeatsContract } from './contract/repeats.ts';
 import { rolloversContract } from './contract/rollovers.ts';
@@ -33,6 +34,7 @@ export function storeContract(name: string, open: Open): void {
     deliveriesContract(open);
     deletionContract(open);
     listingsContract(open);
+    platformsContract(open);
   });
 }
 

@@ -21,6 +21,7 @@ export interface TestEngine {
 const TABLES = [
   ...['instances', 'sessions', 'turns', 'messages', 'events'],
   ...['subscribers', 'lanes', 'dead_letters', 'deliveries', 'facts'],
+  ...['pairings', 'pairing_locks', 'credentials', 'places'],
 ];
 
 /** SQLite in this thread, on a clock of the test's. Every test has a file of its own. */

@@ -4,9 +4,10 @@ import { numberOf, query, queryOne, type Tx } from '../transaction.ts';
 import { statements as sessions } from './0001-sessions.ts';
 import { statements as deletion } from './0002-deletion.ts';
 import { statements as facts } from './0003-facts.ts';
+import { statements as platforms } from './0004-platforms.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
-const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions, deletion, facts];
+const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions, deletion, facts, platforms];
 
 export const SCHEMA_VERSION = STEPS.length;
 

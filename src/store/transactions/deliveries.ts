@@ -23,9 +23,12 @@ export interface DeliveryToMake {
   /** Where to, in the platform's own words. */
   readonly target: Readonly<Record<string, unknown>>;
   readonly text: string;
+  /** What it is beside its text, in the outbox's own words; nothing for most. */
+  readonly shape?: Readonly<Record<string, unknown>> | null;
 }
 
 export interface Delivery extends DeliveryToMake {
+  readonly shape: Readonly<Record<string, unknown>> | null;
   readonly sessionId: string;
   readonly turnId: string | null;
   readonly attempts: number;
@@ -42,14 +45,15 @@ export function deliveryRows(
 ): Query[] {
   if (deliveries.length === 0) return [];
   const params: Param[] = [];
-  for (const { id, platform, target, text } of deliveries) {
+  for (const { id, platform, target, text, shape } of deliveries) {
     const body = storableText(text, 'the reply');
-    params.push(id, sessionId, turnId, platform, JSON.stringify(target), body, ctx.now, ctx.now);
+    const look = shape ? JSON.stringify(shape) : null;
+    params.push(id, sessionId, turnId, platform, JSON.stringify(target), body, look, ctx.now, ctx.now);
   }
   ctx.effects.deliveries = true;
   const sql = `INSERT INTO deliveries
-      (id, session_id, turn_id, platform, target, text, state, attempts, possible_duplicate, due_at, created_at)
-    VALUES ${deliveries.map(() => "(?, ?, ?, ?, ?, ?, 'queued', 0, 0, ?, ?)").join(', ')}
+      (id, session_id, turn_id, platform, target, text, shape, state, attempts, possible_duplicate, due_at, created_at)
+    VALUES ${deliveries.map(() => "(?, ?, ?, ?, ?, ?, ?, 'queued', 0, 0, ?, ?)").join(', ')}
     ON CONFLICT (id) DO NOTHING`;
   return [{ sql, params }];
 }
@@ -98,7 +102,8 @@ function byAge(a: Row, b: Row): number {
 }
 
 export type DeliveryOutcome =
-  | { readonly state: 'sent' }
+  /** As the platform names the message, if it does. */
+  | { readonly state: 'sent'; readonly messageId?: string }
   | { readonly state: 'retry'; readonly afterMs: number; readonly error: string }
   | { readonly state: 'failed'; readonly error: string };
 
@@ -114,11 +119,12 @@ export function* settleDelivery(
   const { outcome } = args;
   const retry = outcome.state === 'retry';
   const updated = yield* query(
-    `UPDATE deliveries SET state = ?, due_at = ?, sent_at = ?, error = ?, claimed_by = NULL
+    `UPDATE deliveries SET state = ?, due_at = ?, sent_at = ?, message_id = ?, error = ?, claimed_by = NULL
      WHERE id = ? AND state = 'sending' AND claimed_by = ? RETURNING attempts`,
     retry ? 'queued' : outcome.state,
     retry ? ctx.now + outcome.afterMs : null,
     outcome.state === 'sent' ? ctx.now : null,
+    outcome.state === 'sent' ? (outcome.messageId ?? null) : null,
     outcome.state === 'sent' ? null : storableText(outcome.error, 'the error'),
     args.deliveryId,
     args.giver.instance,
@@ -160,6 +166,12 @@ function toDelivery(row: Row): Delivery {
     target: JSON.parse(textOf(row, 'target')) as Record<string, unknown>,
     text: textOf(row, 'text'),
     attempts: numberOf(row, 'attempts'),
+    shape: shapeOf(row),
     possibleDuplicate: row.possible_duplicate === 1,
   };
+}
+
+function shapeOf(row: Row): Record<string, unknown> | null {
+  const shape = nullableText(row, 'shape');
+  return shape === null ? null : (JSON.parse(shape) as Record<string, unknown>);
 }

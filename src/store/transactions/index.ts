@@ -2,6 +2,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { storable } from '../text.ts';
 import type { Tx, TxContext } from '../transaction.ts';
 import * as conversations from './conversations.ts';
+import * as credentials from './credentials.ts';
 import * as deletion from './deletion.ts';
 import * as deliveries from './deliveries.ts';
 import * as facts from './facts.ts';
@@ -9,6 +10,8 @@ import * as inspection from './inspection.ts';
 import * as lanes from './lanes.ts';
 import * as liveness from './liveness.ts';
 import * as messages from './messages.ts';
+import * as pairing from './pairing.ts';
+import * as places from './places.ts';
 import * as promises from './promises.ts';
 import * as reading from './reading.ts';
 import * as sessions from './sessions.ts';
@@ -49,6 +52,15 @@ export const WRITES = {
   rememberFact: facts.rememberFact,
   forgetFact: facts.forgetFact,
   keepSetting: settings.keepSetting,
+  requestPairing: pairing.requestPairing,
+  approvePairing: pairing.approvePairing,
+  admit: pairing.admit,
+  revokePairing: pairing.revokePairing,
+  takeCredential: credentials.takeCredential,
+  releaseCredential: credentials.releaseCredential,
+  seePlace: places.seePlace,
+  markPlace: places.markPlace,
+  namePlace: places.namePlace,
 } as const;
 
 /** Transactions that only look. (On PostgreSQL, reading the log may number it first.) */
@@ -77,6 +89,10 @@ export const READS = {
   searchMessages: messages.searchMessages,
   recallFacts: facts.recallFacts,
   findSetting: settings.findSetting,
+  listPairings: pairing.listPairings,
+  isPaired: pairing.isPaired,
+  listPlaces: places.listPlaces,
+  findPlace: places.findPlace,
   listInstances: liveness.listInstances,
   heldBy: liveness.heldBy,
   listSubscribers: lanes.listSubscribers,

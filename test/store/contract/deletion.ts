@@ -239,7 +239,10 @@ export function deletionContract(open: Open): void {
     for (const name of ['turns_over', 'deliveries_by_session', 'sessions_ended', 'sessions_continuing']) {
       await scene.raw(`DROP INDEX ${name}`);
     }
-    await scene.raw('DROP TABLE facts');
+    for (const name of ['facts', 'pairings', 'pairing_locks', 'credentials', 'places']) {
+      await scene.raw(`DROP TABLE ${name}`);
+    }
+    for (const name of ['shape', 'message_id']) await scene.raw(`ALTER TABLE deliveries DROP COLUMN ${name}`);
     if (scene.store.engine === 'sqlite') await scene.raw('DROP TABLE fact_search');
     await scene.raw("UPDATE meta SET value = '1' WHERE name = 'schema'");
     await scene.reopen();

@@ -23,6 +23,7 @@ export function deliveriesContract(open: Open): void {
           target: { chat: '42' },
           text: 'text of dlv-1',
           attempts: 1,
+          shape: null,
           possibleDuplicate: false,
         },
       ]);

@@ -1,0 +1,272 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { EndedSession, MemoryProvider } from '../../src/memory/provider.ts';
+import { ownerHash } from '../../src/memory/scope.ts';
+import type { HttpFake, RecordedRequest } from '../fakes/http-fake.ts';
+import { startMem0 } from '../fakes/memory-services.ts';
+import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
+import { direct, inGroup, MemoryScene } from './memory-scene.ts';
+
+let scene: MemoryScene;
+const services: HttpFake[] = [];
+
+afterEach(async () => {
+  await scene.close();
+  for (const service of services.splice(0)) await service.close();
+});
+
+async function withModel(reply: (request: RecordedRequest) => string, settings: object = {}): Promise<HttpFake> {
+  const model = await startOpenAiServer((request) => ({ text: reply(request) }));
+  services.push(model);
+  const at = { base_url: model.url, name: 'fake-model', api_key: 'key' };
+  scene = await MemoryScene.open({ model: at, memory: { review_every: 0 }, ...settings }, { real: true });
+  return model;
+}
+
+const systemOf = ({ body }: RecordedRequest): unknown => body.messages[0]?.content;
+const lastWords = ({ body }: RecordedRequest): string => String(body.messages.at(-1)?.content);
+
+/** Everything of a body up to the end of its last message: what the next one must begin with. */
+function readAlready({ raw, body }: RecordedRequest): string {
+  const messages = JSON.stringify(body.messages).slice(0, -1);
+  return raw.slice(0, raw.indexOf(messages) + messages.length);
+}
+
+describe('what is remembered for a message', () => {
+  test('goes with it into the prompt, stays there, and only for whom it belongs to', async () => {
+    const model = await withModel(() => 'ok', { memory: { provider: 'sqlite', review_every: 0 } });
+    const anna = inGroup('anna');
+    const bert = inGroup('bert');
+    await scene.ask(anna, 'hello');
+    await scene.ports.remember?.('anna grows plums', askerOf(await scene.sessionId(anna), 'anna'));
+    await scene.ask(anna, 'what about plums?');
+    await scene.ask(anna, 'and pears?');
+    await scene.ask(bert, 'what about plums?');
+    await scene.ask(inGroup('anna', true), 'what about plums?');
+    await scene.ask(direct('anna'), 'what about plums?');
+    const [, annas, next, berts, everybodys, annaAlone] = questions(model);
+    expect(lastWords(annas!)).toMatch(/^\[Remembered from before.*\n- anna grows plums\]\n\nwhat about plums\?$/s);
+    expect(next!.raw.startsWith(readAlready(annas!))).toBe(true);
+    for (const other of [berts, everybodys]) expect(other!.raw).not.toContain('grows plums');
+    expect(lastWords(annaAlone!)).toContain('anna grows plums');
+    const rows = await scene.messages(await scene.sessionId(anna));
+    expect(rows.find(({ text }) => text === 'what about plums?')?.data?.note).toContain('anna grows plums');
+  });
+
+  test('a memory that hangs holds a turn up for a moment, and then nobody asks it', async () => {
+    const hangs: MemoryProvider = { name: 'hangs', prefetch: () => new Promise(() => undefined) };
+    scene = await MemoryScene.open({ memory: { provider: 'hangs' } }, { providers: [hangs] });
+    const began = performance.now();
+    expect(await scene.ask(direct('1'), 'hello')).toBe('did: hello');
+    expect(performance.now() - began).toBeLessThan(3000);
+    const again = performance.now();
+    await scene.ask(direct('2'), 'hello');
+    expect(performance.now() - again).toBeLessThan(1000);
+  });
+
+  test('a turn that is stopped does not wait for it', async () => {
+    const hangs: MemoryProvider = { name: 'hangs', prefetch: () => new Promise(() => undefined) };
+    scene = await MemoryScene.open({ memory: { provider: 'hangs' } }, { providers: [hangs] });
+    const party = direct('1');
+    const heard = await scene.gateway.conversations.say({ party, text: 'hello', originRef: null });
+    const began = performance.now();
+    expect(await scene.ask(party, '/stop')).toBe('Stopped.');
+    expect(performance.now() - began).toBeLessThan(1000);
+    expect(heard.type === 'turn' && (await heard.over)).toMatchObject({ outcome: 'interrupted' });
+    expect(scene.runner.tasks).toEqual([]);
+  });
+});
+
+describe('what a session is told at its start', () => {
+  const noteOf = (user: string): string => {
+    const { platform, userId, key: sessionKey } = direct(user);
+    return join(scene.home, 'memory', 'users', ownerHash({ platform, userId, sessionKey }), 'MEMORY.md');
+  };
+
+  test('stays the same to the byte: over turns, changes of the memory, and a restart', async () => {
+    const model = await withModel(() => 'ok');
+    mkdirSync(join(scene.home, 'memory'), { recursive: true });
+    writeFileSync(join(scene.home, 'memory', 'MEMORY.md'), '- the cellar is locked\n');
+    const party = direct('1');
+    await scene.ask(party, 'one');
+    writeFileSync(join(scene.home, 'memory', 'MEMORY.md'), '- the cellar is open\n');
+    await scene.ports.remember?.('he likes plums', askerOf(await scene.sessionId(party), '1'));
+    await scene.ask(party, 'two');
+    await scene.stop();
+    await scene.start();
+    await scene.ask(party, 'three');
+    const sent = questions(model);
+    expect(systemOf(sent[0]!)).toContain('the cellar is locked');
+    expect(new Set(sent.map(systemOf)).size).toBe(1);
+    for (let i = 1; i < sent.length; i += 1) expect(sent[i]!.raw.startsWith(readAlready(sent[i - 1]!))).toBe(true);
+    await scene.ask(party, '/new');
+    await scene.ask(party, 'four');
+    expect(systemOf(questions(model).at(-1)!)).toContain('the cellar is open');
+    expect(systemOf(questions(model).at(-1)!)).toContain('he likes plums');
+  });
+
+  test('is nothing for good, where there was nothing or the memory did not answer', async () => {
+    let block: () => Promise<string> = () => new Promise(() => undefined);
+    const slow: MemoryProvider = { name: 'slow', systemPromptBlock: () => block() };
+    scene = await MemoryScene.open({ memory: { provider: 'slow' } }, { providers: [slow] });
+    const party = direct('1');
+    await scene.ask(party, 'one');
+    block = async () => 'now I know';
+    await scene.stop();
+    await scene.start();
+    await scene.ask(party, 'two');
+    expect(scene.runner.tasks.map(({ about }) => about)).toEqual([null]);
+    await scene.ask(direct('2'), 'one');
+    expect(scene.runner.tasks.at(-1)?.about).toBe('now I know');
+  });
+
+  test('is the same for a turn that was cut and goes on after a restart', async () => {
+    const counting: MemoryProvider = { name: 'counting', systemPromptBlock: () => `asked ${++asked} times` };
+    let asked = 0;
+    scene = await MemoryScene.open(
+      { memory: { provider: 'counting' }, gateway: { drain_timeout: '100ms' } },
+      { providers: [counting] },
+    );
+    const party = direct('1');
+    await scene.gateway.conversations.say({ party, text: 'wait', originRef: null });
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    expect(scene.runner.tasks[0]?.about).toBe('asked 1 times');
+    await scene.stop();
+    await scene.start();
+    await scene.until('it goes on', () => scene.runner.tasks.length === 1);
+    expect(scene.runner.tasks[0]?.about).toBe('asked 1 times');
+    expect(asked).toBe(1);
+  });
+
+  test('is written where the files of that person are, by the tools of its own', async () => {
+    const calls = [{ name: 'memory', args: { action: 'add', target: 'notes', text: 'likes plums' } }];
+    const model = await startOpenAiServer(({ body }) =>
+      body.messages.at(-1)?.role === 'tool' ? { text: 'noted' } : { toolCalls: calls },
+    );
+    services.push(model);
+    const at = { base_url: model.url, name: 'fake-model', api_key: 'key' };
+    scene = await MemoryScene.open({ model: at, memory: { review_every: 0 } }, { real: true });
+    expect(await scene.ask(direct('1'), 'I like plums')).toBe('noted');
+    expect(readFileSync(noteOf('1'), 'utf8')).toBe('- likes plums\n');
+    const offered = (questions(model)[0]?.body.tools ?? []).map((tool) => (tool.function as { name: string }).name);
+    expect(offered).toEqual(expect.arrayContaining(['memory', 'remember']));
+  });
+});
+
+describe('the ends of sessions', () => {
+  test('all reach a memory that was down meanwhile, each with what was said', async () => {
+    const mem0 = await startMem0('key');
+    services.push(mem0);
+    mem0.status = 503;
+    const memory = { provider: 'mem0', base_url: mem0.url, api_key: 'key', review_every: 0 };
+    scene = await MemoryScene.open({ memory });
+    const people = Array.from({ length: 100 }, (_, i) => direct(`${i}`));
+    for (const party of people) {
+      await scene.ask(party, `plums of ${party.userId}`);
+      await scene.end(party);
+    }
+    await scene.stop();
+    await scene.start();
+    expect((await scene.subscriber('memory:mem0'))?.lag).toBeGreaterThanOrEqual(100);
+    mem0.status = null;
+    await scene.until('all is told', async () => (await scene.subscriber('memory:mem0'))?.lag === 0, 60_000);
+    const texts = mem0.entries.map(({ text }) => text);
+    for (const { userId } of people) expect(texts.filter((text) => text === `plums of ${userId}`)).toHaveLength(1);
+    expect((await scene.subscriber('memory:mem0'))?.deadLetters).toBe(0);
+  }, 120_000);
+
+  test('a memory that always fails keeps them as dead letters, and holds nobody up', async () => {
+    const fails: MemoryProvider = {
+      name: 'fails',
+      onSessionEnd: () => {
+        throw new TypeError('told to fail');
+      },
+    };
+    const settings = { memory: { provider: 'fails' }, hooks: { max_attempts: 1 } };
+    scene = await MemoryScene.open(settings, { providers: [fails] });
+    for (const user of ['1', '2', '3']) {
+      expect(await scene.ask(direct(user), 'hello')).toBe('did: hello');
+      await scene.end(direct(user));
+    }
+    await scene.until('given up', async () => (await scene.subscriber('memory:fails'))?.deadLetters === 3);
+    expect(await scene.ask(direct('1'), 'again')).toBe('did: again');
+  });
+
+  test('in a terminal without a gateway wait for the next gateway', async () => {
+    const ends: EndedSession[] = [];
+    const records: MemoryProvider = { name: 'records', onSessionEnd: (ended) => ends.push(ended) };
+    scene = await MemoryScene.open({ memory: { provider: 'records' } }, { providers: [records], keeper: false });
+    await scene.ask(direct('1'), 'in the terminal');
+    const id = await scene.end(direct('1'));
+    await new Promise((resume) => setTimeout(resume, 300));
+    expect(ends).toEqual([]);
+    await scene.stop();
+    await scene.start({ providers: [records] });
+    await scene.until('it was told', () => ends.length === 1);
+    expect(ends[0]).toMatchObject({ session: { id }, reason: 'admin_close' });
+    expect(ends[0]?.messages.map(({ text }) => text)).toEqual(['in the terminal', 'did: in the terminal']);
+  });
+});
+
+test('a memory that nobody has does not let the gateway start, and leaves no trace of it', async () => {
+  scene = await MemoryScene.open({ memory: { provider: 'none' } });
+  await scene.stop();
+  scene.configure({ memory: { provider: 'yours' } });
+  await expect(scene.start()).rejects.toMatchObject({ code: 'memory_provider' });
+  const running = (await scene.store.read('listInstances', {})).filter(({ state }) => state === 'up');
+  expect(running).toEqual([]);
+  await scene.store.close();
+});
+
+describe('before a summary', () => {
+  test('memory says what must not be lost', async () => {
+    const seen: string[][] = [];
+    const careful: MemoryProvider = {
+      name: 'careful',
+      onPreCompress: (messages) => {
+        seen.push(messages.map(({ text }) => text));
+        return 'the plums are in the cellar';
+      },
+    };
+    const model = await startOpenAiServer(() => ({ text: 'in short' }));
+    services.push(model);
+    const at = { base_url: model.url, name: 'fake-model', api_key: 'key' };
+    scene = await MemoryScene.open(
+      { model: at, memory: { provider: 'careful' } },
+      { real: true, providers: [careful] },
+    );
+    const party = direct('1');
+    for (let i = 1; i <= 5; i += 1) await scene.ask(party, `question ${i}`);
+    expect(await scene.ask(party, '/compress')).toContain('Summarised');
+    expect(seen[0]).toContain('question 1');
+    expect(lastWords(questions(model).at(-1)!)).toContain('the plums are in the cellar');
+  });
+});
+
+describe('/memory', () => {
+  test('shows who remembers, what is told at the start, and what a text brings back', async () => {
+    scene = await MemoryScene.open({ memory: { provider: 'files' } });
+    const party = direct('1');
+    expect(await scene.ask(party, '/memory')).toBe('Memory: files\nNothing is told at the start of a session here.');
+    await scene.ask(party, 'hello');
+    await scene.ports.remember?.('likes plums', askerOf(await scene.sessionId(party), '1'));
+    const shown = await scene.ask(party, '/memory');
+    expect(shown).toContain('- likes plums');
+    expect(shown).toContain('/new');
+    expect(await scene.ask(party, '/memory plums')).toBe('That brings nothing back.');
+    await scene.stop();
+    scene.configure({ memory: { provider: 'sqlite' } });
+    await scene.start();
+    await scene.ports.remember?.('likes plums', askerOf(await scene.sessionId(party), '1'));
+    expect(await scene.ask(party, '/memory plums?')).toContain('- likes plums');
+    await scene.stop();
+    scene.configure({ memory: { provider: 'none' } });
+    await scene.start();
+    expect(await scene.ask(party, '/memory')).toBe('Nothing is remembered here beyond a session.');
+  });
+});
+
+function askerOf(sessionId: string, userId: string) {
+  return { sessionId, turnId: '', platform: 'pigeon', userId };
+}

@@ -27,8 +27,8 @@ export interface TurnTask {
 export interface TurnDesk {
   /** Makes a finished step durable. The agent goes on only after that: a tool is run behind the row that calls it. */
   keep(messages: readonly MessageToAppend[]): Promise<void>;
-  /** What people said meanwhile and want taken into account now. */
-  takeSteering(): Promise<readonly string[]>;
+  /** What people said meanwhile and want taken into account now: rows that are in the transcript already. */
+  takeSteering(): Promise<readonly MessageToAppend[]>;
   /** For whoever looks on. */
   show(progress: Progress): void;
   /** Whether a person allows this. A deadline that passes is a no. */

@@ -104,10 +104,11 @@ export class Turn {
     throw new MoiraiError('too_many_steps', `the agent took ${maxSteps} steps without coming to an answer`);
   }
 
-  /** Kept at once: from here on nobody else knows what was said. */
   async #takeSteering(): Promise<void> {
-    const texts = await this.#task.desk.takeSteering();
-    await this.#keep(texts.map((text) => userRow(this.#task.turnId, text)));
+    // What is taken is in the transcript at once, so what came before it has to be there.
+    await this.#keep([]);
+    const taken = await this.#task.desk.takeSteering();
+    this.#rows.push(...numbered(this.#rows, this.#task.sessionId, taken));
   }
 
   /** After an abort nothing runs any more, but every call still gets its row: it goes with the last words. */

@@ -153,9 +153,14 @@ export class Engine {
     return this.#settleWaiting(sessionId, turnId, outcome, null, error);
   }
 
-  /** A waiting message was taken into the turn that runs: it gets no run of its own. */
-  absorb(sessionId: string, turnId: string): Promise<Life> {
-    return this.#settleWaiting(sessionId, turnId, 'done', ABSORBED, null);
+  /** A waiting message is taken into the turn that runs, as these rows: it gets no run of its own. */
+  absorb(sessionId: string, turnId: string, messages: readonly MessageToAppend[]): Promise<Life> {
+    return this.#settleWaiting(sessionId, turnId, 'done', ABSORBED, null, messages);
+  }
+
+  /** Waiting messages become part of an older one that waits too: pieces of what is one message to who wrote them. */
+  join(sessionId: string, into: string, turnIds: readonly string[]): Promise<Life> {
+    return this.store.write('joinTurns', { giver: this.giver(), sessionId, into, turnIds, response: ABSORBED });
   }
 
   /** Adds to the transcript in the middle of a turn. */
@@ -362,11 +367,12 @@ export class Engine {
     outcome: TurnOutcome,
     response: string | null,
     error: string | null,
+    messages: readonly MessageToAppend[] = [],
   ): Promise<Life> {
     const result = { outcome, response, model: null, usage: null };
+    const left = { messages, deliveries: [] };
     const giver = this.giver();
-    const nothing = { messages: [], deliveries: [] };
-    return this.store.write('finishTurn', { giver, sessionId, turnId, epoch: null, result, error, ...nothing });
+    return this.store.write('finishTurn', { giver, sessionId, turnId, epoch: null, result, error, ...left });
   }
 
   #command(sessionId: string, command: PlainCommand): Promise<Life> {

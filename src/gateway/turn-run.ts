@@ -46,8 +46,8 @@ export interface TurnSurroundings {
   readonly deliveries: (session: Session, text: string) => readonly DeliveryToMake[];
   readonly approve: (run: TurnRun, request: ApprovalRequest) => Promise<Approval>;
   readonly show: (run: TurnRun, progress: Progress) => void;
-  /** Turns that wait behind this one and are to be taken into it; each is over once it is taken. */
-  readonly takeSteering: (run: TurnRun) => Promise<readonly string[]>;
+  /** Takes what waits behind this turn and is meant for it into the transcript; each is over once it is taken. */
+  readonly takeSteering: (run: TurnRun) => Promise<readonly MessageToAppend[]>;
 }
 
 class TurnStopped extends Error {

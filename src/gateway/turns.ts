@@ -6,6 +6,8 @@ import type { Life, Session, Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Received } from '../store/transactions/conversations.ts';
+import type { MessageToAppend } from '../store/transactions/messages.ts';
+import { Pieces } from './pieces.ts';
 import { resumeNote } from './texts.ts';
 import { TurnEnds } from './turn-ends.ts';
 import { type StopReason, TurnRun, type TurnSurroundings } from './turn-run.ts';
@@ -20,6 +22,15 @@ export interface TurnsOptions {
   readonly busyMode: () => BusyMode;
   /** What a run needs beside what this class gives it. */
   readonly surroundings: Omit<TurnSurroundings, 'show' | 'takeSteering' | 'engine' | 'timers' | 'log'>;
+}
+
+/** How a message is taken in. */
+export interface Receiving {
+  readonly mode?: BusyMode;
+  /** Begins whatever else runs. */
+  readonly uncapped?: boolean;
+  /** Wait so long for more of the same person: chat clients send one message in pieces. */
+  readonly settleMs?: number;
 }
 
 const ADOPT_MS = 3000;
@@ -44,6 +55,7 @@ export class Turns {
   readonly #quiet = new Set<string>();
   readonly #watchers = new Map<string, Set<(progress: Progress) => void>>();
   readonly #steers = new Map<string, string[]>();
+  readonly #pieces: Pieces;
   /** Begun by a write that is still under way. */
   #starting = 0;
   #halted = false;
@@ -52,6 +64,7 @@ export class Turns {
   constructor(options: TurnsOptions) {
     this.#options = options;
     this.ends = new TurnEnds(options.engine.store, options.timers);
+    this.#pieces = new Pieces(options.timers, (sessionId) => this.wake(sessionId));
     this.#surroundings = {
       ...options.surroundings,
       engine: options.engine,
@@ -78,10 +91,10 @@ export class Turns {
    * Makes a message durable, and lets its turn begin now, soon, or as the busy mode says. What a running turn waits for
    * is `uncapped`: it must not wait for a place that only that turn can give back.
    */
-  async receive(inbound: Inbound, how: { mode?: BusyMode; uncapped?: boolean } = {}): Promise<Received> {
-    const { mode = this.#options.busyMode(), uncapped = false } = how;
+  async receive(inbound: Inbound, how: Receiving = {}): Promise<Received> {
+    const { mode = this.#options.busyMode(), uncapped = false, settleMs = 0 } = how;
     const free = uncapped || this.#running.size + this.#starting < this.#options.maxConcurrent;
-    const begin = free && !this.#halted;
+    const begin = free && !this.#halted && settleMs === 0;
     if (begin) this.#starting++;
     let received: Received;
     try {
@@ -92,7 +105,11 @@ export class Turns {
     const { session, turn } = received;
     // The run before it may still be listed: its end is written, or this one could not have begun.
     if (received.begun) this.#start({ session, turns: [turn] }, turn, null);
-    else if (turn.state === 'queued' && !received.duplicate) this.#queue(session.id, turn.id, mode);
+    else if (turn.state === 'queued' && !received.duplicate) {
+      if (settleMs > 0 && !this.#running.has(session.id))
+        this.#pieces.add(session.id, turn.id, inbound.party.userId, settleMs);
+      else this.#queue(session.id, turn.id, mode);
+    }
     return received;
   }
 
@@ -192,7 +209,7 @@ export class Turns {
     for (const sessionId of this.#waiting) {
       if (this.#halted || this.#running.size + this.#starting >= this.#options.maxConcurrent) return;
       this.#waiting.delete(sessionId);
-      if (this.#running.has(sessionId) || this.#quiet.has(sessionId)) continue;
+      if (this.#running.has(sessionId) || this.#quiet.has(sessionId) || this.#pieces.isOpen(sessionId)) continue;
       this.#starting++;
       this.#advance(sessionId)
         .catch((error: unknown) => this.#notBegun(sessionId, error))
@@ -213,10 +230,19 @@ export class Turns {
     if (next === undefined) return;
     const rolled = session.state === 'open' ? null : await engine.rollOver(sessionId);
     if (rolled !== null) return this.wake(rolled.session.id);
+    if (next.state === 'queued') await this.#join(session.id, next, behind);
     const note = next.state === 'cut' ? await this.#noteFor(session, next, behind.length > 0) : null;
     const life = await engine.begin(sessionId, next.id);
     const turn = life.turns.find(({ id }) => id === next.id);
     if (turn?.state === 'running') this.#start(life, turn, note);
+  }
+
+  /** What came in pieces right behind a message becomes part of it. */
+  async #join(sessionId: string, first: Turn, behind: readonly Turn[]): Promise<void> {
+    const pieces = this.#pieces.takeBehind(sessionId, first, behind);
+    if (pieces.length === 0) return;
+    await this.#options.engine.join(sessionId, first.id, pieces);
+    for (const id of pieces) this.ends.look(id);
   }
 
   async #noteFor(session: Session, turn: Turn, newerWaiting: boolean): Promise<string> {
@@ -260,19 +286,20 @@ export class Turns {
   }
 
   /** A message that is taken into the running turn has no run of its own: its turn is over, answered by this one. */
-  async #takeSteering(run: TurnRun): Promise<readonly string[]> {
+  async #takeSteering(run: TurnRun): Promise<readonly MessageToAppend[]> {
     const { engine } = this.#options;
     const taken = this.#steers.get(run.session.id) ?? [];
     this.#steers.delete(run.session.id);
-    const texts: string[] = [];
+    const rows: MessageToAppend[] = [];
     for (const turnId of taken) {
       const text = await engine.store.read('turnText', { turnId });
       if (text === null) continue;
-      await engine.absorb(run.session.id, turnId);
+      const row = { role: 'user', text, turnId: run.turn.id };
+      await engine.absorb(run.session.id, turnId, [row]);
       this.ends.look(turnId);
-      texts.push(text);
+      rows.push(row);
     }
-    return texts;
+    return rows;
   }
 
   #pause(ms: number): Promise<void> {

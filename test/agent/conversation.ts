@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createRunner, type RunnerConfig, type RunnerTiming } from '../../src/agent/create-runner.ts';
 import type { AgentRunner, Approval, ApprovalRequest, Progress, TurnDesk, TurnReport } from '../../src/agent/runner.ts';
 import type { ToolPorts } from '../../src/agent/tools/ports.ts';
+import { userRow } from '../../src/agent/transcript.ts';
 import type { AgentConfig, ModelConfig } from '../../src/config/config.ts';
 import type { Message, MessageToAppend } from '../../src/store/transactions/messages.ts';
 
@@ -79,7 +80,11 @@ export class Conversation {
         await this.onKeep(rows);
         this.append(rows);
       },
-      takeSteering: async () => this.steering.splice(0),
+      takeSteering: async () => {
+        const rows = this.steering.splice(0).map((text) => userRow(null, text));
+        this.append(rows);
+        return rows;
+      },
       show: (progress) => {
         this.shown.push(progress);
         this.onShow(progress);

@@ -171,7 +171,7 @@ describe('the others', () => {
     const queued = await scene.say('1', '/queue later');
     const steered = await scene.say('1', '/steer to the left');
     const task = scene.runner.tasks[0];
-    expect(await task?.desk.takeSteering()).toEqual(['to the left']);
+    expect(await task?.desk.takeSteering()).toMatchObject([{ role: 'user', text: 'to the left' }]);
     scene.runner.release();
     expect(first.type === 'turn' && (await first.over)?.response).toBe('did: wait');
     expect(queued.type === 'turn' && (await queued.over)?.response).toBe('did: later');

@@ -49,6 +49,35 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<Life> {
   });
 }
 
+/**
+ * Makes waiting turns part of an older one that waits too: its text becomes all of their texts, and they are over with a
+ * response that says so. Turns that do not wait any more are left alone.
+ */
+export function* joinTurns(
+  ctx: TxContext,
+  args: { giver: Giver; sessionId: string; into: string; turnIds: readonly string[]; response: string },
+): Tx<Life> {
+  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
+  if (hasApplied(life.session, args.giver.commandId)) return life;
+  const waits = (id: string): boolean => life.turns.some((turn) => turn.id === id && turn.state === 'queued');
+  const pieces = args.turnIds.filter((id) => id !== args.into && waits(id));
+  if (!waits(args.into) || pieces.length === 0) return life;
+  const texts: string[] = [];
+  for (const id of [args.into, ...pieces]) {
+    const row = yield* queryOne('SELECT text FROM turns WHERE id = ?', id);
+    texts.push(row === undefined ? '' : textOf(row, 'text'));
+  }
+  yield* query('UPDATE turns SET text = ? WHERE id = ?', storableText(texts.join('\n'), 'the message'), args.into);
+  let after = life;
+  for (const turnId of pieces) {
+    const result = { outcome: 'done', response: args.response, model: null, usage: null } as const;
+    after = yield* apply(ctx, desk, after, [{ name: 'finish', turnId, epoch: null, ...result }], {
+      outcome: { turnId, response: args.response, model: null, usage: null, error: null },
+    });
+  }
+  return after;
+}
+
 /** One turn, finished or not. */
 export function* getTurn(_ctx: TxContext, args: { turnId: string }): Tx<Turn | null> {
   const row = yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE id = ?`, args.turnId);

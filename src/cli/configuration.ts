@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { configPaths } from '../config/config-paths.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Settings } from './settings.ts';
 
@@ -17,6 +19,23 @@ export async function readConfig(settings: Settings): Promise<Config> {
   const { loadConfig } = await import('../config/load-config.ts');
   const config = loadConfig({ home: settings.home, env: process.env });
   return settings.storeUrl === null ? config : { ...config, store: { url: settings.storeUrl } };
+}
+
+/**
+ * Throws `config_invalid` when the memory of a configuration is one that cannot be: its file says nothing of that, and a
+ * gateway would not start.
+ */
+export async function assertMemory({ home, memory }: Config): Promise<void> {
+  const { checkProvider } = await import('../memory/create-provider.ts');
+  try {
+    // What plugins bring is known only once they run.
+    checkProvider(memory, { plugins: existsSync(join(home, 'plugins')) });
+  } catch (cause) {
+    const { configInvalid } = await import('../config/problem.ts');
+    const file = configPaths(home).config;
+    const { message } = MoiraiError.wrap(cause);
+    throw configInvalid([{ file, line: null, column: null, path: 'memory', message, nearest: null }], cause);
+  }
 }
 
 /** The part of the configuration that opens the store. Throws `config_invalid`. */

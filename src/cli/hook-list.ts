@@ -63,7 +63,8 @@ function removedRow(status: SubscriberStatus): HookRow {
   };
 }
 
-function figuresOf(status: SubscriberStatus | undefined) {
+/** How far a subscriber is. */
+export function figuresOf(status: SubscriberStatus | undefined) {
   return {
     lag: status?.lag ?? 0,
     oldest_pending_at: isoTime(status?.oldestPendingAt ?? null),

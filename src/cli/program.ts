@@ -81,6 +81,14 @@ const COMMANDS: readonly Entry[] = [
     ],
   },
   {
+    name: 'memory',
+    summary: 'look at what is remembered, and who remembers',
+    commands: [
+      { name: 'list', summary: 'who remembers, and how far they are', load: () => import('./commands/memory/list.ts') },
+      { name: 'show', summary: 'what is remembered, of whom', load: () => import('./commands/memory/show.ts') },
+    ],
+  },
+  {
     name: 'config',
     summary: 'look at the configuration, and try it',
     commands: [

@@ -17,6 +17,7 @@ const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   home_unusable: CONFIGURATION,
   config_invalid: CONFIGURATION,
   config_unreadable: CONFIGURATION,
+  memory_provider: CONFIGURATION,
 };
 
 /** Says on standard error what went wrong and what to do about it; returns the code to exit with. */

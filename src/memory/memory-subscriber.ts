@@ -51,7 +51,8 @@ export function subscriberName({ name }: Pick<MemoryProvider, 'name'>): string {
   return `memory:${name}`;
 }
 
-function eventsFor(provider: MemoryProvider): string[] {
+/** What a provider wants to hear of. */
+export function eventsFor(provider: MemoryProvider): string[] {
   return [
     ...(provider.onSessionSwitch === undefined ? [] : ['session:start']),
     ...(provider.syncTurn === undefined ? [] : ['agent:end']),

@@ -21,7 +21,23 @@ export function ownerOf({ platform, userId, sessionKey }: MemoryScope): string {
 
 /** The same as a name that is safe in paths, addresses and tags, and tells nobody who it is. */
 export function ownerHash(scope: MemoryScope): string {
-  return createHash('sha256').update(ownerOf(scope)).digest('hex').slice(0, 32);
+  return hashOf(ownerOf(scope));
+}
+
+/** The same of what `ownerOf` said. */
+export function hashOf(owner: string): string {
+  return createHash('sha256').update(owner).digest('hex').slice(0, 32);
+}
+
+/** An owner for people to read: a person as `platform:user`, or the key of a conversation. */
+export function readableOwner(owner: string): string {
+  const [, ...parts] = JSON.parse(owner) as string[];
+  return parts.join(':');
+}
+
+/** The hash of a person, given as `platform:user`. */
+export function personHash(platform: string, userId: string): string {
+  return hashOf(JSON.stringify(['user', platform, userId]));
 }
 
 function isShared(sessionKey: string): boolean {

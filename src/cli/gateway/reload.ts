@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import type { LeveledLogger } from '../../log/logger.ts';
-import { readConfig } from '../configuration.ts';
+import { assertMemory, readConfig } from '../configuration.ts';
 import type { Settings } from '../settings.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function reload(running: Config, settings: Settings, gateway: Gatew
 /** Whether a gateway would start with the configuration as it is now. */
 export async function couldRestart(settings: Settings, log: LeveledLogger): Promise<boolean> {
   try {
-    await readConfig(settings);
+    await assertMemory(await readConfig(settings));
     return true;
   } catch (error) {
     log.error('not restarting: the configuration is wrong', { error: MoiraiError.wrap(error) });

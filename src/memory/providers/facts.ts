@@ -4,12 +4,15 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Store } from '../../store/port.ts';
 import type { Fact } from '../../store/transactions/facts.ts';
 import { defineMemoryTool } from '../define-tool.ts';
+import type { Inspectable, MemoryEntry, MemoryOwner } from '../inspect.ts';
 import type { EndedSession, MemoryProvider, MemoryScope, MemoryTool, MemoryToolContext } from '../provider.ts';
-import { ownerOf } from '../scope.ts';
+import { hashOf, ownerOf, readableOwner } from '../scope.ts';
 import { spokenIn } from '../transcript.ts';
 
 const RECALLED = 8;
 const EPISODE_CHARS = 300;
+/** Of owners, and of an owner's facts, the latest. */
+const SHOWN = 500;
 
 const schema = z.object({
   action: z.enum(['remember', 'recall', 'forget']),
@@ -20,7 +23,7 @@ const schema = z.object({
  * Facts in the store, found again by their words: what the agent was told to remember, and one line about each session
  * that ended.
  */
-export class FactsMemory implements MemoryProvider {
+export class FactsMemory implements MemoryProvider, Inspectable {
   readonly name = 'sqlite';
   readonly tools: readonly MemoryTool[];
   readonly #store: Store;
@@ -55,6 +58,19 @@ export class FactsMemory implements MemoryProvider {
     const about = (session.title ?? first.text).replace(/\s+/g, ' ').trim().slice(0, EPISODE_CHARS).toWellFormed();
     const text = `On ${new Date(session.startedAt).toISOString().slice(0, 10)} (session ${session.id}): ${about}`;
     await this.#store.write('rememberFact', { id: eventId, owner: ownerOf(scope), text, source: session.id });
+  }
+
+  async owners(): Promise<readonly MemoryOwner[]> {
+    const owners = await this.#store.read('factOwners', { limit: SHOWN });
+    return owners.map(({ owner, facts }) => ({ owner: hashOf(owner), who: readableOwner(owner), entries: facts }));
+  }
+
+  async entries(hash: string): Promise<readonly MemoryEntry[]> {
+    const owners = await this.#store.read('factOwners', { limit: SHOWN });
+    const found = owners.find(({ owner }) => hashOf(owner) === hash);
+    if (found === undefined) return [];
+    const facts = await this.#store.read('recallFacts', { owner: found.owner, text: '', limit: SHOWN });
+    return facts.map(({ text, id, at }) => ({ text, where: id, at }));
   }
 
   async #apply({ action, text }: z.output<typeof schema>, { scope, sessionId }: MemoryToolContext): Promise<string> {

@@ -1,8 +1,9 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { defineMemoryTool } from '../define-tool.ts';
+import { EVERYBODY, type Inspectable, type MemoryEntry, type MemoryOwner } from '../inspect.ts';
 import type { MemoryContext, MemoryProvider, MemoryScope, MemoryTool } from '../provider.ts';
 import { ownerHash } from '../scope.ts';
 import { MemoryFile } from './memory-file.ts';
@@ -13,6 +14,9 @@ export interface FileLimits {
   readonly notes: number;
   readonly user: number;
 }
+
+/** Of a file that somebody wrote by hand an operator sees more than a model. */
+const SHOWN = 100_000;
 
 const LIMITS: FileLimits = { shared: 4000, notes: 2500, user: 1500 };
 
@@ -27,7 +31,7 @@ const schema = z.object({
  * Memory in files that people can read and change. `MEMORY.md` is the operator's and shown to everybody; the agent writes
  * only to the folder of whoever it talks to.
  */
-export class FilesMemory implements MemoryProvider {
+export class FilesMemory implements MemoryProvider, Inspectable {
   readonly name = 'files';
   readonly tools: readonly MemoryTool[];
   readonly #limits: FileLimits;
@@ -65,6 +69,24 @@ export class FilesMemory implements MemoryProvider {
 
   async remember(fact: string, scope: MemoryScope): Promise<void> {
     await this.#file('notes', scope).add(fact);
+  }
+
+  async owners(): Promise<readonly MemoryOwner[]> {
+    const folders = await readdir(join(this.#home(), 'users')).catch(() => []); // Nobody has one yet.
+    const owners = [EVERYBODY, ...folders.sort()];
+    const counted = await Promise.all(
+      owners.map(async (owner) => ({ owner, who: null, entries: (await this.entries(owner)).length })),
+    );
+    return counted.filter(({ entries }) => entries > 0);
+  }
+
+  async entries(owner: string): Promise<readonly MemoryEntry[]> {
+    const names =
+      owner === EVERYBODY ? ['MEMORY.md'] : ['MEMORY.md', 'USER.md'].map((file) => join('users', owner, file));
+    const files = await Promise.all(
+      names.map(async (where) => ({ where, lines: await new MemoryFile(join(this.#home(), where), SHOWN).lines() })),
+    );
+    return files.flatMap(({ where, lines }) => lines.map((text) => ({ text, where, at: null })));
   }
 
   async #apply({ action, target, text, match }: z.output<typeof schema>, scope: MemoryScope): Promise<string> {

@@ -20,6 +20,12 @@ export class MemoryFile {
     return (await readText(this.path)).trim().slice(0, this.#maxChars).toWellFormed();
   }
 
+  /** What it says, line by line and without the dashes. */
+  async lines(): Promise<string[]> {
+    const lines = (await this.text()).split('\n').map((line) => line.replace(/^- /, '').trim());
+    return lines.filter((line) => line !== '');
+  }
+
   add(entry: string): Promise<void> {
     return this.#change((lines) => {
       const line = toLine(entry);

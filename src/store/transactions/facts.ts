@@ -62,6 +62,18 @@ export function* recallFacts(ctx: TxContext, args: { owner: string; text: string
   return rows.map(toFact);
 }
 
+/** Who has facts, and how many; whoever got the latest one first. */
+export function* factOwners(
+  _ctx: TxContext,
+  args: { limit: number },
+): Tx<{ readonly owner: string; readonly facts: number }[]> {
+  const rows = yield* query(
+    'SELECT owner, count(*) AS facts FROM facts GROUP BY owner ORDER BY max(no) DESC LIMIT ?',
+    pageSize(args.limit),
+  );
+  return rows.map((row) => ({ owner: textOf(row, 'owner'), facts: numberOf(row, 'facts') }));
+}
+
 /** Forgets one fact of an owner; false when there is none with this id. */
 export function* forgetFact(_ctx: TxContext, args: { owner: string; id: string }): Tx<boolean> {
   const rows = yield* query('DELETE FROM facts WHERE owner = ? AND id = ? RETURNING no', args.owner, args.id);

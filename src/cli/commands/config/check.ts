@@ -5,7 +5,7 @@ import { configPaths } from '../../../config/config-paths.ts';
 import { type Problem, problemsOf } from '../../../config/problem.ts';
 import { showConfig } from '../../../config/show-config.ts';
 import { hasCode } from '../../../errors/moirai-error.ts';
-import { readConfig } from '../../configuration.ts';
+import { assertMemory, readConfig } from '../../configuration.ts';
 import { facts, print, printJson, printLine } from '../../print.ts';
 import { reportError } from '../../report-error.ts';
 import { type Settings, settingsOf } from '../../settings.ts';
@@ -21,6 +21,7 @@ async function check(command: Command): Promise<void> {
   const settings = settingsOf(command);
   try {
     const config = await readConfig(settings);
+    await assertMemory(config);
     if (settings.json) return await printReport(settings, []);
     await print(facts(summaryOf(config)));
     await printLine('The configuration is valid.');
@@ -38,13 +39,14 @@ function printReport({ home }: Settings, problems: readonly Problem[]): Promise<
 
 function summaryOf(config: Config): Record<string, string> {
   const files = configPaths(config.home);
-  const { gateway, store, model } = showConfig(config);
+  const { gateway, store, model, memory } = showConfig(config);
   return {
     'config.yaml': placeOf(files.config),
     '.env': placeOf(files.env),
     gateway: `${gateway.host}, port ${gateway.port}, ${gateway.api_key === null ? 'without a key' : 'with a key'}`,
     store: store.url,
     model: [model.provider, model.name, model.base_url].filter((part) => part !== null).join(', '),
+    memory: memory.provider,
     platforms: platformsOf(config).join(', ') || 'none',
   };
 }

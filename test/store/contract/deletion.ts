@@ -223,6 +223,24 @@ export function deletionContract(open: Open): void {
       expect(await prune(scene, 'chat', HOUR)).toEqual([asked.session.id]);
     });
 
+    test('waits until a memory was told of the end, with all that was said', async (scene) => {
+      for (const name of ['memory:diary', 'memory-review', 'hook:slow']) await scene.subscribe(name, ['session:end']);
+      const told = await conversation(scene, '42', 'one', 'two');
+      await scene.end(told);
+      for (const name of ['memory:diary', 'memory-review']) await scene.drain(name);
+      const untold = await conversation(scene, '42', 'three', 'four');
+      await scene.end(untold);
+      scene.clock.advance(DAY);
+      expect(await prunable(scene, { chat: HOUR })).toEqual({ chat: 1 });
+      expect(await prune(scene, 'chat', HOUR)).toEqual([told]);
+      await scene.drain('memory:diary');
+      expect(await prune(scene, 'chat', HOUR)).toEqual([]);
+      await scene.drain('memory-review');
+      expect(await prune(scene, 'chat', HOUR)).toEqual([untold]);
+      const deleted = await conversation(scene, '42', 'five', 'six');
+      expect(await remove(scene, deleted)).toMatchObject({ ended: true });
+    });
+
     test('needs a live lease', async (scene) => {
       const id = await ended(scene, 'old', 'api');
       const giver = { instance: 'nobody', commandId: 'cmd-x' };

@@ -76,6 +76,18 @@ export function factsContract(open: Open): void {
     });
   });
 
+  test('whoever has facts is listed, with the latest first', async (scene) => {
+    await remember(scene, 'ada', 'f1', 'one');
+    await remember(scene, 'bob', 'f1', 'two');
+    await remember(scene, 'ada', 'f2', 'three');
+    const owners = (limit: number) => scene.store.read('factOwners', { limit });
+    expect(await owners(10)).toEqual([
+      { owner: 'ada', facts: 2 },
+      { owner: 'bob', facts: 1 },
+    ]);
+    expect(await owners(1)).toHaveLength(1);
+  });
+
   test('without a word to look for, the newest facts are recalled', async (scene) => {
     for (const id of ['f1', 'f2', 'f3']) await remember(scene, 'ada', id, `thread ${id}`);
     expect(await recalled(scene, 'ada', ' ?! ', 2)).toEqual(['f3', 'f2']);

@@ -127,6 +127,28 @@ export function listingsContract(open: Open): void {
     });
   });
 
+  describe("people's turns", () => {
+    test('are counted as they are answered', async (scene) => {
+      const first = await scene.ask('42', 'one');
+      const sessionId = first.session.id;
+      const count = (upTo: string | null) => scene.store.read('answeredTurns', { sessionId, upTo });
+      expect(await count(null)).toBe(0);
+      await scene.finish(first);
+      const failed = await scene.ask('42', 'two');
+      await scene.finish(failed, { outcome: 'failed' });
+      const unasked = await scene.ask('42', 'three', { by: 'system' });
+      await scene.finish(unasked);
+      scene.clock.advance(1);
+      const last = await scene.ask('42', 'four');
+      const absorbed = await scene.say('42', 'five');
+      await scene.finish({ ...last, turn: absorbed.turn }, {}, { epoch: null });
+      await scene.finish(last);
+      expect(await count(null)).toBe(2);
+      const each = [first, failed, unasked, absorbed, last].map(({ turn }) => count(turn.id));
+      expect(await Promise.all(each)).toEqual([1, 0, 0, 0, 2]);
+    });
+  });
+
   describe('the activity', () => {
     const activity = (scene: Scene, limit = 50) => scene.store.read('activity', { limit });
 

@@ -15,6 +15,7 @@ const table: Table = {
     events: { rooms: ['errors', 'lifecycle', 'store'] },
     engine: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
     hooks: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events'] },
+    plugins: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'hooks'] },
     memory: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events'] },
     agent: { rooms: ['errors', 'log', 'lifecycle', 'store', 'config'] },
     cron: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'engine'] },
@@ -24,16 +25,18 @@ const table: Table = {
     gateway: {
       rooms: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine'],
-        ...['hooks', 'memory', 'agent', 'cron', 'api', 'platforms'],
+        ...['hooks', 'plugins', 'memory', 'agent', 'cron', 'api', 'platforms'],
       ],
     },
     cli: {
       rooms: [
         ...['errors', 'config', 'lifecycle', 'store', 'events', 'engine', 'hooks', 'memory', 'agent', 'cron', 'api'],
-        ...['log', 'platforms', 'space', 'gateway'],
+        ...['log', 'plugins', 'platforms', 'space', 'gateway'],
       ],
       environment: true,
     },
+    // The door for other people's code, a file of its own.
+    'index.ts': { rooms: ['plugins'], packages: [], builtins: false },
   },
   owned: { 'node:sqlite': 'store', pg: 'store' },
 };

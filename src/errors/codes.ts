@@ -51,6 +51,12 @@ export const ERROR_HINTS = {
   hook_invalid: 'Correct the folder of the hook as the message says; it is read again as soon as a file changes.',
   hook_not_found: 'List hooks and webhooks with `moirai hooks list`.',
 
+  // plugins
+  plugin_invalid: 'Correct the file of the plugin as the message says; it is loaded again as soon as a file changes.',
+  plugin_unavailable: 'The thread of the plugin is away or busy; nothing was done. It is started again by itself.',
+  plugin_failed: 'The plugin threw, or died over the call. The log says more, under the name of the plugin.',
+  plugin_timeout: 'The plugin did not answer before its deadline. Make it faster, or give it more time.',
+
   // memory
   memory_full: 'Shorten or remove entries first; what is remembered is in every prompt, so it is kept small.',
   memory_entry: 'Give words, or an id, that exactly one entry has.',

@@ -117,7 +117,7 @@ function withoutComments(text: string): string {
 }
 
 function roomOf(path: string): string {
-  return path.includes('/') ? path.slice(0, path.indexOf('/')) : '';
+  return path.split('/', 1)[0] ?? '';
 }
 
 function resolveFrom(path: string, specifier: string): string {

@@ -1,0 +1,118 @@
+import type { GateName } from './api.ts';
+import { PluginGate } from './gates.ts';
+import type { LivePlugin } from './live-plugin.ts';
+import { type PluginMemory, pluginMemory } from './memory-offer.ts';
+import { GATE_NAMES } from './names.ts';
+import {
+  type PluginCommand,
+  type PluginPlatform,
+  type PluginTool,
+  pluginCommand,
+  pluginPlatform,
+  pluginTool,
+  type Verdicts,
+} from './offers.ts';
+import type { ThreadDesk } from './plugin-thread.ts';
+import type { Offer, ToolOffer } from './protocol.ts';
+
+/** Names that are not for plugins, for the gateway has them itself. */
+export interface ReservedNames {
+  readonly tools?: readonly string[];
+  readonly commands?: readonly string[];
+  readonly memoryProviders?: readonly string[];
+  readonly platforms?: readonly string[];
+}
+
+type Kind = keyof ReservedNames;
+
+/** Everything that all plugins offer at one moment. It is never changed, but replaced as a whole. */
+export interface Generation {
+  readonly gates: Readonly<Record<GateName, readonly PluginGate[]>>;
+  readonly tools: readonly PluginTool[];
+  /** By the name of a tool: what its plugin has to be asked about its arguments. */
+  readonly toolOffers: ReadonlyMap<string, { readonly live: LivePlugin; readonly offer: ToolOffer }>;
+  readonly commands: readonly PluginCommand[];
+  readonly memoryProviders: readonly PluginMemory[];
+  readonly platforms: readonly PluginPlatform[];
+  readonly hearTools: readonly LivePlugin[];
+  /** By plugin: what it offers in vain, for somebody else has the name. */
+  readonly withheld: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Brings the offers of plugins together, in the order of the plugins' names: of two with one name the first counts. */
+export function formGeneration(
+  plugins: readonly LivePlugin[],
+  desk: Pick<ThreadDesk, 'timers' | 'log'>,
+  verdicts: Verdicts,
+  reserved: ReservedNames,
+): Generation {
+  const withheld = new Map<string, string[]>();
+  const claim = claimant(reserved, withheld);
+  const offersOf = <T>(kind: Kind, list: (live: LivePlugin) => readonly T[], nameOf: (one: T) => string) =>
+    plugins.flatMap((live) =>
+      list(live)
+        .filter((one) => claim(kind, nameOf(one), live))
+        .map((offer) => ({ live, offer })),
+    );
+  const tools = offersOf(
+    'tools',
+    ({ offer }) => offer.tools,
+    ({ name }) => name,
+  );
+  const commands = offersOf(
+    'commands',
+    ({ offer }) => offer.commands,
+    ({ name }) => name,
+  );
+  const memories = offersOf(
+    'memoryProviders',
+    ({ offer }) => offer.memoryProviders,
+    ({ name }) => name,
+  );
+  const platforms = offersOf(
+    'platforms',
+    ({ offer }) => offer.platforms,
+    (name) => name,
+  );
+  return {
+    gates: gatesOf(plugins, desk),
+    tools: tools.map(({ live, offer }) => pluginTool(live, offer, verdicts)),
+    toolOffers: new Map(tools.map((found) => [found.offer.name, found])),
+    commands: commands.map(({ live, offer }) => pluginCommand(live, offer)),
+    memoryProviders: memories.map(({ live, offer }) => pluginMemory(live, offer)),
+    platforms: platforms.map(({ live, offer }) => pluginPlatform(live, offer)),
+    hearTools: plugins.filter(({ offer }) => offer.hearsTools),
+    withheld,
+  };
+}
+
+const WORDS: Readonly<Record<Kind, string>> = {
+  ...{ tools: 'tool', commands: 'command', memoryProviders: 'memory provider', platforms: 'platform' },
+};
+
+function claimant(reserved: ReservedNames, withheld: Map<string, string[]>) {
+  const owners = new Map<string, string>();
+  for (const kind of Object.keys(WORDS) as Kind[]) {
+    for (const name of reserved[kind] ?? []) owners.set(`${kind} ${name}`, 'the gateway');
+  }
+  return (kind: Kind, name: string, live: LivePlugin): boolean => {
+    const owner = owners.get(`${kind} ${name}`);
+    if (owner === undefined) owners.set(`${kind} ${name}`, live.name);
+    else withheld.set(live.name, [...(withheld.get(live.name) ?? []), `the ${WORDS[kind]} "${name}" is ${owner}'s`]);
+    return owner === undefined;
+  };
+}
+
+/** A gate keeps what is known of it for as long as its thread lives, whatever becomes of the other plugins. */
+const known = new WeakMap<Offer, readonly PluginGate[]>();
+
+function gatesOf(plugins: readonly LivePlugin[], desk: Pick<ThreadDesk, 'timers' | 'log'>): Generation['gates'] {
+  const all = plugins.flatMap((live) => {
+    const { offer } = live;
+    const gates = known.get(offer) ?? offer.gates.map((gate, index) => new PluginGate(live, index, gate, desk));
+    known.set(offer, gates);
+    return gates;
+  });
+  const entries = GATE_NAMES.map((name) => [name, all.filter(({ gate }) => gate === name)]);
+  return Object.fromEntries(entries) as Generation['gates'];
+}

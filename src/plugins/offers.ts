@@ -1,0 +1,123 @@
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Party } from '../store/transactions/conversations.ts';
+import type { JsonSchema, PluginToolContext } from './api.ts';
+import type { LivePlugin } from './live-plugin.ts';
+import type { Offer, ToolOffer } from './protocol.ts';
+
+/** Something the model may do, as the gateway sees it. */
+export interface PluginTool {
+  readonly plugin: string;
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly together: boolean;
+  /** At once: what the plugin itself has to say about these arguments is asked by `gateTool` before. */
+  dangerous(args: unknown): string | null;
+  run(args: unknown, context: PluginToolContext): Promise<string>;
+}
+
+/** What a command has to know of its use. */
+export interface PluginCommandUse {
+  readonly name: string;
+  readonly args: string;
+  readonly party: Pick<Party, 'key' | 'platform' | 'userId'>;
+  readonly session: { readonly id: string } | null;
+}
+
+/** A slash command, as the gateway sees it. */
+export interface PluginCommand {
+  readonly plugin: string;
+  readonly name: string;
+  readonly takes?: string;
+  readonly summary: string;
+  run(use: PluginCommandUse): Promise<string>;
+}
+
+/** A way to reach people, as the gateway sees it. */
+export interface PluginPlatform {
+  readonly plugin: string;
+  readonly name: string;
+  /** Throws while the plugin's thread is away: it may be tried again. */
+  send(target: Readonly<Record<string, unknown>>, text: string, signal: AbortSignal): Promise<void>;
+}
+
+const COMMAND_MS = 60_000;
+const DANGER_MS = 2000;
+
+/** What plugins said about arguments that they were asked about. */
+export type Verdicts = WeakMap<object, string | null>;
+
+export function pluginTool(live: LivePlugin, offer: ToolOffer, verdicts: Verdicts): PluginTool {
+  const { name, description, inputSchema, together, danger } = offer;
+  return {
+    ...{ plugin: live.name, name, description, inputSchema, together },
+    dangerous: (args) => {
+      if (danger !== 'depends') return danger?.text ?? null;
+      const verdict = isObject(args) ? verdicts.get(args) : undefined;
+      // Nobody asked the plugin: then a person is asked.
+      return verdict === undefined ? name : verdict;
+    },
+    run: async (args, { signal, sessionId, turnId, platform, userId }) => {
+      const context = { sessionId, turnId, platform, userId };
+      try {
+        return textOf(await live.call({ what: 'tool', name, args, context }, { signal }));
+      } catch (thrown) {
+        throw toolFailure(thrown);
+      }
+    },
+  };
+}
+
+/** Asks a plugin what is dangerous about these arguments of its tool, and keeps the answer for `dangerous`. */
+export async function askDanger(live: LivePlugin, { name, danger }: ToolOffer, args: unknown, verdicts: Verdicts) {
+  if (danger !== 'depends' || !isObject(args)) return;
+  try {
+    const text = await live.call({ what: 'danger', name, args }, { timeoutMs: DANGER_MS });
+    verdicts.set(args, typeof text === 'string' ? text : null);
+  } catch {
+    // It cannot say: `dangerous` has a person asked.
+    verdicts.delete(args);
+  }
+}
+
+export function pluginCommand(live: LivePlugin, offer: Offer['commands'][number]): PluginCommand {
+  const { name } = offer;
+  return {
+    ...{ ...offer, plugin: live.name },
+    run: async ({ args, party, session }) => {
+      const { platform, userId: user_id, key: session_key } = party;
+      const call = { name, args, platform, user_id, session_key, session_id: session?.id ?? null };
+      return textOf(await live.call({ what: 'command', name, call }, { timeoutMs: COMMAND_MS }));
+    },
+  };
+}
+
+export function pluginPlatform(live: LivePlugin, name: string): PluginPlatform {
+  return {
+    ...{ plugin: live.name, name },
+    send: async (target, text, signal) => {
+      await live.call({ what: 'send', name, target, text }, { signal });
+    },
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** With words for the model: it has to know whether something may have happened. */
+function toolFailure(thrown: unknown): MoiraiError {
+  const error = MoiraiError.wrap(thrown, 'tool_failed');
+  const { code, details } = error;
+  if (code === 'plugin_unavailable') return failure('the plugin is not available now, and nothing was done', error);
+  if (details.died === true) return failure('the plugin died over it; it may have taken effect in part', error);
+  return failure(typeof details.thrown === 'string' ? details.thrown : error.message, error);
+}
+
+function failure(message: string, cause: MoiraiError): MoiraiError {
+  return new MoiraiError('tool_failed', message, { cause });
+}

@@ -195,6 +195,18 @@ export interface PlatformState {
   readonly lastSuccessAt: number | null;
 }
 
+/** What a platform is given besides its own settings: time, chance, and somewhere to say what nobody waits for. */
+export interface Means {
+  /** Epoch milliseconds. */
+  now(): number;
+  /** Calls back once after `ms`; the returned function cancels. */
+  after(ms: number, callback: () => void): () => void;
+  /** From 0 up to 1. */
+  random(): number;
+  /** Tells people of trouble that no caller hears of. */
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
 /** Why something was not sent or fetched, and whether to try again. */
 export class SendFailure extends Error {
   /** When to try again at the earliest; null when there is no use in trying. */

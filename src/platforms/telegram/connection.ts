@@ -1,0 +1,84 @@
+import type { Inbox, Means, PlatformState } from '../platform.ts';
+import { type Trouble, troubleOf } from './failures.ts';
+
+const RETRY_BASE_MS = 1000;
+const RETRY_CAP_MS = 60_000;
+/** Two that poll by turns throw each other out; whoever waits longer lets the other work. */
+const STANDBY_MS = 5000;
+
+interface ConnectionOptions {
+  readonly means: Means;
+  readonly redact: (text: string) => string;
+}
+
+/** How we stand with the server, and how long to wait before the next try. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  #state: PlatformState = { phase: 'stopped', problem: null, lastSuccessAt: null };
+  #inbox: Inbox | null = null;
+  #failures = 0;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+  }
+
+  get state(): PlatformState {
+    return this.#state;
+  }
+
+  open(inbox: Inbox): void {
+    this.#inbox = inbox;
+    this.#failures = 0;
+    this.#become('connecting', null);
+  }
+
+  close(): void {
+    this.#become('stopped', null);
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#state = { ...this.#state, lastSuccessAt: this.#options.means.now() };
+    this.#become('connected', null);
+  }
+
+  /** Resolves when it is time to try again; returns what was wrong. */
+  async failed(thrown: unknown, signal: AbortSignal): Promise<Trouble> {
+    const trouble = troubleOf(thrown, this.#options.redact);
+    this.#become(trouble.phase, trouble.problem);
+    const least = trouble.phase === 'standby' ? STANDBY_MS : trouble.waitMs;
+    if (trouble.phase !== 'failed') await this.#pause(Math.max(least, this.#backoff()), signal);
+    return trouble;
+  }
+
+  /** The server is well, but what it gave could not be taken. */
+  async holdBack(signal: AbortSignal): Promise<void> {
+    await this.#pause(this.#backoff(), signal);
+  }
+
+  #become(phase: PlatformState['phase'], problem: string | null): void {
+    if (phase === this.#state.phase && problem === this.#state.problem) return;
+    this.#state = { ...this.#state, phase, problem };
+    if (problem !== null) this.#options.means.warn(`Telegram is ${phase}`, { problem });
+    this.#inbox?.changed();
+  }
+
+  #backoff(): number {
+    const full = Math.min(RETRY_BASE_MS * 2 ** this.#failures, RETRY_CAP_MS);
+    this.#failures += 1;
+    return full * (0.5 + this.#options.means.random() / 2);
+  }
+
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const finish = () => {
+        cancel();
+        signal.removeEventListener('abort', finish);
+        resolve();
+      };
+      const cancel = this.#options.means.after(ms, finish);
+      signal.addEventListener('abort', finish, { once: true });
+      if (signal.aborted) finish();
+    });
+  }
+}

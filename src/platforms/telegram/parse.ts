@@ -1,0 +1,171 @@
+import type { ChatType, Incoming, Person, Place, Press, Quote } from '../platform.ts';
+import { type Fields, fieldsOf, integerOf, nameOf, textOf } from './fields.ts';
+import { describeContent, type FileOpener, fullName, parseFiles } from './parse-media.ts';
+
+/** Who we are on Telegram. */
+export interface Self {
+  readonly id: number;
+  readonly username: string;
+}
+
+export type Parsed =
+  | { readonly kind: 'message'; readonly message: Incoming }
+  | { readonly kind: 'press'; readonly press: Press; readonly query: string };
+
+/** The kinds of updates that mean something to us; the server sends no others. */
+export const UPDATE_KINDS = [
+  'message',
+  'edited_message',
+  'channel_post',
+  'edited_channel_post',
+  'callback_query',
+] as const;
+
+const CHAT_TYPES: Readonly<Record<string, ChatType>> = {
+  private: 'dm',
+  group: 'group',
+  supergroup: 'group',
+  channel: 'channel',
+};
+
+/**
+ * What an update says to us; null for everything we do not know or want. An update comes from outside: whatever it is,
+ * this does not throw.
+ */
+export function parseUpdate(update: unknown, self: Self, openerOf: FileOpener): Parsed | null {
+  const fields = fieldsOf(update);
+  if (fields === null) return null;
+  if (fields.callback_query !== undefined) return parsePress(fieldsOf(fields.callback_query));
+  const fresh = fieldsOf(fields.message ?? fields.channel_post);
+  if (fresh !== null) return parseMessage(fresh, self, openerOf, false);
+  const edited = fieldsOf(fields.edited_message ?? fields.edited_channel_post);
+  // A live location is edited every few seconds: nobody says anything by it.
+  if (edited === null || edited.location !== undefined) return null;
+  return parseMessage(edited, self, openerOf, true);
+}
+
+function parseMessage(message: Fields, self: Self, openerOf: FileOpener, edited: boolean): Parsed | null {
+  const place = placeOf(message);
+  const messageId = integerOf(message.message_id);
+  if (place === null || messageId === null || isOwn(message, self)) return null;
+  const files = parseFiles(message, openerOf);
+  const said = wordsOf(message);
+  if (said === null && files.length === 0) return null;
+  const command = commandOf(said ?? '', self);
+  if (command.addressee === 'other' && place.type !== 'dm') return null;
+  const repliesTo = quoteOf(message, self, openerOf);
+  const second = (edited ? integerOf(message.edit_date) : null) ?? integerOf(message.date) ?? 0;
+  return {
+    kind: 'message',
+    message: {
+      id: `telegram:${place.chat}:${messageId}${edited ? `:${second}` : ''}`,
+      messageId: String(messageId),
+      place,
+      from: authorOf(message),
+      text: command.text,
+      files,
+      repliesTo,
+      addressed: isAddressed(place, command, repliesTo, self),
+      edited,
+      group: nameOf(message.media_group_id),
+      at: second * 1000,
+    },
+  };
+}
+
+function parsePress(query: Fields | null): Parsed | null {
+  const message = fieldsOf(query?.message);
+  const id = nameOf(query?.id);
+  const data = textOf(query?.data, 64);
+  const place = message === null ? null : placeOf(message);
+  const messageId = integerOf(message?.message_id);
+  if (query === null || id === null || data === null || place === null || messageId === null) return null;
+  const from = personOf(fieldsOf(query.from));
+  const press = { id: `telegram:callback:${id}`, place, from, messageId: String(messageId), data };
+  return { kind: 'press', press, query: id };
+}
+
+function placeOf(message: Fields): Place | null {
+  const chat = fieldsOf(message.chat);
+  const id = integerOf(chat?.id);
+  const type = typeof chat?.type === 'string' && Object.hasOwn(CHAT_TYPES, chat.type) ? CHAT_TYPES[chat.type] : null;
+  if (chat === null || id === null || !type) return null;
+  const topic = message.is_topic_message === true ? integerOf(message.message_thread_id) : null;
+  const name = nameOf(chat.title) ?? fullName(chat);
+  return {
+    // A topic of a direct chat is still a talk with one person.
+    type: topic !== null && type === 'group' ? 'thread' : type,
+    chat: String(id),
+    ...(topic === null ? {} : { thread: String(topic) }),
+    ...(name === null ? {} : { name }),
+  };
+}
+
+function isOwn(message: Fields, self: Self): boolean {
+  return fieldsOf(message.from)?.id === self.id;
+}
+
+/** What was said: a text, the words under a file, or what else there is; null for a service message. */
+function wordsOf(message: Fields): string | null {
+  return textOf(message.text) ?? textOf(message.caption) ?? describeContent(message);
+}
+
+function authorOf(message: Fields): Person {
+  const voice = fieldsOf(message.sender_chat);
+  if (voice === null) return personOf(fieldsOf(message.from));
+  // Somebody speaks as a chat. As this one: an anonymous admin, or a post of the channel. As another: that has an id.
+  const isChatItself = voice.id === fieldsOf(message.chat)?.id;
+  const id = isChatItself ? null : integerOf(voice.id);
+  return {
+    id: id === null ? null : String(id),
+    name: nameOf(message.author_signature) ?? nameOf(voice.title),
+    bot: false,
+  };
+}
+
+function personOf(user: Fields | null): Person {
+  const id = integerOf(user?.id);
+  const name = user === null ? null : (fullName(user) ?? nameOf(user.username));
+  return { id: id === null ? null : String(id), name, bot: user?.is_bot === true };
+}
+
+function quoteOf(message: Fields, self: Self, openerOf: FileOpener): Quote | null {
+  const answered = fieldsOf(message.reply_to_message);
+  const messageId = integerOf(answered?.message_id);
+  if (answered === null || messageId === null) return null;
+  // Every message of a topic answers the one that began the topic.
+  if (answered.forum_topic_created !== undefined) return null;
+  if (message.is_topic_message === true && message.message_thread_id === messageId) return null;
+  const part = textOf(fieldsOf(message.quote)?.text);
+  const [file] = parseFiles(answered, openerOf);
+  const text = part ?? wordsOf(answered) ?? (file === undefined ? '' : `[${file.kind}]`);
+  return { messageId: String(messageId), text, author: authorOf(answered).name, own: isOwn(answered, self) };
+}
+
+interface Command {
+  /** Without the name of the bot it is for. */
+  readonly text: string;
+  readonly addressee: 'us' | 'other' | null;
+}
+
+function commandOf(text: string, self: Self): Command {
+  const [whole, command = '', name = ''] = /^(\/\w{1,64})@(\w{1,64})(?!\S)/.exec(text) ?? [];
+  if (whole === undefined) return { text, addressee: null };
+  if (name.toLowerCase() !== self.username.toLowerCase()) return { text, addressee: 'other' };
+  return { text: command + text.slice(whole.length), addressee: 'us' };
+}
+
+function isAddressed(place: Place, command: Command, repliesTo: Quote | null, self: Self): boolean {
+  if (place.type === 'dm' || command.addressee === 'us' || repliesTo?.own === true) return true;
+  return mentions(command.text, self.username);
+}
+
+function mentions(text: string, username: string): boolean {
+  const name = `@${username.toLowerCase()}`;
+  const lower = text.toLowerCase();
+  for (let at = lower.indexOf(name); at >= 0; at = lower.indexOf(name, at + 1)) {
+    const isWhole = !/\w/.test(lower[at - 1] ?? '') && !/\w/.test(lower[at + name.length] ?? '');
+    if (isWhole) return true;
+  }
+  return false;
+}

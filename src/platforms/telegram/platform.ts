@@ -1,0 +1,245 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type {
+  Abilities,
+  Inbox,
+  Means,
+  Outgoing,
+  Place,
+  Platform,
+  PlatformState,
+  ReactionSign,
+  SentMessage,
+} from '../platform.ts';
+import { Backlog } from './backlog.ts';
+import { type BotApi, connectBotApi, makeRedact, withDeadline } from './bot-api.ts';
+import { Connection } from './connection.ts';
+import { downloadFile } from './download.ts';
+import { isRefusal, sendFailureOf } from './failures.ts';
+import { FloodGate } from './flood-gate.ts';
+import { type Parsed, parseUpdate, type Self } from './parse.ts';
+import { poll } from './polling.ts';
+import { Reception } from './reception.ts';
+import { addressOf, chatIdOf, idOf, keyboardOf, MAX_TEXT, Sending, wordsOf } from './send.ts';
+import { isFromTelegram, parseBody, registerWebhook, type Webhook, type WebhookRequest } from './webhook.ts';
+
+export interface TelegramOptions {
+  /** As BotFather gave it. */
+  readonly token: string;
+  /** `https://api.telegram.org`, or a Bot API server of one's own. */
+  readonly apiRoot: string;
+  /** Telegram brings updates there; null: we ask for them. */
+  readonly webhook: Webhook | null;
+  /** The largest file taken or sent. Telegram's own server gives out 20 MB at most. */
+  readonly maxFileBytes: number;
+  readonly means: Means;
+}
+
+const CALL_MS = 30_000;
+const MOST_COMMANDS = 100;
+const SIGNS = { seen: '👀', done: '👍', failed: '👎' } as const satisfies Record<ReactionSign, string>;
+
+/** Who we are once we know, and what is under way; null between `stop` and `start`. */
+interface Session {
+  readonly reception: Reception;
+  readonly stopped: AbortController;
+  self: Self | null;
+  run: Promise<void>;
+}
+
+/** Telegram, by the Bot API. */
+export class Telegram implements Platform {
+  readonly name = 'telegram';
+  readonly abilities: Abilities;
+  readonly #options: TelegramOptions;
+  readonly #api: BotApi;
+  readonly #redact: (text: string) => string;
+  readonly #connection: Connection;
+  readonly #gate: FloodGate;
+  readonly #sending: Sending;
+  #session: Session | null = null;
+
+  constructor(options: TelegramOptions) {
+    checkOptions(options);
+    const { means, token } = options;
+    this.#options = { ...options, apiRoot: options.apiRoot.replace(/\/+$/, '') };
+    this.#api = connectBotApi(this.#options);
+    this.#redact = makeRedact(token);
+    this.#connection = new Connection({ means, redact: this.#redact });
+    this.#gate = new FloodGate(() => means.now());
+    this.#sending = new Sending({ api: this.#api, means, gate: this.#gate, redact: this.#redact });
+    this.abilities = abilitiesOf(options);
+  }
+
+  get state(): PlatformState {
+    return this.#connection.state;
+  }
+
+  async start(inbox: Inbox): Promise<void> {
+    if (this.#session !== null) return;
+    const { means } = this.#options;
+    const reception = new Reception({ api: this.#api, inbox, means, redact: this.#redact });
+    const session: Session = { reception, stopped: new AbortController(), self: null, run: Promise.resolve() };
+    this.#session = session;
+    this.#connection.open(inbox);
+    session.run = this.#run(session).catch((thrown: unknown) => {
+      means.warn('Telegram stopped by itself', { error: this.#redact(String(thrown)) });
+    });
+  }
+
+  async stop(): Promise<void> {
+    const session = this.#session;
+    if (session === null) return;
+    this.#session = null;
+    session.stopped.abort();
+    await session.run;
+    await session.reception.settle();
+    this.#connection.close();
+  }
+
+  /** For whoever owns the port. 200 only after the inbox has it; everything else makes Telegram bring it again. */
+  async receiveWebhook(request: WebhookRequest): Promise<{ readonly status: 200 | 401 | 404 | 503 }> {
+    const { webhook } = this.#options;
+    if (webhook === null) return { status: 404 };
+    if (!isFromTelegram(request, webhook.secret)) return { status: 401 };
+    const { self, reception } = this.#session ?? { self: null, reception: null };
+    if (self === null || reception === null) return { status: 503 };
+    const parsed = parseBody(request, (update) => this.#parse(update, self));
+    try {
+      if (parsed !== null) await reception.take(parsed);
+    } catch {
+      // Who took it has said why it was not taken.
+      return { status: 503 };
+    }
+    if (this.#session?.reception === reception) this.#connection.succeeded();
+    return { status: 200 };
+  }
+
+  async send(place: Place, message: Outgoing, signal: AbortSignal): Promise<SentMessage> {
+    return { messageId: await this.#sending.send(place, message, signal) };
+  }
+
+  async edit(place: Place, messageId: string, message: Outgoing, signal: AbortSignal): Promise<void> {
+    const id = idOf(messageId);
+    await this.#sending.call(place, signal, async ({ chat, formatted }, deadline) => {
+      const { text, mode } = wordsOf(message.text, formatted);
+      const target = { chat_id: chatIdOf(chat), message_id: id, ...mode, ...keyboardOf(message.buttons) };
+      const changed = this.#api
+        .editMessageText({ ...target, text, link_preview_options: { is_disabled: true } }, deadline)
+        .catch((thrown: unknown) => {
+          if (!isRefusal(thrown, /no text in the message/i)) throw thrown;
+          return this.#api.editMessageCaption({ ...target, caption: text }, deadline);
+        });
+      await unless(changed, /message is not modified/i);
+    });
+  }
+
+  async remove(place: Place, messageId: string, signal: AbortSignal): Promise<void> {
+    const id = idOf(messageId);
+    await this.#sending.call(place, signal, async ({ chat }, deadline) => {
+      const removed = this.#api.deleteMessage({ chat_id: chatIdOf(chat), message_id: id }, deadline);
+      await unless(removed, /message to delete not found/i);
+    });
+  }
+
+  async showTyping(place: Place, signal: AbortSignal): Promise<void> {
+    // A sign of life is no reason to annoy a server that asked for patience.
+    if (this.#gate.isClosed(place.chat)) return;
+    await this.#sending.call(place, signal, (form, deadline) =>
+      this.#api.sendChatAction({ ...addressOf(form), action: 'typing' }, deadline),
+    );
+  }
+
+  async react(place: Place, messageId: string, sign: ReactionSign | null, signal: AbortSignal): Promise<void> {
+    const id = idOf(messageId);
+    const reaction = sign === null ? [] : [{ type: 'emoji' as const, emoji: SIGNS[sign] }];
+    await this.#sending.call(place, signal, ({ chat }, deadline) =>
+      this.#api.setMessageReaction({ chat_id: chatIdOf(chat), message_id: id, reaction }, deadline),
+    );
+  }
+
+  /** Those Telegram can show: it allows small letters, digits and `_` in a name. */
+  async offerCommands(commands: readonly { name: string; summary: string }[], signal: AbortSignal): Promise<void> {
+    const offered = commands
+      .filter(({ name, summary }) => /^[a-z0-9_]{1,32}$/.test(name) && summary.trim() !== '')
+      .slice(0, MOST_COMMANDS)
+      .map(({ name, summary }) => ({ command: name, description: summary.slice(0, 256).toWellFormed() }));
+    try {
+      await withDeadline(signal, CALL_MS, (deadline) => this.#api.setMyCommands({ commands: offered }, deadline));
+    } catch (thrown) {
+      throw sendFailureOf(thrown, this.#redact);
+    }
+  }
+
+  async #run(session: Session): Promise<void> {
+    const { signal } = session.stopped;
+    const self = await this.#introduce(signal);
+    if (self === null) return;
+    session.self = self;
+    const [api, connection, { webhook }] = [this.#api, this.#connection, this.#options];
+    if (webhook !== null) return await registerWebhook({ api, webhook, connection }, signal);
+    const parse = (update: unknown) => this.#parse(update, self);
+    const backlog = new Backlog({ parse, take: (parsed) => session.reception.take(parsed) });
+    await poll({ api, backlog, connection }, signal);
+  }
+
+  /** Asks who we are, until the server says it or does not know us. */
+  async #introduce(signal: AbortSignal): Promise<Self | null> {
+    while (!signal.aborted) {
+      try {
+        const { id, username } = await withDeadline(signal, CALL_MS, (deadline) => this.#api.getMe(deadline));
+        return { id, username };
+      } catch (thrown) {
+        if (signal.aborted) return null;
+        const { phase } = await this.#connection.failed(thrown, signal);
+        if (phase === 'failed') return null;
+      }
+    }
+    return null;
+  }
+
+  #parse(update: unknown, self: Self): Parsed | null {
+    const download = { api: this.#api, settings: this.#options, redact: this.#redact };
+    return parseUpdate(update, self, (fileId) => (maxBytes, signal) => {
+      return downloadFile(download, fileId, Math.min(maxBytes, this.#options.maxFileBytes), signal);
+    });
+  }
+}
+
+export function createTelegram(options: TelegramOptions): Telegram {
+  return new Telegram(options);
+}
+
+function abilitiesOf({ maxFileBytes }: TelegramOptions): Abilities {
+  return {
+    maxText: MAX_TEXT,
+    counts: 'utf16',
+    markdown: true,
+    edit: true,
+    remove: true,
+    typing: true,
+    reactions: true,
+    threads: true,
+    buttons: true,
+    files: { in: true, out: true, maxBytes: maxFileBytes },
+    editEveryMs: 1000,
+  };
+}
+
+/** Both go into addresses and headers: what does not belong there is refused before anything is sent. */
+function checkOptions({ token, apiRoot, webhook }: TelegramOptions): void {
+  if (!/^\d+:[\w-]+$/.test(token)) throw new MoiraiError('bad_input', 'the Telegram token is not of the form 123:abc');
+  if (!URL.canParse(apiRoot) || !/^https?:$/.test(new URL(apiRoot).protocol)) {
+    throw new MoiraiError('bad_input', 'the address of the Bot API server is not an http address');
+  }
+  if (webhook !== null && !/^[\w-]{1,256}$/.test(webhook.secret)) {
+    throw new MoiraiError('bad_input', 'the secret of the Telegram webhook is not 1 to 256 letters, digits, _ and -');
+  }
+}
+
+async function unless(call: Promise<unknown>, words: RegExp): Promise<void> {
+  try {
+    await call;
+  } catch (thrown) {
+    if (!isRefusal(thrown, words)) throw thrown;
+  }
+}

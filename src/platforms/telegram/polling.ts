@@ -1,0 +1,66 @@
+import type { Backlog } from './backlog.ts';
+import { type BotApi, withDeadline } from './bot-api.ts';
+import type { Connection } from './connection.ts';
+import { UPDATE_KINDS } from './parse.ts';
+
+const POLL_SECONDS = 50;
+const POLL_MARGIN_MS = 10_000;
+const CALL_MS = 30_000;
+const CONFIRM_MS = 1000;
+
+interface Polling {
+  readonly api: BotApi;
+  readonly backlog: Backlog;
+  readonly connection: Connection;
+}
+
+/** Asks for updates until the signal ends it or there is no use in asking. */
+export async function poll({ api, backlog, connection }: Polling, signal: AbortSignal): Promise<void> {
+  let webhookInTheWay = true;
+  let healthy = false;
+  while (!signal.aborted) {
+    try {
+      if (webhookInTheWay) await deleteWebhook(api, signal);
+      webhookInTheWay = false;
+      // After trouble the first question is a short one: it shows at once whether all is well.
+      const updates = await getUpdates(api, backlog.offset, healthy ? POLL_SECONDS : 0, signal);
+      backlog.confirmed(backlog.offset);
+      connection.succeeded();
+      healthy = true;
+      if (!(await backlog.take(updates, signal))) await connection.holdBack(signal);
+    } catch (thrown) {
+      if (signal.aborted) break;
+      healthy = false;
+      const trouble = await connection.failed(thrown, signal);
+      if (trouble.phase === 'failed') return;
+      webhookInTheWay = trouble.webhookInTheWay;
+    }
+  }
+  await confirm(api, backlog);
+}
+
+async function deleteWebhook(api: BotApi, signal: AbortSignal): Promise<void> {
+  await withDeadline(signal, CALL_MS, (deadline) => api.deleteWebhook({ drop_pending_updates: false }, deadline));
+}
+
+async function getUpdates(
+  api: BotApi,
+  offset: number | null,
+  timeout: number,
+  signal: AbortSignal,
+): Promise<readonly unknown[]> {
+  const question = { timeout, allowed_updates: UPDATE_KINDS, ...(offset === null ? {} : { offset }) };
+  const updates: unknown = await withDeadline(signal, timeout * 1000 + POLL_MARGIN_MS, (deadline) =>
+    api.getUpdates(question, deadline),
+  );
+  return Array.isArray(updates) ? updates : [];
+}
+
+/** Spares the next start what has been taken already. It may fail: what comes again has the same id. */
+async function confirm(api: BotApi, { offset }: Backlog): Promise<void> {
+  if (offset === null) return;
+  const question = { offset, timeout: 0, limit: 1, allowed_updates: UPDATE_KINDS };
+  await withDeadline(new AbortController().signal, CONFIRM_MS, (deadline) => api.getUpdates(question, deadline)).catch(
+    () => undefined,
+  );
+}

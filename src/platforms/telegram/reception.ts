@@ -1,0 +1,76 @@
+import type { Inbox, Means } from '../platform.ts';
+import { type BotApi, withDeadline } from './bot-api.ts';
+import type { Parsed } from './parse.ts';
+
+const ANSWER_MS = 10_000;
+/** What Telegram shows to who pressed a button. */
+const MOST_ANSWER = 200;
+
+interface ReceptionOptions {
+  readonly api: BotApi;
+  readonly inbox: Inbox;
+  readonly means: Means;
+  readonly redact: (text: string) => string;
+}
+
+/** Brings what people say to the inbox: one at a time per chat, in order. */
+export class Reception {
+  readonly #options: ReceptionOptions;
+  readonly #lanes = new Map<string, Promise<unknown>>();
+  readonly #answers = new Set<Promise<void>>();
+  readonly #stopped = new AbortController();
+
+  constructor(options: ReceptionOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the inbox has it; rejects when it has to be brought again. */
+  async take(parsed: Parsed): Promise<void> {
+    const lane = laneOf(parsed);
+    const taken = (this.#lanes.get(lane) ?? Promise.resolve()).then(() => this.#hand(parsed));
+    const settled = taken.catch(() => undefined);
+    this.#lanes.set(lane, settled);
+    try {
+      await taken;
+    } catch (thrown) {
+      this.#options.means.warn('a message was not taken and will be brought again', { error: String(thrown) });
+      throw thrown;
+    } finally {
+      if (this.#lanes.get(lane) === settled) this.#lanes.delete(lane);
+    }
+  }
+
+  /** Lets the inbox finish what it has. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#lanes.values());
+    this.#stopped.abort();
+    await Promise.all(this.#answers);
+  }
+
+  async #hand(parsed: Parsed): Promise<void> {
+    const { inbox } = this.#options;
+    if (parsed.kind === 'message') return await inbox.receive(parsed.message);
+    const shown = await inbox.press(parsed.press);
+    // Nobody waits for it: whoever pressed sees a clock until it is there, and the press itself is taken.
+    const answer = this.#answerPress(parsed.query, shown).finally(() => this.#answers.delete(answer));
+    this.#answers.add(answer);
+  }
+
+  async #answerPress(query: string, shown: string | null): Promise<void> {
+    const { api, means, redact } = this.#options;
+    const text = shown === null ? {} : { text: shown.slice(0, MOST_ANSWER).toWellFormed() };
+    try {
+      await withDeadline(this.#stopped.signal, ANSWER_MS, (deadline) =>
+        api.answerCallbackQuery({ callback_query_id: query, ...text }, deadline),
+      );
+    } catch (thrown) {
+      // Too late, mostly: Telegram takes answers for some seconds only.
+      means.warn('a pressed button was not answered', { error: redact(String(thrown)) });
+    }
+  }
+}
+
+/** Updates of one lane are taken one after the other. */
+export function laneOf(parsed: Parsed): string {
+  return (parsed.kind === 'message' ? parsed.message : parsed.press).place.chat;
+}

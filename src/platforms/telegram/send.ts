@@ -1,0 +1,251 @@
+import { InputFile } from 'grammy/web';
+import { type Button, type Means, type Outgoing, type OutgoingFile, type Place, SendFailure } from '../platform.ts';
+import { type BotApi, type CallSignal, withDeadline } from './bot-api.ts';
+import { isRefusal, sendFailureOf, successorOf } from './failures.ts';
+import type { FloodGate } from './flood-gate.ts';
+import { renderHtml } from './render.ts';
+
+export const MAX_TEXT = 4096;
+const MAX_CAPTION = 1024;
+const MAX_BUTTON_BYTES = 64;
+const CALL_MS = 30_000;
+const UPLOAD_MS = 300_000;
+const MORE_TRIES = 3;
+/** Telegram's own limit of an album. */
+const ALBUM = 10;
+
+/** How a call is made; what the server refuses is changed, each thing once. */
+interface Form {
+  readonly chat: string;
+  readonly thread: string | undefined;
+  /** False after the server could not read our HTML: then the Markdown goes as it is. */
+  readonly formatted: boolean;
+  /** True after the server did not take a file for what it is said to be. */
+  readonly asDocument: boolean;
+}
+
+export interface SendingOptions {
+  readonly api: BotApi;
+  readonly means: Means;
+  readonly gate: FloodGate;
+  readonly redact: (text: string) => string;
+}
+
+type Step = (form: Form, signal: CallSignal) => Promise<number>;
+
+/** Calls that concern one chat, with what can be mended mended. */
+export class Sending {
+  readonly #options: SendingOptions;
+  /** Groups that have become another chat. Few ever do. */
+  readonly #successors = new Map<string, string>();
+
+  constructor(options: SendingOptions) {
+    this.#options = options;
+  }
+
+  /** Sends a message, which may become several; returns the id of the last. */
+  async send(place: Place, message: Outgoing, signal: AbortSignal): Promise<string> {
+    const [first, ...more] = stepsOf(this.#options.api, message);
+    let last = await this.call(place, signal, first, UPLOAD_MS);
+    // What is there cannot be taken back, so a failure must not make the caller send all of it again.
+    for (const [index, step] of more.entries()) {
+      last =
+        (await this.#insist(place, step, signal)) ?? (await this.#sayMissing(place, message, index, signal)) ?? last;
+    }
+    return String(last);
+  }
+
+  /** Makes a call. Throws `SendFailure`. */
+  async call<T>(
+    place: Place,
+    signal: AbortSignal,
+    call: (form: Form, signal: CallSignal) => Promise<T>,
+    ms = CALL_MS,
+  ): Promise<T> {
+    const { gate, redact } = this.#options;
+    const chat = this.#successors.get(place.chat) ?? place.chat;
+    let form: Form = { chat, thread: place.thread, formatted: true, asDocument: false };
+    for (;;) {
+      gate.pass(form.chat);
+      try {
+        return await withDeadline(signal, ms, (deadline) => call(form, deadline));
+      } catch (thrown) {
+        const mended = this.#mend(form, thrown);
+        if (mended === null) throw this.#noteFlood(form.chat, sendFailureOf(thrown, redact));
+        form = mended;
+      }
+    }
+  }
+
+  #mend(form: Form, thrown: unknown): Form | null {
+    const chat = successorOf(thrown);
+    if (chat !== null && chat !== form.chat && !this.#successors.has(form.chat)) {
+      this.#successors.set(form.chat, chat);
+      return { ...form, chat };
+    }
+    if (form.formatted && isRefusal(thrown, /can't parse|unsupported start tag/i)) return { ...form, formatted: false };
+    const isThreadGone = form.thread !== undefined && isRefusal(thrown, /thread not found|topic_(?:deleted|closed)/i);
+    if (isThreadGone) return { ...form, thread: undefined };
+    const isOddFile =
+      !form.asDocument && isRefusal(thrown, /photo|image|voice|video|audio|sticker|wrong (?:type|file)/i);
+    return isOddFile ? { ...form, asDocument: true } : null;
+  }
+
+  #noteFlood(chat: string, failure: SendFailure): SendFailure {
+    const { kind, retryAfterMs } = failure;
+    if (kind === 'rate_limited' && retryAfterMs !== null) this.#options.gate.close(chat, retryAfterMs);
+    return failure;
+  }
+
+  async #insist(place: Place, step: Step, signal: AbortSignal): Promise<number | null> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.call(place, signal, step, UPLOAD_MS);
+      } catch (thrown) {
+        const { retryAfterMs, message } = sendFailureOf(thrown, this.#options.redact);
+        if (retryAfterMs === null || tries > MORE_TRIES || signal.aborted) {
+          this.#options.means.warn('a file was not sent', { error: message });
+          return null;
+        }
+        await new Promise<void>((resume) => this.#options.means.after(retryAfterMs, resume));
+      }
+    }
+  }
+
+  async #sayMissing(
+    { ...place }: Place,
+    { files = [] }: Outgoing,
+    index: number,
+    signal: AbortSignal,
+  ): Promise<number | null> {
+    const name = files.length === 1 || index > 0 ? (files[index]?.name ?? 'file') : 'files';
+    const step = textStep(this.#options.api, { text: `(${name} could not be sent)` });
+    return await this.#insist(place, step, signal);
+  }
+}
+
+/** The calls that make up a message, the first with what matters most. */
+function stepsOf(api: BotApi, message: Outgoing): readonly [Step, ...Step[]] {
+  const { text, files = [] } = message;
+  const [file, ...more] = files;
+  if (file === undefined) return [textStep(api, message)];
+  const isCaption = more.length === 0 && text.length <= MAX_CAPTION && file.kind !== 'sticker';
+  if (isCaption) return [fileStep(api, file, message)];
+  const uploads = isAlbum(files) ? [albumStep(api, files)] : files.map((each) => fileStep(api, each, { text: '' }));
+  const [upload, ...others] = uploads as [Step, ...Step[]];
+  return text.trim() === '' ? [upload, ...others] : [textStep(api, message), upload, ...others];
+}
+
+function textStep(api: BotApi, message: Outgoing): Step {
+  return async (form, signal) => {
+    const words = wordsOf(message.text, form.formatted);
+    const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons) };
+    const sent = await api.sendMessage(
+      { ...options, text: words.text, ...words.mode, link_preview_options: { is_disabled: true } },
+      signal,
+    );
+    return sent.message_id;
+  };
+}
+
+function fileStep(api: BotApi, file: OutgoingFile, message: Outgoing): Step {
+  return async (form, signal) => {
+    const words = wordsOf(message.text, form.formatted);
+    const caption = words.text.trim() === '' ? {} : { caption: words.text, ...words.mode };
+    const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons) };
+    const sent = await upload(api, form.asDocument ? 'document' : file.kind, file, { ...options, ...caption }, signal);
+    return sent.message_id;
+  };
+}
+
+interface UploadOptions extends ReturnType<typeof addressOf> {
+  readonly caption?: string;
+}
+
+function upload(
+  api: BotApi,
+  kind: OutgoingFile['kind'],
+  file: OutgoingFile,
+  options: UploadOptions,
+  signal: CallSignal,
+): Promise<{ message_id: number }> {
+  const bytes = inputOf(file);
+  switch (kind) {
+    case 'image':
+      return api.sendPhoto({ ...options, photo: bytes }, signal);
+    case 'voice':
+      return api.sendVoice({ ...options, voice: bytes }, signal);
+    case 'audio':
+      return api.sendAudio({ ...options, audio: bytes }, signal);
+    case 'video':
+      return api.sendVideo({ ...options, video: bytes }, signal);
+    case 'sticker':
+      return api.sendSticker({ ...options, sticker: bytes }, signal);
+    case 'document':
+      return api.sendDocument({ ...options, document: bytes }, signal);
+  }
+}
+
+const ALBUM_KINDS = { image: 'photo', video: 'video', audio: 'audio', document: 'document' } as const;
+
+/** Pictures and videos mix in an album, other kinds do not. */
+function isAlbum(files: readonly OutgoingFile[]): boolean {
+  const family = (kind: OutgoingFile['kind']) => (kind === 'image' ? 'video' : kind);
+  const [first] = files;
+  if (first === undefined || files.length < 2 || files.length > ALBUM || !(first.kind in ALBUM_KINDS)) return false;
+  return files.every(({ kind }) => family(kind) === family(first.kind));
+}
+
+function albumStep(api: BotApi, files: readonly OutgoingFile[]): Step {
+  return async (form, signal) => {
+    const media = files.map((file) => ({
+      type: form.asDocument ? 'document' : ALBUM_KINDS[file.kind as keyof typeof ALBUM_KINDS],
+      media: inputOf(file),
+    }));
+    const sent = await api.sendMediaGroup({ ...addressOf(form), media: media as never }, signal);
+    return sent.at(-1)?.message_id ?? 0;
+  };
+}
+
+function inputOf({ bytes, name }: OutgoingFile): InputFile {
+  return new InputFile(bytes, name.replace(/[/\\"\r\n\0]/g, '_') || 'file');
+}
+
+/** Where a call goes, as the Bot API names it. */
+export function addressOf({ chat, thread }: Pick<Form, 'chat' | 'thread'>) {
+  return { chat_id: chatIdOf(chat), ...(thread === undefined ? {} : { message_thread_id: idOf(thread) }) };
+}
+
+/** A number, or the public name of a channel. */
+export function chatIdOf(chat: string): number | string {
+  return /^-?\d+$/.test(chat) ? idOf(chat) : chat;
+}
+
+export function idOf(text: string): number {
+  const id = Number(text);
+  if (Number.isSafeInteger(id)) return id;
+  throw new SendFailure(`${text.slice(0, 32)} is no id of Telegram`, null, 'unknown');
+}
+
+export function wordsOf(markdown: string, formatted: boolean) {
+  if (!formatted) return { text: markdown, mode: {} };
+  return { text: renderHtml(markdown), mode: { parse_mode: 'HTML' as const } };
+}
+
+function answerTo({ replyTo }: Outgoing) {
+  if (replyTo === undefined) return {};
+  return { reply_parameters: { message_id: idOf(replyTo), allow_sending_without_reply: true } };
+}
+
+export function keyboardOf(buttons: Outgoing['buttons']) {
+  if (buttons === undefined || buttons.length === 0) return {};
+  const keyOf = ({ label, data }: Button) => {
+    if (Buffer.byteLength(data) <= MAX_BUTTON_BYTES) return { text: label, callback_data: data };
+    throw new SendFailure(
+      `the data of the button ${label} has more than ${MAX_BUTTON_BYTES} bytes`,
+      null,
+      'bad_format',
+    );
+  };
+  return { reply_markup: { inline_keyboard: buttons.map((row) => row.map(keyOf)) } };
+}

@@ -40,14 +40,32 @@ export interface Config {
     readonly allow: readonly string[];
     /** Whether a stranger is given a code that an admin can approve. */
     readonly pairing: boolean;
+    /** May do everything; without any, everybody who may talk may. */
     readonly admins: readonly string[];
+    /** Which slash commands others may give; with none named, all that are not an operator's. */
+    readonly commands: { readonly dm: readonly string[]; readonly group: readonly string[] };
   };
   readonly platforms: PlatformsConfig;
   readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
   readonly cron: { readonly enabled: boolean };
-  /** Nothing to be set yet. */
-  readonly display: Readonly<Record<string, never>>;
+  readonly display: DisplayConfig;
   readonly log: { readonly level: LogLevel; readonly format: 'pretty' | 'json' };
+}
+
+/** What people see of a turn beside its reply. Null leaves it to what is less particular. */
+export interface DisplaySettings {
+  /** Replies grow while they are written. */
+  readonly streaming: boolean | null;
+  readonly typing: boolean | null;
+  /** A sign at the message that is being answered. */
+  readonly reactions: boolean | null;
+  readonly toolProgress: 'off' | 'names' | 'all' | null;
+  /** Model and tokens below a reply. */
+  readonly footer: boolean | null;
+}
+
+export interface DisplayConfig extends DisplaySettings {
+  readonly platforms: Readonly<Record<string, DisplaySettings>>;
 }
 
 export interface HooksConfig {
@@ -74,8 +92,17 @@ export interface PlatformsConfig {
   readonly web: { readonly enabled: boolean };
 }
 
-export interface TelegramConfig {
+/** What every chat platform is told. */
+export interface ChatConfig {
   readonly enabled: boolean;
+  readonly allow: readonly string[];
+  /** In groups only what is said to us is heard. */
+  readonly requireMention: boolean;
+  /** Words that count as our name. */
+  readonly wakeWords: readonly string[];
+}
+
+export interface TelegramConfig extends ChatConfig {
   readonly token: string | null;
   /** Null for Telegram's own. */
   readonly apiRoot: string | null;
@@ -83,22 +110,17 @@ export interface TelegramConfig {
   /** Where Telegram reaches this gateway; never null with `webhook`. */
   readonly webhookUrl: string | null;
   readonly webhookSecret: string | null;
-  readonly allow: readonly string[];
 }
 
-export interface DiscordConfig {
-  readonly enabled: boolean;
+export interface DiscordConfig extends ChatConfig {
   readonly token: string | null;
   readonly apiRoot: string | null;
-  readonly allow: readonly string[];
 }
 
-export interface SlackConfig {
-  readonly enabled: boolean;
+export interface SlackConfig extends ChatConfig {
   readonly token: string | null;
   readonly appToken: string | null;
   readonly apiRoot: string | null;
-  readonly allow: readonly string[];
 }
 
 /** A way in for other programs: `POST /webhooks/<name>`. */

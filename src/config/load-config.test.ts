@@ -46,20 +46,23 @@ test('a home without files has the defaults of the contract', () => {
     },
     hooks: { timeoutMs: 30_000, maxAttempts: 8, webhooks: [] },
     memory: { provider: 'files', baseUrl: null, apiKey: null, reviewEvery: 10 },
-    access: { allow: [], pairing: true, admins: [] },
+    access: { allow: [], pairing: true, admins: [], commands: { dm: [], group: [] } },
     platforms: {
       telegram: {
         ...{ enabled: true, token: null, apiRoot: null, mode: 'polling', webhookUrl: null, webhookSecret: null },
-        allow: [],
+        ...{ allow: [], requireMention: true, wakeWords: [] },
       },
-      discord: { enabled: true, token: null, apiRoot: null, allow: [] },
-      slack: { enabled: true, token: null, appToken: null, apiRoot: null, allow: [] },
+      discord: { enabled: true, token: null, apiRoot: null, allow: [], requireMention: true, wakeWords: [] },
+      slack: {
+        ...{ enabled: true, token: null, appToken: null, apiRoot: null },
+        ...{ allow: [], requireMention: true, wakeWords: [] },
+      },
       webhook: { enabled: true, routes: {} },
       web: { enabled: true },
     },
     mcp: { servers: {} },
     cron: { enabled: true },
-    display: {},
+    display: { streaming: null, typing: null, reactions: null, toolProgress: null, footer: null, platforms: {} },
     log: { level: 'info', format: 'pretty' },
   });
 });

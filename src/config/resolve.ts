@@ -2,13 +2,16 @@ import { resolve } from 'node:path';
 import { type ResetPolicy, type ResetRules, validateRules } from '../lifecycle/reset-policy.ts';
 import type {
   AgentConfig,
+  ChatConfig,
   Config,
+  DisplayConfig,
+  DisplaySettings,
   McpServerConfig,
   ModelConfig,
   PlatformsConfig,
   WebhookRouteConfig,
 } from './config.ts';
-import type { ConfigFile, ResetOverride, Variable } from './schema.ts';
+import type { ConfigFile, DisplayFile, ResetOverride, Variable } from './schema.ts';
 
 /** The file as the gateway wants it: nothing left open, nothing to be looked up again. */
 export function resolveConfig(file: ConfigFile, home: string, variable: Variable): Config {
@@ -49,7 +52,7 @@ export function resolveConfig(file: ConfigFile, home: string, variable: Variable
     platforms: platformsOf(file.platforms),
     mcp: { servers: file.mcp.servers satisfies Record<string, McpServerConfig> },
     cron: file.cron,
-    display: {},
+    display: displayOf(file.display),
     log: file.log,
   };
 }
@@ -130,26 +133,23 @@ function overrideOf(fields: ResetOverride): Partial<ResetPolicy> {
 function platformsOf({ telegram, discord, slack, webhook, web }: ConfigFile['platforms']): PlatformsConfig {
   return {
     telegram: {
-      enabled: telegram.enabled,
+      ...chatOf(telegram),
       token: telegram.token,
       apiRoot: telegram.api_root,
       mode: telegram.mode,
       webhookUrl: telegram.webhook_url,
       webhookSecret: telegram.webhook_secret,
-      allow: telegram.allow,
     },
     discord: {
-      enabled: discord.enabled,
+      ...chatOf(discord),
       token: discord.token,
       apiRoot: discord.api_root,
-      allow: discord.allow,
     },
     slack: {
-      enabled: slack.enabled,
+      ...chatOf(slack),
       token: slack.token,
       appToken: slack.app_token,
       apiRoot: slack.api_root,
-      allow: slack.allow,
     },
     webhook: {
       enabled: webhook.enabled,
@@ -157,6 +157,20 @@ function platformsOf({ telegram, discord, slack, webhook, web }: ConfigFile['pla
     },
     web,
   };
+}
+
+function chatOf(file: ConfigFile['platforms']['telegram' | 'discord' | 'slack']): ChatConfig {
+  const { enabled, allow, require_mention, wake_words } = file;
+  return { enabled, allow, requireMention: require_mention, wakeWords: wake_words };
+}
+
+function displayOf({ platforms, ...all }: ConfigFile['display']): DisplayConfig {
+  const particular = Object.entries(platforms).map(([name, fields]) => [name, displaySettingsOf(fields)] as const);
+  return { ...displaySettingsOf(all), platforms: Object.fromEntries(particular) };
+}
+
+function displaySettingsOf({ tool_progress, ...same }: DisplayFile): DisplaySettings {
+  return { ...same, toolProgress: tool_progress };
 }
 
 /** The IANA name of the zone this machine lives in. */

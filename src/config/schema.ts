@@ -37,11 +37,12 @@ export function fileSchema(variable: Variable) {
       allow: list(setting(read.identifier)),
       pairing: setting(read.flag).prefault(true),
       admins: list(setting(read.identifier)),
+      commands: section({ dm: list(setting(read.shortName)), group: list(setting(read.shortName)) }),
     }),
     platforms: platforms(variable),
     mcp: section({ servers: named(isShortName, 'no name for a server', mcpServer) }),
     cron: section({ enabled: setting(read.flag).prefault(true) }),
-    display: section({}),
+    display,
     log: section({
       level: setting(read.oneOf('debug', 'info', 'warn', 'error', 'silent')).prefault('info'),
       format: setting(read.oneOf('pretty', 'json')).prefault('pretty'),
@@ -158,6 +159,24 @@ const sessions = section(
       : null,
 );
 
+/** Null leaves it to what is less particular: the gateway, then the platform. */
+const displayFields = {
+  streaming: setting(read.optional(read.flag)).prefault(null),
+  typing: setting(read.optional(read.flag)).prefault(null),
+  reactions: setting(read.optional(read.flag)).prefault(null),
+  tool_progress: setting(read.optional(read.oneOf('off', 'names', 'all'))).prefault(null),
+  footer: setting(read.optional(read.flag)).prefault(null),
+};
+
+const displaySettings = section(displayFields);
+
+export type DisplayFile = z.output<typeof displaySettings>;
+
+const display = section({
+  ...displayFields,
+  platforms: named(isPlatformName, 'not the name of a platform', displaySettings),
+});
+
 const hooks = section({
   timeout: setting(timer()).prefault('30s'),
   max_attempts: setting(read.whole(1, MANY)).prefault(8),
@@ -178,6 +197,10 @@ function platforms(variable: Variable) {
   const token = (name: string) => setting(read.optional(read.text)).prefault(variable(name));
   const api_root = setting(read.optional(read.webAddress)).prefault(null);
   const allow = list(setting(read.identifier));
+  const inGroups = {
+    require_mention: setting(read.flag).prefault(true),
+    wake_words: list(setting(read.text)),
+  };
   return section({
     telegram: section(
       {
@@ -185,16 +208,17 @@ function platforms(variable: Variable) {
         mode: setting(read.oneOf('polling', 'webhook')).prefault('polling'),
         webhook_url: setting(read.optional(read.webAddress)).prefault(null),
         webhook_secret: setting(read.optional(read.text)).prefault(null),
-        allow,
+        ...{ allow, ...inGroups },
       },
       ({ mode, webhook_url }) =>
         mode === 'webhook' && webhook_url === null
           ? { key: 'mode', fault: 'nothing without webhook_url, the address at which Telegram reaches this gateway' }
           : null,
     ),
-    discord: section({ enabled, token: token('DISCORD_BOT_TOKEN'), api_root, allow }),
+    discord: section({ enabled, token: token('DISCORD_BOT_TOKEN'), api_root, allow, ...inGroups }),
     slack: section({
       ...{ enabled, token: token('SLACK_BOT_TOKEN'), app_token: token('SLACK_APP_TOKEN'), api_root, allow },
+      ...inGroups,
     }),
     webhook: section({ enabled, routes: named(isShortName, 'no name for a route', webhookRoute) }),
     web: section({ enabled }),

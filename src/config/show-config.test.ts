@@ -72,8 +72,9 @@ sessions:
   resume_window: 0s
   retention: { chat: 365d, cron: null }
 memory: { provider: mine, review_every: 0 }
-access: { allow: ["*"], pairing: false, admins: ["telegram:42"] }
-platforms: { web: { enabled: false } }
+access: { allow: ["*"], pairing: false, admins: ["telegram:42"], commands: { dm: [new], group: [help] } }
+platforms: { telegram: { require_mention: false, wake_words: [loom] }, web: { enabled: false } }
+display: { streaming: false, platforms: { telegram: { tool_progress: names, footer: true } } }
 mcp: { servers: { local: { command: npx } } }
 log: { level: silent, format: json }
 `);

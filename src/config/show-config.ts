@@ -1,5 +1,5 @@
 import type { ResetPolicy } from '../lifecycle/reset-policy.ts';
-import type { AgentConfig, Config, McpServerConfig, PlatformsConfig } from './config.ts';
+import type { AgentConfig, ChatConfig, Config, DisplaySettings, McpServerConfig, PlatformsConfig } from './config.ts';
 
 const HIDDEN = '***';
 
@@ -46,7 +46,7 @@ export function showConfig(config: Config) {
     platforms: showPlatforms(platforms),
     mcp: { servers: mapValues(mcp.servers, showServer) },
     cron,
-    display,
+    display: { ...showDisplay(display), platforms: mapValues(display.platforms, showDisplay) },
     log,
   };
 }
@@ -89,6 +89,14 @@ function showPolicy({ mode, idleMs, at, timezone, notify, notifyExclude }: Parti
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
+function showDisplay({ streaming, typing, reactions, toolProgress, footer }: DisplaySettings) {
+  return { streaming, typing, reactions, tool_progress: toolProgress, footer };
+}
+
+function showChat({ allow, requireMention, wakeWords }: ChatConfig) {
+  return { allow, require_mention: requireMention, wake_words: wakeWords };
+}
+
 function showPlatforms({ telegram, discord, slack, webhook, web }: PlatformsConfig) {
   return {
     telegram: {
@@ -98,20 +106,20 @@ function showPlatforms({ telegram, discord, slack, webhook, web }: PlatformsConf
       mode: telegram.mode,
       webhook_url: hidePasswordIn(telegram.webhookUrl),
       webhook_secret: hide(telegram.webhookSecret),
-      allow: telegram.allow,
+      ...showChat(telegram),
     },
     discord: {
       enabled: discord.enabled,
       token: hide(discord.token),
       api_root: hidePasswordIn(discord.apiRoot),
-      allow: discord.allow,
+      ...showChat(discord),
     },
     slack: {
       enabled: slack.enabled,
       token: hide(slack.token),
       app_token: hide(slack.appToken),
       api_root: hidePasswordIn(slack.apiRoot),
-      allow: slack.allow,
+      ...showChat(slack),
     },
     webhook: {
       enabled: webhook.enabled,

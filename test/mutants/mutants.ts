@@ -21,6 +21,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/store/sqlite.contract.test.ts', '-t', 'deleted|pruning|open session without a row'],
     finding: /^\d+ passed, [1-9]\d* failed/m,
   },
+  memory: {
+    args: ['VITEST', 'run', 'test/gateway/memory.test.ts', 'test/gateway/memory-review.test.ts'],
+    finding: /^\d+ passed, [1-9]\d* failed/m,
+  },
 } as const;
 
 export type Layer = keyof typeof LAYERS;
@@ -201,5 +205,40 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'yield* apply(ctx, desk, life, [end]);',
     replace: 'if (end === null) yield* apply(ctx, desk, life, [end]);',
     layer: 'deletion',
+  },
+  {
+    name: 'memory: pruning what nobody was told of',
+    file: 'src/store/transactions/deletion.ts',
+    find: 'AND l.session_key = s.key AND e.session_id = s.id',
+    replace: 'AND l.session_key = s.key AND e.session_id = s.key',
+    layer: 'deletion',
+  },
+  {
+    name: 'memory: what a session was told is not kept',
+    file: 'src/gateway/memory.ts',
+    find: 'if (block !== null) await keep(',
+    replace: "if (block === '') await keep(",
+    layer: 'memory',
+  },
+  {
+    name: 'memory: a review that found the model down counts as done',
+    file: 'src/gateway/memory-review.ts',
+    find: 'if (!isModelDown(thrown)) throw thrown;',
+    replace: 'if (!isModelDown(thrown)) throw thrown;\n    if (thrown !== null) return null;',
+    layer: 'memory',
+  },
+  {
+    name: 'memory: a terminal does not register who is to hear of its end',
+    file: 'src/memory/memory-manager.ts',
+    find: 'dispatcher.register(subscriber)',
+    replace: 'undefined',
+    layer: 'memory',
+  },
+  {
+    name: 'memory: what one person told is recalled for everybody in a group',
+    file: 'src/memory/scope.ts',
+    find: '&& !isShared(sessionKey)',
+    replace: '',
+    layer: 'memory',
   },
 ];

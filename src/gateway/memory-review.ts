@@ -136,9 +136,12 @@ async function keep({ memory, log }: ReviewDesk, session: Session, fact: string)
   }
 }
 
-/** A fact on each line, whatever the model put before it. What is too long is left out: half a sentence may be a lie. */
+/**
+ * A fact on each line, whatever the model put before it. What is too long is left out, since half a sentence may be a lie;
+ * so is what announces the facts.
+ */
 export function factsIn(answer: string): string[] {
   const lines = answer.split('\n').map((line) => line.replace(/^\s*(?:[-*•]|\d{1,2}[.)])\s+/, '').trim());
-  const facts = lines.filter((line) => line !== '' && line.length <= LONGEST_FACT && !/^\W*none\W*$/i.test(line));
+  const facts = lines.filter((line) => line.length <= LONGEST_FACT && !/^\W*(?:none\W*)?$|:$/i.test(line));
   return [...new Set(facts)].slice(0, MOST_FACTS);
 }

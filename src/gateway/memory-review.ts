@@ -49,37 +49,35 @@ export function reviewSubscriber(desk: ReviewDesk): NewSubscriber {
     maxAttempts: MAX_ATTEMPTS,
     concurrency: CONCURRENCY,
     handle: async (event, signal) => {
+      // Most turns are not the tenth: those cost one look.
+      if (!(await isTime(desk, event))) return;
       const session = await reviewedSession(desk, event);
       if (session === null) return;
-      const transcript = await transcriptFor(desk, session, event);
-      if (transcript !== null) await review(desk, session, transcript, signal);
+      const transcript = await desk.transcripts.of(session);
+      await review(desk, session, isTurn(event) ? upToTurn(transcript, session.id, event.turn_id) : transcript, signal);
     },
   };
 }
 
+type TurnEnd = MoiraiEvent & EventFields['agent:end'];
+
+const isTurn = (event: MoiraiEvent): event is TurnEnd => event.type === 'agent:end';
+
+async function isTime({ store, every }: ReviewDesk, event: MoiraiEvent): Promise<boolean> {
+  const { session_id: sessionId } = event;
+  if (sessionId === null || (isTurn(event) && event.outcome !== 'done')) return false;
+  const turns = await store.read('answeredTurns', { sessionId, upTo: isTurn(event) ? event.turn_id : null });
+  if (isTurn(event)) return turns > 0 && turns % every === 0;
+  // What was said until the last round number has been looked over.
+  return turns % every !== 0;
+}
+
 /** Null for sessions whose facts nobody would keep, or nobody would get to see. */
 async function reviewedSession({ store, memory }: ReviewDesk, event: MoiraiEvent): Promise<Session | null> {
-  if (event.session_id === null) return null;
-  const session = await store.read('getSession', { sessionId: event.session_id });
+  const session = await store.read('getSession', { sessionId: event.session_id ?? '' });
   if (session === null || session.kind === 'child' || !memory.canRemember(session)) return null;
   // A request that brings its own history is one of many: whoever sends it keeps the conversation.
   return session.kind === 'api' && session.attached ? null : session;
-}
-
-/** What is to be looked over because of an event; null when it is not time for that. */
-async function transcriptFor(
-  { store, transcripts, every }: ReviewDesk,
-  session: Session,
-  event: MoiraiEvent,
-): Promise<readonly Message[] | null> {
-  if (event.type === 'agent:end') {
-    const { turn_id: turnId } = event as MoiraiEvent & EventFields['agent:end'];
-    const turns = await store.read('answeredTurns', { sessionId: session.id, upTo: turnId });
-    const isTime = turns > 0 && turns % every === 0;
-    return isTime ? upToTurn(await transcripts.of(session), session.id, turnId) : null;
-  }
-  const turns = await store.read('answeredTurns', { sessionId: session.id, upTo: null });
-  return turns % every === 0 ? null : transcripts.of(session);
 }
 
 /** The conversation may have gone on since; of that only what was taken back counts. */

@@ -91,16 +91,18 @@ export class Answering {
     return method?.apply(provider, [...call.args, signal]);
   }
 
-  async #platform(call: PlatformCall, signal: AbortSignal): Promise<void> {
+  async #platform(call: PlatformCall, signal: AbortSignal): Promise<unknown> {
     const platform = here(this.#registered.platforms, call.name);
     if (call.what === 'send') {
-      await platform.send(call.target as Readonly<Record<string, unknown>>, call.text, signal);
-    } else if (call.what === 'platform_stop') {
+      return platform.send(call.target, call.text, signal);
+    }
+    if (call.what === 'platform_stop') {
       await platform.stop?.();
     } else {
       const inbox: Inbox = { receive: (message) => this.#receive(call.name, message) };
       await platform.start?.(inbox, signal);
     }
+    return null;
   }
 
   /** Every one gets its chance, whatever the one before it did. */

@@ -226,16 +226,21 @@ export interface PluginCommandDefinition {
   run(call: PluginCommandCall, signal: AbortSignal): MaybeLater<string>;
 }
 
+export type ChatType = 'dm' | 'group' | 'channel' | 'thread';
+
 /** A message from a person, in the platform's own ids. */
 export interface InboxMessage {
   readonly chat_id: string;
-  readonly chat_type?: string;
+  /** `dm` if not given. */
+  readonly chat_type?: ChatType;
   readonly thread_id?: string | null;
   readonly user_id: string;
   readonly user_name?: string | null;
   readonly text: string;
-  /** The same again is the same message again: it is taken once. */
+  /** Within its chat; the same again is the same message again, which is taken once. */
   readonly message_id: string;
+  /** It is said to the agent. True in a `dm` and false elsewhere, if not given. */
+  readonly addressed?: boolean;
 }
 
 export interface Inbox {
@@ -246,11 +251,22 @@ export interface Inbox {
   receive(message: InboxMessage): Promise<void>;
 }
 
+/** Where a text is to be sent. */
+export interface SendTarget {
+  readonly chat_id: string;
+  readonly chat_type: ChatType;
+  readonly thread_id: string | null;
+}
+
 export interface PluginPlatformDefinition {
   readonly name: string;
+  /** The longest text of one message, in UTF-16 units; 4000 if not given. Longer ones are split. */
+  readonly maxText?: number;
+  /** It shows Markdown as such. */
+  readonly markdown?: boolean;
   /** Begins to listen. May go on for as long as the signal is not aborted; when it throws, the plugin is started again. */
   start?(inbox: Inbox, signal: AbortSignal): unknown;
-  /** Sends one text. Resolves when the platform has taken it; what throws is tried again. */
-  send(target: Readonly<Record<string, unknown>>, text: string, signal: AbortSignal): unknown;
+  /** Sends one text. Resolves when the platform has taken it, with the message's id if it has one; what throws is tried again. */
+  send(target: SendTarget, text: string, signal: AbortSignal): unknown;
   stop?(): unknown;
 }

@@ -3,15 +3,8 @@ import { PluginGate } from './gates.ts';
 import type { LivePlugin } from './live-plugin.ts';
 import { type PluginMemory, pluginMemory } from './memory-offer.ts';
 import { GATE_NAMES } from './names.ts';
-import {
-  type PluginCommand,
-  type PluginPlatform,
-  type PluginTool,
-  pluginCommand,
-  pluginPlatform,
-  pluginTool,
-  type Verdicts,
-} from './offers.ts';
+import { type PluginCommand, type PluginTool, pluginCommand, pluginTool, type Verdicts } from './offers.ts';
+import type { PluginPlatform } from './plugin-platform.ts';
 import type { ThreadDesk } from './plugin-thread.ts';
 import type { Offer, ToolOffer } from './protocol.ts';
 
@@ -72,7 +65,7 @@ export function formGeneration(
   const platforms = offersOf(
     'platforms',
     ({ offer }) => offer.platforms,
-    (name) => name,
+    ({ name }) => name,
   );
   return {
     gates: gatesOf(plugins, desk),
@@ -80,7 +73,7 @@ export function formGeneration(
     toolOffers: new Map(tools.map((found) => [found.offer.name, found])),
     commands: commands.map(({ live, offer }) => pluginCommand(live, offer)),
     memoryProviders: memories.map(({ live, offer }) => pluginMemory(live, offer)),
-    platforms: platforms.map(({ live, offer }) => pluginPlatform(live, offer)),
+    platforms: platforms.map(({ live, offer }) => live.platform(offer)),
     hearTools: plugins.filter(({ offer }) => offer.hearsTools),
     withheld,
   };

@@ -2,8 +2,9 @@ import type { ErrorCode } from '../errors/codes.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Logger } from '../log/logger.ts';
 import type { UsablePlugin } from './discover.ts';
+import { PluginPlatform } from './plugin-platform.ts';
 import { type CallOptions, PluginThread, type ThreadDesk } from './plugin-thread.ts';
-import type { Call, Offer } from './protocol.ts';
+import type { Call, Offer, PlatformOffer } from './protocol.ts';
 
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
@@ -23,6 +24,14 @@ export interface PluginRecord {
   lastError: string | null;
 }
 
+/** Who looks after all plugins. */
+export interface Supervisor {
+  /** A thread was started again after a death: it may offer something else. */
+  restarted(): void;
+  /** Brings what is started in line with what is wanted. */
+  settle(): Promise<void>;
+}
+
 /** A plugin at work: its thread as it is now, started again when it dies. */
 export class LivePlugin {
   readonly record: PluginRecord = { handled: 0, failed: 0, restarts: 0, lastError: null };
@@ -30,7 +39,8 @@ export class LivePlugin {
   readonly memoryContexts = new Map<string, { readonly folder: string }>();
   readonly #desk: ThreadDesk;
   readonly #log: Logger;
-  readonly #reloaded: (live: LivePlugin) => void;
+  readonly #supervisor: Supervisor;
+  readonly #platforms = new Map<string, PluginPlatform>();
   #plugin: UsablePlugin;
   #thread: PluginThread | null = null;
   #offer: Offer = NOTHING;
@@ -41,12 +51,11 @@ export class LivePlugin {
   #restart = new AbortController();
   #closed = false;
 
-  /** `reloaded` is called when a thread was started again after a death: it may offer something else. */
-  constructor(plugin: UsablePlugin, desk: ThreadDesk, reloaded: (live: LivePlugin) => void) {
+  constructor(plugin: UsablePlugin, desk: ThreadDesk, supervisor: Supervisor) {
     this.#plugin = plugin;
     this.#desk = desk;
     this.#log = desk.log.child({ plugin: plugin.name });
-    this.#reloaded = reloaded;
+    this.#supervisor = supervisor;
   }
 
   get plugin(): UsablePlugin {
@@ -117,6 +126,15 @@ export class LivePlugin {
     this.#startLater();
   }
 
+  /** The same object each time for the same name. */
+  platform(offer: PlatformOffer): PluginPlatform {
+    const known = this.#platforms.get(offer.name);
+    if (known !== undefined) known.renew(offer);
+    const platform = known ?? new PluginPlatform(this, offer, () => this.#supervisor.settle());
+    this.#platforms.set(offer.name, platform);
+    return platform;
+  }
+
   failed(error: MoiraiError): void {
     this.record.failed++;
     this.record.lastError = error.message;
@@ -136,6 +154,7 @@ export class LivePlugin {
     this.#problem = `its thread died: ${why}`;
     this.record.lastError = this.#problem;
     this.#deaths = this.#desk.timers.elapsed() - since > WELL_MS ? 1 : this.#deaths + 1;
+    for (const platform of this.#platforms.values()) platform.died();
     this.#log.error('plugin died; it is started again', { why, in_ms: this.#pauseMs });
     this.#startLater();
   }
@@ -158,7 +177,7 @@ export class LivePlugin {
       this.record.restarts++;
       this.install(this.#plugin, thread);
       this.#log.info('plugin started again', { restarts: this.record.restarts });
-      this.#reloaded(this);
+      this.#supervisor.restarted();
     } catch (thrown) {
       if (signal.aborted) return;
       this.refuse(this.#plugin, MoiraiError.wrap(thrown, 'plugin_unavailable'));

@@ -33,14 +33,6 @@ export interface PluginCommand {
   run(use: PluginCommandUse): Promise<string>;
 }
 
-/** A way to reach people, as the gateway sees it. */
-export interface PluginPlatform {
-  readonly plugin: string;
-  readonly name: string;
-  /** Throws while the plugin's thread is away: it may be tried again. */
-  send(target: Readonly<Record<string, unknown>>, text: string, signal: AbortSignal): Promise<void>;
-}
-
 const COMMAND_MS = 60_000;
 const DANGER_MS = 2000;
 
@@ -88,15 +80,6 @@ export function pluginCommand(live: LivePlugin, offer: Offer['commands'][number]
       const { platform, userId: user_id, key: session_key } = party;
       const call = { name, args, platform, user_id, session_key, session_id: session?.id ?? null };
       return textOf(await live.call({ what: 'command', name, call }, { timeoutMs: COMMAND_MS }));
-    },
-  };
-}
-
-export function pluginPlatform(live: LivePlugin, name: string): PluginPlatform {
-  return {
-    ...{ plugin: live.name, name },
-    send: async (target, text, signal) => {
-      await live.call({ what: 'send', name, target, text }, { signal });
     },
   };
 }

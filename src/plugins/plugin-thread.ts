@@ -33,7 +33,7 @@ export interface ThreadDesk {
   readonly limits: ThreadLimits;
   readonly environment: Readonly<Record<string, string>>;
   /** Takes a message that came over a plugin's platform; resolves when it is durable. */
-  readonly receive: (platform: string, message: InboxMessage) => Promise<void>;
+  readonly receive: (plugin: string, platform: string, message: InboxMessage) => Promise<void>;
 }
 
 export interface CallOptions {
@@ -206,7 +206,7 @@ export class PluginThread {
     this.#receiving++;
     let fault: Fault | null = null;
     try {
-      await this.#desk.receive(platform, message);
+      await this.#desk.receive(this.plugin.name, platform, message);
     } catch (thrown) {
       const { code, message: why } = MoiraiError.wrap(thrown);
       fault = { code, message: why };

@@ -6,16 +6,16 @@ import { hookEnvironment } from '../hooks/environment.ts';
 import { FolderWatch } from '../hooks/folder-watch.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Store } from '../store/port.ts';
-import type { DispatchQuestion, ToolOutcome, ToolQuestion, TurnQuestion } from './api.ts';
+import type { DispatchQuestion, InboxMessage, ToolOutcome, ToolQuestion, TurnQuestion } from './api.ts';
 import { type BadPlugin, discoverPlugins, type FoundPlugin, type UsablePlugin } from './discover.ts';
 import { askContext, askDispatch, askTool, type DispatchVerdict, type ToolVerdict } from './gates.ts';
 import { formGeneration, type Generation, type ReservedNames } from './generation.ts';
-import { messageFrom, type PluginMessage } from './inbox.ts';
-import { LivePlugin } from './live-plugin.ts';
+import { LivePlugin, type Supervisor } from './live-plugin.ts';
 import type { PluginMemory } from './memory-offer.ts';
 import { Observers } from './observers.ts';
-import { askDanger, type PluginCommand, type PluginPlatform, type PluginTool, type Verdicts } from './offers.ts';
+import { askDanger, type PluginCommand, type PluginTool, type Verdicts } from './offers.ts';
 import { PlatformStarts } from './platform-starts.ts';
+import type { PluginPlatform } from './plugin-platform.ts';
 import { type PluginStatus, statusOf } from './plugin-status.ts';
 import { PluginThread, THREAD_LIMITS, type ThreadDesk, type ThreadLimits } from './plugin-thread.ts';
 import { RemovedPlugins } from './removed-plugins.ts';
@@ -31,8 +31,6 @@ export interface PluginsOptions {
   readonly maxAttempts: number;
   /** How long a plugin may work on one event, unless its plugin.yaml says so. */
   readonly timeoutMs: number;
-  /** Takes a message that came over a plugin's platform; resolves when it is durable. */
-  readonly receive?: (message: PluginMessage) => Promise<unknown>;
   /** Names that the gateway has itself. */
   readonly reserved?: ReservedNames;
   readonly timers?: Timers;
@@ -65,6 +63,7 @@ export class Plugins {
   readonly #removed: RemovedPlugins;
   readonly #watch: FolderWatch;
   readonly #ending = new AbortController();
+  readonly #supervisor: Supervisor = { restarted: () => this.#restarted(), settle: () => this.#settle() };
   readonly #told = new Map<LivePlugin, number>();
   #reported: ReadonlySet<string> = new Set();
   #found: readonly FoundPlugin[] = [];
@@ -72,7 +71,7 @@ export class Plugins {
   #looking: Promise<void> = Promise.resolve();
   #looksWaiting = 0;
   #settling: Promise<void> = Promise.resolve();
-  #platformsWanted = false;
+  readonly #changed = new Set<() => void>();
 
   private constructor(options: PluginsOptions) {
     const { home, log, timers = processTimers, environment, limits, dispatcher, store } = options;
@@ -81,7 +80,7 @@ export class Plugins {
     this.#desk = {
       ...{ home, log, timers, environment: hookEnvironment(environment, home) },
       limits: { ...THREAD_LIMITS, ...limits },
-      receive: async (platform, message) => this.#receive(messageFrom(platform, message)),
+      receive: (plugin, platform, message) => this.#receive(plugin, platform, message),
     };
     this.#observers = new Observers(dispatcher, options, log);
     this.#starts = new PlatformStarts(log);
@@ -122,10 +121,10 @@ export class Plugins {
     return this.#generation.platforms;
   }
 
-  /** From now on messages may come over the plugins' platforms: they listen, also those that are loaded later. */
-  async startPlatforms(): Promise<void> {
-    this.#platformsWanted = true;
-    await this.#settle();
+  /** Calls when there may be other tools, commands, providers or platforms than before; the returned function ends it. */
+  onChange(listener: () => void): () => void {
+    this.#changed.add(listener);
+    return () => this.#changed.delete(listener);
   }
 
   /** Whether a message reaches the agent, and how it reads. */
@@ -219,7 +218,7 @@ export class Plugins {
     const old = attempts.map((attempt) => this.#take(attempt)).filter((thread) => thread !== null);
     this.#found = found;
     this.#generation = this.#form();
-    this.#report();
+    this.#announce();
     await this.#settle();
     for (const thread of old) void thread.retire();
     for (const live of leaving) {
@@ -231,7 +230,7 @@ export class Plugins {
   /** Returns the thread that was replaced. */
   #take({ plugin, thread, error }: Attempt): PluginThread | null {
     const { log } = this.#options;
-    const live = this.#live.get(plugin.name) ?? new LivePlugin(plugin, this.#desk, () => this.#restarted());
+    const live = this.#live.get(plugin.name) ?? new LivePlugin(plugin, this.#desk, this.#supervisor);
     this.#live.set(plugin.name, live);
     if (thread === null) {
       live.refuse(plugin, error);
@@ -254,7 +253,7 @@ export class Plugins {
   #restarted(): void {
     if (this.#ending.signal.aborted) return;
     this.#generation = this.#form();
-    this.#report();
+    this.#announce();
     this.#settle().catch((error: unknown) => {
       this.#options.log.error('a plugin could not be served', { error: MoiraiError.wrap(error) });
     });
@@ -270,28 +269,33 @@ export class Plugins {
     const settled = this.#settling.then(async () => {
       if (this.#ending.signal.aborted) return;
       await this.#observers.serve([...this.#live.values()]);
-      if (this.#platformsWanted) await this.#starts.keep(this.#platformThreads());
+      await this.#starts.keep(this.#platformThreads());
     });
     this.#settling = settled.catch(() => undefined); // Whoever asked is told; the next one begins anew.
     return settled;
   }
 
   #platformThreads(): { thread: PluginThread; name: string }[] {
-    return this.#generation.platforms.flatMap(({ plugin, name }) => {
+    return this.#generation.platforms.flatMap(({ plugin, name, wanted }) => {
       const thread = this.#live.get(plugin)?.thread ?? null;
-      return thread === null ? [] : [{ thread, name }];
+      return thread === null || !wanted ? [] : [{ thread, name }];
     });
   }
 
-  async #receive(message: PluginMessage): Promise<void> {
-    const { receive } = this.#options;
-    if (receive === undefined) throw new MoiraiError('bad_input', 'nobody takes messages of plugins here');
-    await receive(message);
+  async #receive(plugin: string, name: string, message: InboxMessage): Promise<void> {
+    const platform = this.#generation.platforms.find((each) => each.name === name && each.plugin === plugin);
+    if (platform === undefined) throw new MoiraiError('bad_input', `the platform ${name} is not ${plugin}'s`);
+    await platform.receive(message);
   }
 
   #liveOf(found: FoundPlugin): LivePlugin | undefined {
     if (found.state !== 'bad') return this.#live.get(found.name);
     return [...this.#live.values()].find(({ plugin }) => plugin.folder === found.folder);
+  }
+
+  #announce(): void {
+    this.#report();
+    for (const listener of this.#changed) listener();
   }
 
   /** Says once what is wrong, and again when it is something else. */
@@ -323,6 +327,6 @@ function summaryOf({ offer }: PluginThread): object {
   const names = (list: readonly { readonly name: string }[]): string[] => list.map(({ name }) => name);
   return {
     ...{ events, gates: gates.map(({ gate }) => gate), tools: names(tools), commands: names(commands) },
-    ...{ memory_providers: names(memoryProviders), platforms },
+    ...{ memory_providers: names(memoryProviders), platforms: names(platforms) },
   };
 }

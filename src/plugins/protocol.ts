@@ -1,6 +1,6 @@
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { SessionKind } from '../lifecycle/states.ts';
-import type { FinishedToolCall, GateName, InboxMessage, JsonSchema, PluginCommandCall } from './api.ts';
+import type { FinishedToolCall, GateName, InboxMessage, JsonSchema, PluginCommandCall, SendTarget } from './api.ts';
 
 /** What a thread is started with. */
 export interface ThreadTask {
@@ -20,7 +20,7 @@ export interface Offer {
   readonly tools: readonly ToolOffer[];
   readonly commands: readonly { readonly name: string; readonly takes?: string; readonly summary: string }[];
   readonly memoryProviders: readonly MemoryOffer[];
-  readonly platforms: readonly string[];
+  readonly platforms: readonly PlatformOffer[];
 }
 
 export interface GateOffer {
@@ -43,6 +43,12 @@ export interface MemoryOffer {
   readonly kinds?: readonly SessionKind[];
   readonly methods: readonly string[];
   readonly tools: readonly { readonly name: string; readonly description: string; readonly inputSchema: JsonSchema }[];
+}
+
+export interface PlatformOffer {
+  readonly name: string;
+  readonly maxText: number;
+  readonly markdown: boolean;
 }
 
 /** Something the gateway wants of a plugin. */
@@ -69,7 +75,7 @@ export type MemoryCall =
 
 export type PlatformCall =
   | { readonly what: 'platform_start' | 'platform_stop'; readonly name: string }
-  | { readonly what: 'send'; readonly name: string; readonly target: object; readonly text: string };
+  | { readonly what: 'send'; readonly name: string; readonly target: SendTarget; readonly text: string };
 
 /** An error that crosses a thread. */
 export interface Fault {

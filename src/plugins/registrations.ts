@@ -25,6 +25,8 @@ export interface Gate extends GateOffer {
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 const LONGEST_GATE_MS = 60_000;
+const USUAL_TEXT = 4000;
+const SHORTEST_TEXT = 100;
 
 /** What a plugin registers in its `setup`. Lives in the plugin's thread. */
 export class Registrations {
@@ -50,7 +52,9 @@ export class Registrations {
         ...(takes === undefined ? {} : { takes }),
       })),
       memoryProviders: [...this.memoryProviders.values()].map(memoryOffer),
-      platforms: [...this.platforms.keys()],
+      platforms: [...this.platforms.values()].map(({ name, maxText = USUAL_TEXT, markdown = false }) => ({
+        ...{ name, maxText, markdown },
+      })),
     };
   }
 
@@ -158,6 +162,10 @@ function checkedCommand(command: PluginCommandDefinition): PluginCommandDefiniti
 
 function checkedPlatform(platform: PluginPlatformDefinition): PluginPlatformDefinition {
   checked(platform, 'platform');
+  const { maxText = USUAL_TEXT } = platform;
+  if (!Number.isInteger(maxText) || maxText < SHORTEST_TEXT) {
+    throw refused(`maxText of the platform "${platform.name}" is a number, and at least ${SHORTEST_TEXT}`);
+  }
   aFunction(platform.send, `the send of platform "${platform.name}"`);
   return platform;
 }

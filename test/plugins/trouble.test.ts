@@ -80,15 +80,16 @@ describe('a plugin that', () => {
     const context = { sessionId: 's', turnId: 't', platform: 'p', userId: null, signal };
     const [tool] = plugins.tools();
     const [platform] = plugins.platforms();
+    const place = { type: 'dm', chat: '1' } as const;
     const use = { name: 'die', args: '', party: { key: 'k', platform: 'p', userId: null }, session: null };
     await expect(plugins.commands()[0]?.run(use)).rejects.toMatchObject({ code: 'plugin_failed' });
     expect(plugins.list()).toMatchObject([{ state: 'restarting', problem: 'its thread died: it exited with 1' }]);
     const away = { code: 'tool_failed', message: expect.stringContaining('nothing was done') };
     await expect(tool?.run({}, context)).rejects.toMatchObject(away);
-    await expect(platform?.send({}, 'hi', signal)).rejects.toMatchObject({ code: 'plugin_unavailable' });
+    await expect(platform?.send(place, { text: 'hi' }, signal)).rejects.toMatchObject({ code: 'plugin_unavailable' });
     await until('it is back', () => plugins.list()[0]?.state === 'ready');
     expect(await tool?.run({}, context)).toBe('seen');
-    await platform?.send({}, 'hi', signal);
+    await platform?.send(place, { text: 'hi' }, signal);
   });
 
   test('dies over and over rests longer each time', async () => {

@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { MESSAGE, Scene, TOOL_CALL, TURN, until } from './scene.ts';
+
+let scene: Scene;
+
+beforeEach(async () => {
+  scene = await Scene.open();
+});
+
+afterEach(() => scene.close());
+
+async function timed<T>(work: Promise<T>): Promise<[T, number]> {
+  const start = performance.now();
+  return [await work, performance.now() - start];
+}
+
+describe('gates', () => {
+  test('cost nothing where there are no plugins', async () => {
+    const plugins = await scene.start();
+    expect(await plugins.gateDispatch(MESSAGE)).toEqual({ action: 'pass', text: 'hi' });
+    expect(await plugins.gateTool(TOOL_CALL)).toEqual({ action: 'pass', args: TOOL_CALL.args });
+    expect(await plugins.beforeModel(TURN)).toBeNull();
+    plugins.toolDone(TOOL_CALL, { ok: true, result: '', duration_ms: 1 });
+    expect([plugins.tools(), plugins.commands(), plugins.memoryProviders(), plugins.platforms()]).toEqual([
+      [],
+      [],
+      [],
+      [],
+    ]);
+    expect(plugins.list()).toEqual([]);
+  });
+
+  test('are asked in the order of the plugins, and each sees what the one before made of it', async () => {
+    const add = (word: string) => `(asked) => ({ action: 'rewrite', text: asked.text + ' ${word}' })`;
+    scene.plugin('b', `ctx.gate('pre_gateway_dispatch', ${add('b')});`);
+    scene.plugin(
+      'a',
+      `ctx.gate('pre_gateway_dispatch', ${add('a1')}); ctx.gate('pre_gateway_dispatch', ${add('a2')});`,
+    );
+    scene.plugin('c', "ctx.gate('pre_gateway_dispatch', (asked) => { note('asked', asked); });");
+    const plugins = await scene.start();
+    expect(await plugins.gateDispatch(MESSAGE)).toEqual({ action: 'pass', text: 'hi a1 a2 b' });
+    expect(scene.lines('asked')).toEqual([{ ...MESSAGE, text: 'hi a1 a2 b' }]);
+  });
+
+  test('may skip a message, and then nobody else is asked', async () => {
+    scene.plugin('a', "ctx.gate('pre_gateway_dispatch', async () => ({ action: 'skip', reason: 'spam' }));");
+    scene.plugin('b', "ctx.gate('pre_gateway_dispatch', () => { note('asked', 1); });");
+    const plugins = await scene.start();
+    expect(await plugins.gateDispatch(MESSAGE)).toEqual({ action: 'skip', reason: 'spam', plugin: 'a' });
+    expect(scene.lines('asked')).toEqual([]);
+  });
+
+  test('may change what a tool is run with, or keep it from being run', async () => {
+    scene.plugin(
+      'careful',
+      `ctx.gate('pre_tool_call', ({ tool, args }) => {
+        if (tool === 'rm') return { action: 'block', reason: 'not here' };
+        return { action: 'rewrite', args: { ...(args as object), safe: true } };
+      });`,
+    );
+    const plugins = await scene.start();
+    expect(await plugins.gateTool(TOOL_CALL)).toEqual({ action: 'pass', args: { command: 'ls', safe: true } });
+    const blocked = { action: 'block', reason: 'not here', plugin: 'careful' };
+    expect(await plugins.gateTool({ ...TOOL_CALL, tool: 'rm' })).toEqual(blocked);
+  });
+
+  test('may add to what the model reads', async () => {
+    scene.plugin('b', "ctx.gate('pre_llm_call', async ({ text }) => ({ context: 'about ' + text }));");
+    scene.plugin('a', "ctx.gate('pre_llm_call', () => ({ context: 'first' }));");
+    scene.plugin('c', "ctx.gate('pre_llm_call', () => { throw new Error('no'); });");
+    const plugins = await scene.start();
+    expect(await plugins.beforeModel(TURN)).toBe('first\n\nabout hi');
+  });
+});
+
+describe('a gate that', () => {
+  test('is late lets pass, or does not, as it said', async () => {
+    const late = '() => new Promise(() => undefined), { timeout: 200, onFailure:';
+    scene.plugin('open', `ctx.gate('pre_gateway_dispatch', ${late} 'open' });`);
+    scene.plugin('shut', `ctx.gate('pre_tool_call', ${late} 'closed' });`);
+    const plugins = await scene.start();
+    const [passed, ms] = await timed(plugins.gateDispatch(MESSAGE));
+    expect(passed).toEqual({ action: 'pass', text: 'hi' });
+    expect(ms).toBeGreaterThan(190);
+    expect(ms).toBeLessThan(1500);
+    const reason = expect.stringMatching(/pre_tool_call of shut did not let it pass: .* within 200 ms/);
+    expect(await plugins.gateTool(TOOL_CALL)).toEqual({ action: 'block', reason, plugin: 'shut' });
+  });
+
+  test('throws, or answers what nobody understands, lets pass or does not, as it said', async () => {
+    scene.plugin('a', "ctx.gate('pre_gateway_dispatch', () => { throw new Error('no'); });");
+    scene.plugin('b', "ctx.gate('pre_gateway_dispatch', () => ({ action: 'perhaps' }) as never);");
+    scene.plugin('c', "ctx.gate('pre_tool_call', () => { throw new Error('sick'); }, { onFailure: 'closed' });");
+    const plugins = await scene.start();
+    expect(await plugins.gateDispatch(MESSAGE)).toEqual({ action: 'pass', text: 'hi' });
+    expect(await plugins.gateTool(TOOL_CALL)).toMatchObject({
+      action: 'block',
+      reason: expect.stringContaining('sick'),
+    });
+  });
+
+  test('has a thread that is blocked costs its deadline once, and not every message', async () => {
+    scene.plugin(
+      'blocked',
+      `ctx.gate('pre_gateway_dispatch', () => ({ action: 'rewrite', text: 'asked' }));
+      ctx.on('session:start', () => { note('began', 1); for (const end = Date.now() + 2500; Date.now() < end; ); });`,
+      'gates: {timeout: 300ms}',
+    );
+    const plugins = await scene.start();
+    await scene.base.talk(1);
+    await until('it blocks', () => scene.lines('began').length === 1);
+    const [, first] = await timed(plugins.gateDispatch(MESSAGE));
+    expect(first).toBeGreaterThan(290);
+    const [, next] = await timed(Promise.all(Array.from({ length: 50 }, () => plugins.gateDispatch(MESSAGE))));
+    expect(next).toBeLessThan(200);
+    await until('it is asked again', async () => {
+      const verdict = await plugins.gateDispatch(MESSAGE);
+      return verdict.action === 'pass' && verdict.text === 'asked';
+    });
+  });
+
+  test('is closed stays closed while its thread is away', async () => {
+    scene.plugin(
+      'guard',
+      `ctx.gate('pre_gateway_dispatch', ({ text }) => { if (text === 'die') process.exit(1); }, { onFailure: 'closed' });`,
+    );
+    const plugins = await scene.start();
+    expect(await plugins.gateDispatch(MESSAGE)).toMatchObject({ action: 'pass' });
+    expect(await plugins.gateDispatch({ ...MESSAGE, text: 'die' })).toMatchObject({ action: 'skip', plugin: 'guard' });
+    const [away, ms] = await timed(plugins.gateDispatch(MESSAGE));
+    expect(away).toMatchObject({ action: 'skip', reason: expect.stringContaining('is being started again') });
+    expect(ms).toBeLessThan(100);
+    await until('it is back', async () => (await plugins.gateDispatch(MESSAGE)).action === 'pass');
+  });
+
+  test.each([
+    ["ctx.gate('pre_tool_cal' as never, () => undefined);", 'did you mean the gate "pre_tool_call"?'],
+    ["ctx.gate('post_tool_call' as never, () => undefined);", 'register it with ctx.on("post_tool_call"'],
+    ["ctx.gate('pre_llm_call', () => undefined, { onFailure: 'closed' });", 'cannot be closed'],
+    ["ctx.gate('pre_tool_call', () => undefined, { timeout: 0 });", 'from 1 to 60000 milliseconds'],
+    ["ctx.gate('pre_tool_call', 5 as never);", 'needs a function'],
+  ])('is not one (%s) refuses its plugin', async (setup, problem) => {
+    scene.plugin('wrong', setup);
+    expect((await scene.start()).list()).toMatchObject([{ state: 'bad', problem: expect.stringContaining(problem) }]);
+  });
+});

@@ -82,6 +82,20 @@ export const ERROR_HINTS = {
   turn_timeout: 'The agent made no progress for agent.turn_timeout and was stopped. Try again, or raise the limit.',
   unknown_command: 'Send /help to see every command.',
 
+  // what is scheduled
+  bad_schedule:
+    'Schedules are "0 9 * * *" (minute, hour, day, month, weekday), "every 30m", "at 2026-11-20T09:00" or "in 20m".',
+  job_not_found: 'List jobs with `moirai cron list`, or /cron; an id may be shortened to any unique prefix.',
+  job_ambiguous: 'Give more characters of the id.',
+  job_forbidden: 'What a job does must not make jobs: it could never be stopped. Make them in a conversation.',
+
+  // who may talk, and where
+  access_revoked: 'Whoever runs the gateway has to let this person in: `moirai pairing list` shows who asked.',
+  pairing_unknown: 'Check the code and the platform; `moirai pairing list` shows who waits. Codes count for an hour.',
+  pairing_locked: 'Wait, or approve by the request id that `moirai pairing list --json` shows.',
+  target_unknown:
+    'Targets are origin, local, home, <platform>:<chat>[:<thread>] or a name that `moirai send --list` shows.',
+
   // the model and its tools
   model_unauthorized: 'The model server refused the key. Check model.api_key, or the variable it comes from.',
   model_rate_limited: 'The model server asks to slow down. Try again later, or raise the limit with the provider.',

@@ -2,17 +2,29 @@ import type { Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { Timers } from '../events/timers.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
 
-interface Pending {
-  readonly request: ApprovalRequest;
+interface Pending extends Question {
   readonly settle: (approval: Approval) => void;
 }
 
+/** Who answers. Null where there is only one person who could. */
+export type Answerer = { readonly userId: string | null; readonly admin: boolean } | null;
+
 /** A question as whoever is there hears it. */
 export interface Asked {
+  readonly id: string;
   readonly key: string;
   readonly request: ApprovalRequest;
   /** What came of it, whoever answered. */
   readonly settled: Promise<Approval>;
+}
+
+/** What is asked, of whom. */
+export interface Question {
+  readonly id: string;
+  readonly key: string;
+  readonly request: ApprovalRequest;
+  /** Whose turn asks; null where nobody has a name. */
+  readonly askedOf: string | null;
 }
 
 /** What agents ask people to allow, by conversation: the oldest question is answered first, and silence is a no. */
@@ -27,7 +39,8 @@ export class Approvals {
     this.#timeoutMs = timeoutMs;
   }
 
-  ask(key: string, request: ApprovalRequest, signal: AbortSignal): Promise<Approval> {
+  ask(question: Question, signal: AbortSignal): Promise<Approval> {
+    const { key, request } = question;
     const settled = new Promise<Approval>((resolve) => {
       const settle = (approval: Approval): void => {
         cancel();
@@ -36,14 +49,14 @@ export class Approvals {
         resolve(approval);
       };
       const abandon = (): void => settle({ allowed: false, reason: 'the turn was stopped' });
-      const pending: Pending = { request, settle };
+      const pending: Pending = { ...question, settle };
       const cancel = this.#timers.after(this.#timeoutMs, () => {
         settle({ allowed: false, reason: `nobody answered within ${formatDuration(this.#timeoutMs)}` });
       });
       signal.addEventListener('abort', abandon, { once: true });
       this.#pending.set(key, [...(this.#pending.get(key) ?? []), pending]);
     });
-    for (const watcher of this.#watchers) watcher({ key, request, settled });
+    for (const watcher of this.#watchers) watcher({ id: question.id, key, request, settled });
     return settled;
   }
 
@@ -54,10 +67,14 @@ export class Approvals {
   }
 
   /** Answers the oldest question of a conversation; null when there is none. */
-  answer(key: string, approval: Approval): ApprovalRequest | null {
-    const [oldest] = this.#pending.get(key) ?? [];
-    oldest?.settle(approval);
-    return oldest?.request ?? null;
+  answer(key: string, approval: Approval, by: Answerer): ApprovalRequest | 'not yours' | null {
+    return settle((this.#pending.get(key) ?? [])[0], approval, by);
+  }
+
+  /** Answers one question, by the button under it. */
+  answerById(id: string, approval: Approval, by: Answerer): ApprovalRequest | 'not yours' | null {
+    const found = [...this.#pending.values()].flat().find((pending) => pending.id === id);
+    return settle(found, approval, by);
   }
 
   /** What a conversation is being asked. */
@@ -70,4 +87,12 @@ export class Approvals {
     if (left.length === 0) this.#pending.delete(key);
     else this.#pending.set(key, left);
   }
+}
+
+/** Only who asked for the work, or an admin, may allow what it needs. */
+function settle(pending: Pending | undefined, approval: Approval, by: Answerer): ApprovalRequest | 'not yours' | null {
+  if (pending === undefined) return null;
+  if (by !== null && !by.admin && pending.askedOf !== null && by.userId !== pending.askedOf) return 'not yours';
+  pending.settle(approval);
+  return pending.request;
 }

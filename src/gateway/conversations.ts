@@ -4,8 +4,9 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Party, Received } from '../store/transactions/conversations.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
+import type { Answerer } from './approvals.ts';
 import { findCommand } from './commands/catalogue.ts';
-import { type CommandDesk, parseCommand } from './commands/command.ts';
+import { type CommandDesk, parseCommand, type SlashCommandSpec } from './commands/command.ts';
 import { failureText } from './texts.ts';
 import type { BusyMode, Turns } from './turns.ts';
 
@@ -18,6 +19,12 @@ export interface Said {
   readonly mode?: BusyMode;
   /** Text for the agent whatever it looks like: never a command. */
   readonly verbatim?: true;
+  /** Wait so long for more of the same message. */
+  readonly settleMs?: number;
+  /** Why this person may not give a command; null when they may. Without it everything is allowed. */
+  readonly mayRun?: (command: SlashCommandSpec) => string | null;
+  /** Who speaks, where several could answer a question. */
+  readonly by?: Answerer;
 }
 
 /** What became of it. */
@@ -63,8 +70,11 @@ export class Conversations {
   async #obey(said: Said, { name, args }: { name: string; args: string }): Promise<Heard> {
     try {
       const spec = findCommand(name);
+      const refusal = said.mayRun?.(spec) ?? null;
       const session = await this.#openSession(said.party.key);
-      const call = { name: spec.name, args, party: said.party, session, originRef: said.originRef };
+      if (refusal !== null) return { type: 'answer', text: refusal, session };
+      const by = said.by ?? null;
+      const call = { name: spec.name, args, party: said.party, session, originRef: said.originRef, by };
       const answer = await spec.run(call, this.#desk);
       if (typeof answer !== 'string') return answer;
       return { type: 'answer', text: answer, session: await this.#openSession(said.party.key) };
@@ -77,12 +87,12 @@ export class Conversations {
     }
   }
 
-  async #take({ party, text, originRef, mode }: Said): Promise<Heard> {
+  async #take({ party, text, originRef, mode, settleMs }: Said): Promise<Heard> {
     if (this.#draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const received = await this.#turns.receive(
       { party, text, originRef, by: 'user' },
-      mode === undefined ? {} : { mode },
+      { ...(mode === undefined ? {} : { mode }), ...(settleMs === undefined ? {} : { settleMs }) },
     );
     const { id } = received.turn;
     return {

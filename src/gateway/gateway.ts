@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Config, ModelConfig } from '../config/config.ts';
@@ -19,13 +19,17 @@ import type { Store } from '../store/port.ts';
 import { Approvals } from './approvals.ts';
 import { Banner } from './banner.ts';
 import { runBoot } from './boot.ts';
+import { ChatSide } from './chat-side.ts';
 import { Children } from './children.ts';
+import { COMMANDS } from './commands/catalogue.ts';
+import type { ConfiguredPlatform } from './configured-platforms.ts';
 import { Conversations } from './conversations.ts';
 import { EndedSessions } from './ended-sessions.ts';
 import { Listeners } from './listeners.ts';
 import { GatewayMemory } from './memory.ts';
 import { Outbox } from './outbox.ts';
-import { deliverable, deliveryTo } from './reply-target.ts';
+import type { ReplyShape } from './platform-sender.ts';
+import { deliverable } from './reply-target.ts';
 import { stoppingText } from './texts.ts';
 import { toolPorts } from './tool-ports.ts';
 import { Transcripts } from './transcripts.ts';
@@ -36,7 +40,10 @@ export interface GatewayOptions {
   readonly store: Store;
   readonly log: Logger;
   readonly version: string;
+  /** Ways out beside the chat platforms. */
   readonly platforms: readonly Sender[];
+  /** The chat platforms it is to be on; none unless said. */
+  readonly chat?: readonly ConfiguredPlatform[];
   /** What hooks may see a harmless part of. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly makeRunner: (ports: ToolPorts) => AgentRunner;
@@ -68,6 +75,7 @@ export class Gateway {
   readonly dispatcher: Dispatcher;
   readonly transcripts: Transcripts;
   readonly memory: GatewayMemory;
+  readonly chat: ChatSide;
   readonly #options: GatewayOptions;
   readonly #upkeep: Upkeep;
   readonly #outbox: Outbox;
@@ -79,7 +87,7 @@ export class Gateway {
   #hurry: () => void = () => undefined;
 
   private constructor(options: GatewayOptions, engine: Engine, ids: Ids, providers: readonly MemoryProvider[]) {
-    const { config, log, platforms, keeper } = options;
+    const { config, log, keeper } = options;
     this.#options = options;
     this.#ids = ids;
     this.#rules = config.sessions.rules;
@@ -98,6 +106,15 @@ export class Gateway {
     });
     this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
     this.runner = options.makeRunner({ ...toolPorts(engine, () => this.#children), ...this.memory.ports });
+    this.chat = new ChatSide({
+      ...{ config, engine, timers: processTimers, log, senders: options.platforms, approvals: this.approvals },
+      configured: options.chat ?? [],
+      conversations: () => this.conversations,
+      gate: null,
+      commands: () => COMMANDS,
+      newDeliveryId: () => ids.delivery(),
+      wakeOutbox: () => this.#outbox.wake(),
+    });
     this.turns = this.#makeTurns();
     this.#children = new Children({ engine, turns: this.turns, log, tell: (to, text, id) => this.tell(to, text, id) });
     const { runner, turns, approvals, transcripts, memory } = this;
@@ -107,7 +124,10 @@ export class Gateway {
       restart: options.restart,
       prices: pricesOf(config.model),
     });
-    this.#outbox = new Outbox({ engine, timers: processTimers, log, random: Math.random, platforms });
+    this.#outbox = new Outbox({
+      ...{ engine, timers: processTimers, log, random: Math.random },
+      senders: () => this.chat.senders,
+    });
     this.#ended = new EndedSessions(engine.store, processTimers, log, (id) => this.#sessionEnded(id));
     this.#upkeep = new Upkeep(engine, {
       heartbeatMs: config.sessions.heartbeatMs,
@@ -181,6 +201,7 @@ export class Gateway {
     const hurry = new Promise<void>((resolve) => {
       this.#hurry = resolve;
     });
+    await this.chat.stopReceiving();
     await this.drain(reason);
     const banner = new Banner(() => this.#tellUnfinished(reason), config.gateway.drainTimeoutMs);
     await this.turns.halt(reason, config.gateway.drainTimeoutMs, hurry);
@@ -192,12 +213,14 @@ export class Gateway {
     await this.#listeners?.stop();
     this.#ended.stop();
     await this.runner.close();
+    await this.chat.leave();
     await this.engine.stop();
   }
 
   /** The lease is lost: others settle what was under way here, and nothing may be written any more. */
   async #abandon(): Promise<void> {
     this.conversations.draining = true;
+    void this.chat.stopReceiving();
     this.turns.abandon();
     await this.#upkeep.stop();
     await this.#outbox.stop();
@@ -208,10 +231,10 @@ export class Gateway {
   }
 
   /** Says something in a session's conversation that is no reply: in the outbox where there is one, else the transcript. */
-  async tell(session: Session, text: string, id: string): Promise<void> {
+  async tell(session: Session, text: string, id: string, shape: ReplyShape = {}): Promise<void> {
     const { engine } = this;
     if (deliverable(session)) {
-      const deliveries = [deliveryTo(session, text, id)];
+      const deliveries = this.chat.notice(session, text, id, shape);
       await engine.store.write('addDeliveries', { giver: engine.giver(), sessionId: session.id, deliveries });
     } else {
       await engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
@@ -235,12 +258,13 @@ export class Gateway {
       .then(() => (keeper ? this.turns.keepAdopting() : undefined));
     await this.#announce('gateway:startup', null);
     // Not waited for either: it is a turn, and takes as long as one.
+    if (keeper) this.chat.start();
     if (keeper) void runBoot({ home: config.home, engine, turns: this.turns, log });
   }
 
   async #announce(type: `gateway:${'startup' | 'draining' | 'shutdown'}`, reason: string | null): Promise<void> {
     if (!this.#options.keeper) return;
-    await this.engine.announce({ type, fields: { platforms: this.#platformNames(), reason } });
+    await this.engine.announce({ type, fields: { platforms: [...this.chat.names], reason } });
   }
 
   #makeTurns(): Turns {
@@ -252,23 +276,26 @@ export class Gateway {
       log,
       maxConcurrent: config.gateway.maxConcurrentTurns,
       busyMode: () => config.agent.busyMode,
+      admits: (session) => this.chat.admits(session),
       surroundings: {
         ...{ runner, memory },
         timeoutMs: config.agent.turnTimeoutMs,
         transcript: (session) => transcripts.of(session),
-        deliveries: (session, text) => {
-          return deliverable(session) && text !== '' ? [deliveryTo(session, text, this.#ids.delivery())] : [];
-        },
+        deliveries: (run, text, report) => this.chat.repliesOf(run, text, report),
+        begun: (run) => this.chat.begun(run),
+        show: (run, progress) => this.chat.show(run, progress),
+        over: (run) => this.chat.over(run),
         approve: (run, request) => this.#ask(run.session, request, run.signal),
       },
     });
   }
 
   async #ask(session: Session, request: ApprovalRequest, signal: AbortSignal): Promise<Approval> {
-    const answer = this.approvals.ask(session.key, request, signal);
+    const id = randomBytes(8).toString('hex');
+    const answer = this.approvals.ask({ id, key: session.key, request, askedOf: session.userId }, signal);
     if (deliverable(session)) {
-      const text = `May I? ${request.action}\n/approve or /deny`;
-      await this.tell(session, text, this.#ids.delivery());
+      const { text, shape } = this.chat.question(session, id, request);
+      await this.tell(session, text, this.#ids.delivery(), shape);
     }
     return answer;
   }
@@ -286,10 +313,6 @@ export class Gateway {
     const runs = this.turns.running.filter(({ session }) => deliverable(session));
     const id = (turnId: string): string => `${turnId}:${this.engine.instance}:stopping`;
     await Promise.allSettled(runs.map(({ session, turn }) => this.tell(session, stoppingText(reason), id(turn.id))));
-  }
-
-  #platformNames(): string[] {
-    return this.#options.platforms.map(({ name }) => name);
   }
 }
 

@@ -10,7 +10,8 @@ export interface OutboxOptions {
   readonly timers: Timers;
   readonly log: Logger;
   readonly random: () => number;
-  readonly platforms: readonly Sender[];
+  /** Asked each time: platforms come and go. */
+  readonly senders: () => readonly Sender[];
 }
 
 const CLAIM = 32;
@@ -28,7 +29,6 @@ const DUPLICATE_MARK = '(This may be a repetition: I was interrupted while sendi
  */
 export class Outbox {
   readonly #options: OutboxOptions;
-  readonly #platforms: ReadonlyMap<string, Sender>;
   readonly #unlisten: () => void;
   readonly #sending = new Set<Promise<void>>();
   readonly #abort = new AbortController();
@@ -38,14 +38,13 @@ export class Outbox {
 
   constructor(options: OutboxOptions) {
     this.#options = options;
-    this.#platforms = new Map(options.platforms.map((platform) => [platform.name, platform]));
     this.#unlisten = options.engine.store.onCommit(({ deliveries }) => {
       if (deliveries) this.wake();
     });
   }
 
   wake(): void {
-    if (this.#abort.signal.aborted || this.#platforms.size === 0) return;
+    if (this.#abort.signal.aborted || this.#options.senders().length === 0) return;
     if (this.#pass !== null) {
       this.#again = true;
       return;
@@ -74,7 +73,7 @@ export class Outbox {
 
   async #serve(): Promise<void> {
     const { engine } = this.#options;
-    const platforms = [...this.#platforms.keys()];
+    const platforms = this.#options.senders().map(({ name }) => name);
     const due = await engine.store.write('claimDeliveries', { giver: engine.giver(), platforms, limit: CLAIM });
     for (const delivery of Map.groupBy(due, ({ sessionId }) => sessionId).values()) {
       const sent = this.#sendInOrder(delivery).finally(() => this.#sending.delete(sent));
@@ -94,13 +93,13 @@ export class Outbox {
   }
 
   async #send(delivery: Delivery): Promise<DeliveryOutcome> {
-    const platform = this.#platforms.get(delivery.platform);
+    const platform = this.#options.senders().find(({ name }) => name === delivery.platform);
     if (platform === undefined) return { state: 'failed', error: `there is no platform ${delivery.platform}` };
     const text = delivery.possibleDuplicate ? `${delivery.text}\n\n${DUPLICATE_MARK}` : delivery.text;
     try {
       const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
-      await platform.send(delivery.target, text, signal);
-      return { state: 'sent' };
+      const sent = await platform.send(delivery.target, text, signal, delivery.shape);
+      return sent === undefined ? { state: 'sent' } : { state: 'sent', messageId: sent.messageId };
     } catch (thrown) {
       return this.#afterFailure(delivery, thrown);
     }

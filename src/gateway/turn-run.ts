@@ -42,8 +42,11 @@ export interface TurnSurroundings {
   readonly timeoutMs: number;
   readonly transcript: (session: Session) => Promise<readonly Message[]>;
   readonly memory: Pick<GatewayMemory, 'about' | 'recall' | 'beforeSummary'>;
-  /** The outbox rows for a reply; none where the reply is fetched, not sent. */
-  readonly deliveries: (session: Session, text: string) => readonly DeliveryToMake[];
+  /** The outbox rows for a reply, or for what is said instead of one; none where it is fetched, not sent. */
+  readonly deliveries: (run: TurnRun, text: string, report: TurnReport | null) => Promise<readonly DeliveryToMake[]>;
+  /** For whoever shows people that something is being done. */
+  readonly begun: (run: TurnRun) => void;
+  readonly over: (run: TurnRun) => void;
   readonly approve: (run: TurnRun, request: ApprovalRequest) => Promise<Approval>;
   readonly show: (run: TurnRun, progress: Progress) => void;
   /** Takes what waits behind this turn and is meant for it into the transcript; each is over once it is taken. */
@@ -75,6 +78,7 @@ export class TurnRun {
   #userKept = false;
   #tool: string | null = null;
   #replying = false;
+  #outcome: Finished['outcome'] | null = null;
 
   /** `note` is what the agent is told about a turn that was cut before. */
   constructor(life: Life, turn: Turn, note: string | null, around: TurnSurroundings) {
@@ -95,6 +99,11 @@ export class TurnRun {
   get phase(): 'thinking' | 'tool' | 'replying' {
     if (this.#tool !== null) return 'tool';
     return this.#replying ? 'replying' : 'thinking';
+  }
+
+  /** What came of it; null while it runs, and when it was cut. */
+  get outcome(): Finished['outcome'] | null {
+    return this.#outcome;
   }
 
   get signal(): AbortSignal {
@@ -214,7 +223,7 @@ export class TurnRun {
       model: report.model,
       usage: report.usage,
       messages: report.messages,
-      deliveries: deliveries(this.session, report.text),
+      deliveries: await deliveries(this, report.text, report),
     });
   }
 
@@ -237,7 +246,7 @@ export class TurnRun {
         return this.#finishWithout('interrupted', INTERRUPTED_TEXTS[stop.by], null, []);
       case 'timeout': {
         const text = failureText('turn_timeout', `no progress for ${formatDuration(this.#around.timeoutMs)}`);
-        return this.#finishWithout('timeout', text, 'turn_timeout', this.#around.deliveries(this.session, text));
+        return this.#finishWithout('timeout', text, 'turn_timeout', await this.#around.deliveries(this, text, null));
       }
       default:
         return this.#fail(MoiraiError.wrap(thrown));
@@ -251,11 +260,11 @@ export class TurnRun {
     await this.#insist(() => engine.interrupt(this.#hold, reason));
   }
 
-  #fail(error: MoiraiError): Promise<void> {
+  async #fail(error: MoiraiError): Promise<void> {
     const { log, deliveries } = this.#around;
     log.warn('a turn failed', { session: this.session.id, turn: this.turn.id, code: error.code, error });
     const text = failureText(error.code, error.message);
-    return this.#finishWithout('failed', text, error.code, deliveries(this.session, text));
+    return this.#finishWithout('failed', text, error.code, await deliveries(this, text, null));
   }
 
   /** Ends the turn without a reply of the agent. What the person wrote stays in the transcript. */
@@ -274,6 +283,7 @@ export class TurnRun {
   }
 
   async #finish(finished: Finished): Promise<void> {
+    this.#outcome = finished.outcome;
     await this.#insist(() => this.#around.engine.finish(this.#hold, this.turn.id, finished));
   }
 

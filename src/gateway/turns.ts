@@ -20,8 +20,10 @@ export interface TurnsOptions {
   readonly log: Logger;
   readonly maxConcurrent: number;
   readonly busyMode: () => BusyMode;
+  /** Whether who wrote it may still talk: asked before a turn begins that waited, or was cut. */
+  readonly admits: (session: Session) => Promise<boolean>;
   /** What a run needs beside what this class gives it. */
-  readonly surroundings: Omit<TurnSurroundings, 'show' | 'takeSteering' | 'engine' | 'timers' | 'log'>;
+  readonly surroundings: Omit<TurnSurroundings, 'takeSteering' | 'engine' | 'timers' | 'log'>;
 }
 
 /** How a message is taken in. */
@@ -70,7 +72,10 @@ export class Turns {
       engine: options.engine,
       timers: options.timers,
       log: options.log,
-      show: (run, progress) => this.#show(run.turn.id, progress),
+      show: (run, progress) => {
+        options.surroundings.show(run, progress);
+        this.#show(run.turn.id, progress);
+      },
       takeSteering: (run) => this.#takeSteering(run),
     };
   }
@@ -230,11 +235,19 @@ export class Turns {
     if (next === undefined) return;
     const rolled = session.state === 'open' ? null : await engine.rollOver(sessionId);
     if (rolled !== null) return this.wake(rolled.session.id);
+    if (!(await this.#options.admits(session))) return this.#turnAway(sessionId, next);
     if (next.state === 'queued') await this.#join(session.id, next, behind);
     const note = next.state === 'cut' ? await this.#noteFor(session, next, behind.length > 0) : null;
     const life = await engine.begin(sessionId, next.id);
     const turn = life.turns.find(({ id }) => id === next.id);
     if (turn?.state === 'running') this.#start(life, turn, note);
+  }
+
+  /** Whoever wrote it was shut out meanwhile: it is over, and nobody is told. */
+  async #turnAway(sessionId: string, { id }: Turn): Promise<void> {
+    await this.#options.engine.dropTurn(sessionId, id, 'failed', 'access_revoked');
+    this.ends.look(id);
+    this.wake(sessionId);
   }
 
   /** What came in pieces right behind a message becomes part of it. */
@@ -268,6 +281,7 @@ export class Turns {
   #start(life: Life, turn: Turn, note: string | null): void {
     const run = new TurnRun(life, turn, note, this.#surroundings);
     this.#running.set(life.session.id, run);
+    this.#surroundings.begun(run);
     void run.done.finally(() => this.#over(run));
   }
 
@@ -276,6 +290,7 @@ export class Turns {
     if (this.#running.get(id) === run) this.#running.delete(id);
     this.#steers.delete(id);
     this.#watchers.delete(run.turn.id);
+    this.#surroundings.over(run);
     this.ends.look(run.turn.id);
     // Whatever waits in this session comes after those who waited longer.
     this.wake(id);

@@ -8,7 +8,12 @@ export interface Sender {
    * Sends one text. Resolves when the platform has taken it. Throws `SendFailure`; any other error is taken for one that
    * may pass.
    */
-  send(target: Target, text: string, signal: AbortSignal): Promise<void>;
+  send(
+    target: Target,
+    text: string,
+    signal: AbortSignal,
+    shape?: Readonly<Record<string, unknown>> | null,
+  ): Promise<SentMessage | void>;
 }
 
 /**

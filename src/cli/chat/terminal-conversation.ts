@@ -123,7 +123,7 @@ export class TerminalConversation {
   }
 
   answer({ key }: Asked, approval: Approval): void {
-    this.gateway.approvals.answer(key, approval);
+    this.gateway.approvals.answer(key, approval, null);
   }
 
   session(): Promise<Session | null> {

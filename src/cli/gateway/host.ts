@@ -3,7 +3,9 @@ import { type RunningApi, startApi } from '../../api/server.ts';
 import type { Config } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { apiDesk } from '../../gateway/api-desk.ts';
+import { configuredPlatforms, unsupportedPlatforms } from '../../gateway/configured-platforms.ts';
 import { Gateway } from '../../gateway/gateway.ts';
+import type { PlatformStatus } from '../../gateway/platform-house.ts';
 import type { Logger } from '../../log/logger.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/port.ts';
@@ -46,9 +48,13 @@ export class GatewayHost {
   static async start({ config, log, environment, restart, lost }: HostOptions): Promise<GatewayHost> {
     const store = await openStore(config.store.url, config.home, config.sessions.rules);
     const phase: Phase = { state: 'starting' };
+    for (const platform of unsupportedPlatforms(config)) {
+      log.warn('this platform cannot be used yet; its token is not touched', { platform });
+    }
     try {
       const gateway = await Gateway.start({
         ...{ config, store, log, restart, lost, environment, keeper: true, platforms: [] },
+        chat: configuredPlatforms(config),
         version: packageVersion(),
         makeRunner: (ports) => makeRunner(config, { ...ports, environment }, log),
       });
@@ -103,8 +109,14 @@ async function readiness(gateway: Gateway, state: Readiness['state']): Promise<R
       store,
       model: { ok: true, detail: gateway.runner.description },
       turns: { ok: true, detail: `${running} running, ${waiting} waiting` },
+      ...Object.fromEntries(gateway.chat.status().map((status) => [status.name, platformCheck(status)])),
     },
   };
+}
+
+function platformCheck({ phase, problem, lastSuccessAt }: PlatformStatus): { ok: boolean; detail: string } {
+  const last = lastSuccessAt === null ? 'never answered' : `last answer ${new Date(lastSuccessAt).toISOString()}`;
+  return { ok: phase === 'connected', detail: [phase, problem, last].filter((part) => part !== null).join('; ') };
 }
 
 async function probe(look: () => Promise<string>): Promise<{ ok: boolean; detail: string }> {

@@ -2,7 +2,7 @@ import type { AgentRunner } from '../../agent/runner.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Party } from '../../store/transactions/conversations.ts';
-import type { Approvals } from '../approvals.ts';
+import type { Answerer, Approvals } from '../approvals.ts';
 import type { Children } from '../children.ts';
 import type { Heard, Said } from '../conversations.ts';
 import type { GatewayMemory } from '../memory.ts';
@@ -35,6 +35,8 @@ export interface CommandCall {
   /** The open session of the conversation. */
   readonly session: Session | null;
   readonly originRef: string | null;
+  /** Who gives it, where several could; null where it can be only one. */
+  readonly by: Answerer;
 }
 
 /** What a command says; or what it set going. */
@@ -46,6 +48,8 @@ export interface SlashCommandSpec {
   /** Behind the name, as help shows it. */
   readonly takes?: string;
   readonly summary: string;
+  /** Concerns more than the conversation it is given in. */
+  readonly operator?: true;
   run(call: CommandCall, desk: CommandDesk): Promise<CommandAnswer>;
 }
 

@@ -36,6 +36,7 @@ export const INFO_COMMANDS: readonly SlashCommandSpec[] = [
   },
   {
     name: 'sethome',
+    operator: true,
     summary: 'make this conversation the one that hears what nobody asked for',
     async run(call, desk) {
       await record(call, desk);
@@ -45,6 +46,7 @@ export const INFO_COMMANDS: readonly SlashCommandSpec[] = [
   },
   {
     name: 'restart',
+    operator: true,
     summary: 'restart the gateway when what runs is done',
     async run(call, desk) {
       await record(call, desk);

@@ -161,8 +161,9 @@ async function describeModels(call: CommandCall, desk: CommandDesk): Promise<str
 async function answerApproval(call: CommandCall, desk: CommandDesk, allowed: boolean): Promise<string> {
   await record(call, desk);
   const reason = call.args === '' ? 'the user said no' : call.args;
-  const answered = desk.approvals.answer(call.party.key, allowed ? { allowed } : { allowed, reason });
+  const answered = desk.approvals.answer(call.party.key, allowed ? { allowed } : { allowed, reason }, call.by);
   if (answered === null) return 'Nothing is being asked for.';
+  if (answered === 'not yours') return 'This was not asked of you.';
   return `${allowed ? 'Allowed' : 'Refused'}: ${answered.action}`;
 }
 

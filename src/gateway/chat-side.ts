@@ -1,0 +1,158 @@
+import type { ApprovalRequest, Progress, TurnReport } from '../agent/runner.ts';
+import type { Config } from '../config/config.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Timers } from '../events/timers.ts';
+import type { Session } from '../lifecycle/session.ts';
+import { parseKey } from '../lifecycle/session-key.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Platform, Sender } from '../platforms/platform.ts';
+import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
+import { Access } from './access/access.ts';
+import type { Approvals } from './approvals.ts';
+import type { ConfiguredPlatform } from './configured-platforms.ts';
+import type { Conversations } from './conversations.ts';
+import { footerOf, outgoing } from './outgoing.ts';
+import { Places } from './places.ts';
+import { PlatformHouse, type PlatformStatus } from './platform-house.ts';
+import { platformSender, type ReplyShape } from './platform-sender.ts';
+import { displayFor } from './presentation/display.ts';
+import { Presentation } from './presentation/presentation.ts';
+import { type DispatchGate, Reception } from './reception/reception.ts';
+import { deliverable } from './reply-target.ts';
+import type { TurnRun } from './turn-run.ts';
+
+export interface ChatSideDesk {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly timers: Timers;
+  readonly log: Logger;
+  readonly configured: readonly ConfiguredPlatform[];
+  /** Ways out that are no platforms of ours. */
+  readonly senders: readonly Sender[];
+  readonly approvals: Approvals;
+  readonly conversations: () => Conversations;
+  readonly gate: DispatchGate | null;
+  readonly commands: () => readonly { name: string; summary: string }[];
+  readonly newDeliveryId: () => string;
+  /** Something can be sent that could not before. */
+  readonly wakeOutbox: () => void;
+}
+
+/** Everything between the gateway and the people on chat platforms: who comes in, what they see, what leaves. */
+export class ChatSide {
+  readonly access: Access;
+  readonly places: Places;
+  readonly #desk: ChatSideDesk;
+  readonly #house: PlatformHouse;
+  readonly #presentation: Presentation;
+
+  constructor(desk: ChatSideDesk) {
+    const { config, engine, timers, log, configured } = desk;
+    this.#desk = desk;
+    this.access = new Access(engine.store, () => config);
+    this.places = new Places(engine.store);
+    this.#presentation = new Presentation({
+      ...{ timers, log },
+      platformOf: (session) => this.platformOf(session),
+      displayOf: (platform) => displayFor(config.display, platform.name, platform.abilities),
+    });
+    this.#house = new PlatformHouse({
+      ...{ engine, timers, log, configured },
+      inboxOf: (platform, changed) => new Reception(platform, this.#receptionDesk(), changed),
+      ready: () => {
+        desk.wakeOutbox();
+        this.#house.offerCommands(desk.commands());
+      },
+    });
+  }
+
+  start(): void {
+    this.#house.start();
+  }
+
+  stopReceiving(): Promise<void> {
+    return this.#house.stopReceiving();
+  }
+
+  leave(): Promise<void> {
+    return this.#house.leave();
+  }
+
+  get names(): readonly string[] {
+    return [...this.#desk.senders.map(({ name }) => name), ...this.#house.names];
+  }
+
+  get senders(): readonly Sender[] {
+    return [...this.#desk.senders, ...this.#house.open.map((platform) => platformSender(platform, this.places))];
+  }
+
+  status(): PlatformStatus[] {
+    return this.#house.status();
+  }
+
+  find(name: string): Platform | null {
+    return this.#house.find(name);
+  }
+
+  /** The platform on which a session's people are, if it is there. */
+  platformOf(session: Session): Platform | null {
+    return deliverable(session) ? this.#house.find(session.platform) : null;
+  }
+
+  /** Whether a session's person may still talk. Whoever has the API key, or a terminal here, always may. */
+  async admits(session: Session): Promise<boolean> {
+    if (!deliverable(session) || !this.#house.names.includes(session.platform)) return true;
+    const { type, chat = '' } = parseKey(session.key);
+    const place = { type, chat };
+    return this.access.admits({ platform: session.platform, userId: session.userId, bot: false, place });
+  }
+
+  begun(run: TurnRun): void {
+    this.#presentation.begun(run);
+  }
+
+  show(run: TurnRun, progress: Progress): void {
+    this.#presentation.show(run, progress);
+  }
+
+  over(run: TurnRun): void {
+    this.#presentation.over(run, run.outcome === 'done' ? 'done' : 'failed');
+  }
+
+  /** What a turn's reply becomes in the outbox: in the place of what was shown while it was written. */
+  async repliesOf(run: TurnRun, text: string, report: TurnReport | null): Promise<DeliveryToMake[]> {
+    const { session } = run;
+    const platform = this.platformOf(session);
+    const edit = await this.#presentation.replaced(run);
+    const shape = edit === null ? {} : { edit };
+    const wanted = platform === null ? null : displayFor(this.#desk.config.display, platform.name, platform.abilities);
+    const whole = wanted?.footer && report !== null ? `${text}\n\n_${footerOf(report)}_` : text;
+    return outgoing(session, whole, platform, this.#desk.newDeliveryId(), shape);
+  }
+
+  /** Something that is said in a session's conversation and is no reply. */
+  notice(session: Session, text: string, id: string, shape: ReplyShape = {}): DeliveryToMake[] {
+    return outgoing(session, text, this.platformOf(session), id, shape);
+  }
+
+  /** How a person on a chat platform is asked to allow something. */
+  question(session: Session, id: string, { action }: ApprovalRequest): { text: string; shape: ReplyShape } {
+    const buttons = [
+      [
+        { label: 'Allow', data: `ok:${id}` },
+        { label: 'Refuse', data: `no:${id}` },
+      ],
+    ];
+    const shows = this.platformOf(session)?.abilities.buttons ?? false;
+    return { text: `May I? ${action}\n/approve or /deny`, shape: shows ? { buttons } : {} };
+  }
+
+  #receptionDesk() {
+    const { config, engine, approvals, log, gate, conversations } = this.#desk;
+    return {
+      ...{ config, engine, approvals, log, gate, access: this.access, places: this.places },
+      conversations: conversations(),
+      taken: this.#presentation.taken.bind(this.#presentation),
+    };
+  }
+}

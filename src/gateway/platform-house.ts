@@ -1,0 +1,181 @@
+import type { Engine } from '../engine/engine.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Timers } from '../events/timers.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Inbox, Means, Platform, PlatformState } from '../platforms/platform.ts';
+import type { CredentialHolder } from '../store/transactions/credentials.ts';
+import type { ConfiguredPlatform } from './configured-platforms.ts';
+
+export interface PlatformHouseDesk {
+  readonly engine: Engine;
+  readonly timers: Timers;
+  readonly log: Logger;
+  readonly configured: readonly ConfiguredPlatform[];
+  readonly inboxOf: (platform: Platform, changed: () => void) => Inbox;
+  /** One can be used: what waited for it can be sent. */
+  readonly ready: (platform: Platform) => void;
+}
+
+export interface PlatformStatus extends PlatformState {
+  readonly name: string;
+}
+
+/** How often a credential that somebody else holds is asked for again. */
+const STANDBY_MS = 2000;
+const RETRY_MS = 30_000;
+const COMMANDS_MS = 30_000;
+
+/** The chat platforms of a gateway. Each comes up by itself; one that does not keeps nobody else from it. */
+export class PlatformHouse {
+  readonly #desk: PlatformHouseDesk;
+  readonly #rooms: readonly Room[];
+
+  constructor(desk: PlatformHouseDesk) {
+    this.#desk = desk;
+    this.#rooms = desk.configured.map((configured) => new Room(configured, desk));
+  }
+
+  /** Does not wait for any of them. */
+  start(): void {
+    for (const room of this.#rooms) room.start();
+  }
+
+  /** Those that can send. */
+  get open(): readonly Platform[] {
+    return this.#rooms.flatMap(({ platform }) => (platform === null ? [] : [platform]));
+  }
+
+  get names(): readonly string[] {
+    return this.#rooms.map(({ name }) => name);
+  }
+
+  find(name: string): Platform | null {
+    return this.open.find((platform) => platform.name === name) ?? null;
+  }
+
+  status(): PlatformStatus[] {
+    return this.#rooms.map((room) => ({ name: room.name, ...room.state }));
+  }
+
+  /** Tells every platform's clients which commands there are. */
+  offerCommands(commands: readonly { name: string; summary: string }[]): void {
+    for (const platform of this.open) {
+      platform.offerCommands?.(commands, AbortSignal.timeout(COMMANDS_MS)).catch((error: unknown) => {
+        this.#desk.log.warn('the commands were not made known', { platform: platform.name, error });
+      });
+    }
+  }
+
+  /** Takes nothing more in. What they hold stays open: replies still leave. */
+  async stopReceiving(): Promise<void> {
+    await Promise.all(this.#rooms.map((room) => room.stop()));
+  }
+
+  /** Lets the next one have the credentials. */
+  async leave(): Promise<void> {
+    await Promise.all(this.#rooms.map((room) => room.release()));
+  }
+}
+
+/** One platform: its credential, and itself once the credential is ours. */
+class Room {
+  readonly name: string;
+  platform: Platform | null = null;
+  readonly #configured: ConfiguredPlatform;
+  readonly #desk: PlatformHouseDesk;
+  #away: PlatformState = { phase: 'stopped', problem: null, lastSuccessAt: null };
+  #held = false;
+  #stopped = false;
+  #cancel: () => void = () => undefined;
+  #coming: Promise<void> = Promise.resolve();
+  #told = '';
+
+  constructor(configured: ConfiguredPlatform, desk: PlatformHouseDesk) {
+    this.name = configured.name;
+    this.#configured = configured;
+    this.#desk = desk;
+  }
+
+  get state(): PlatformState {
+    return this.platform?.state ?? this.#away;
+  }
+
+  start(): void {
+    this.#coming = this.#come();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancel();
+    await this.#coming;
+    await this.platform?.stop();
+  }
+
+  async release(): Promise<void> {
+    if (!this.#held) return;
+    const { instance, store } = this.#desk.engine;
+    await store.write('releaseCredential', { instance, credential: this.#configured.credential });
+  }
+
+  async #come(): Promise<void> {
+    if (this.#stopped) return;
+    const { engine, log } = this.#desk;
+    try {
+      const { credential } = this.#configured;
+      const holder = await engine.store.write('takeCredential', { giver: engine.giver(), credential });
+      if (holder !== null) return this.#standBy(holder);
+      this.#held = true;
+      await this.#open();
+    } catch (thrown) {
+      const error = MoiraiError.wrap(thrown);
+      log.error('a platform did not come up; trying again', { platform: this.name, error });
+      this.#wait({ phase: 'degraded', problem: error.message, lastSuccessAt: null }, RETRY_MS);
+    }
+  }
+
+  async #open(): Promise<void> {
+    const { log, inboxOf, ready } = this.#desk;
+    const platform = await this.#configured.make(this.#means());
+    await platform.start(inboxOf(platform, () => this.#changed(platform)));
+    this.platform = platform;
+    log.info('platform started', { platform: this.name });
+    ready(platform);
+  }
+
+  #standBy({ name, host, pid, instance }: CredentialHolder): void {
+    const who = `${name ?? instance} (process ${pid} on ${host})`;
+    const problem = `another gateway uses the same credential: ${who}; this one takes over when it is gone`;
+    this.#say('standby', problem);
+    this.#wait({ phase: 'standby', problem, lastSuccessAt: null }, STANDBY_MS);
+  }
+
+  #wait(state: PlatformState, ms: number): void {
+    this.#away = state;
+    if (this.#stopped) return;
+    this.#cancel = this.#desk.timers.after(ms, () => this.start());
+  }
+
+  #changed({ state }: Platform): void {
+    this.#say(state.phase, state.problem);
+  }
+
+  /** Each change once: a server that is away is not told about every second. */
+  #say(phase: string, problem: string | null): void {
+    const said = `${phase}: ${problem ?? ''}`;
+    if (said === this.#told) return;
+    this.#told = said;
+    const fields = { platform: this.name, phase, ...(problem === null ? {} : { problem }) };
+    if (problem === null) this.#desk.log.info('platform changed', fields);
+    else this.#desk.log.warn('platform changed', fields);
+  }
+
+  #means(): Means {
+    const { timers, log } = this.#desk;
+    return {
+      now: Date.now,
+      random: Math.random,
+      after: (ms, callback) => timers.after(ms, callback),
+      warn: (message, fields) => log.warn(message, { platform: this.name, ...fields }),
+    };
+  }
+}

@@ -1,0 +1,49 @@
+import { type Button, type Place, type Platform, type Sender, SendFailure } from '../platforms/platform.ts';
+import type { Places } from './places.ts';
+
+/** What a reply is beside its text, as its row in the outbox keeps it. */
+export interface ReplyShape {
+  /** The message it takes the place of. */
+  readonly edit?: string;
+  readonly buttons?: readonly (readonly Button[])[];
+  readonly replyTo?: string;
+}
+
+/** Sends what is in the outbox through a platform. */
+export function platformSender(platform: Platform, places: Places): Sender {
+  return {
+    name: platform.name,
+    async send(target, text, signal, shape) {
+      const place = target as unknown as Place;
+      try {
+        return await sendOrEdit(platform, place, text, (shape ?? {}) as ReplyShape, signal);
+      } catch (thrown) {
+        if (thrown instanceof SendFailure && thrown.kind === 'gone') {
+          await places.gone(platform.name, place, thrown.message);
+        }
+        throw thrown;
+      }
+    },
+  };
+}
+
+async function sendOrEdit(
+  platform: Platform,
+  place: Place,
+  text: string,
+  { edit, buttons, replyTo }: ReplyShape,
+  signal: AbortSignal,
+): Promise<{ messageId: string }> {
+  const shown = buttons !== undefined && platform.abilities.buttons ? { buttons } : {};
+  const message = { text, ...shown, ...(replyTo === undefined ? {} : { replyTo }) };
+  if (edit !== undefined && platform.edit !== undefined) {
+    try {
+      await platform.edit(place, edit, message, signal);
+      return { messageId: edit };
+    } catch (thrown) {
+      // Somebody removed it, or it is too old to be changed: then it is a message of its own.
+      if (!(thrown instanceof SendFailure) || thrown.retryAfterMs !== null) throw thrown;
+    }
+  }
+  return platform.send(place, message, signal);
+}

@@ -1,0 +1,189 @@
+import type { Config } from '../../config/config.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
+import { keyFor, parseKey } from '../../lifecycle/session-key.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { Inbox, Incoming, Place, Platform, Press } from '../../platforms/platform.ts';
+import type { Party } from '../../store/transactions/conversations.ts';
+import { type Access, type Visitor, visitorOf } from '../access/access.ts';
+import { offerCode, pairingText } from '../access/pairing.ts';
+import type { Approvals } from '../approvals.ts';
+import { chatSettings } from '../chat-settings.ts';
+import type { Conversations, Heard } from '../conversations.ts';
+import { tame } from '../outside-text.ts';
+import type { Places } from '../places.ts';
+import { messageText } from './message-text.ts';
+import { receiveFiles } from './received-files.ts';
+
+/** What plugins say to a message before anybody else sees it. */
+export type DispatchGate = (message: {
+  readonly text: string;
+  readonly platform: string;
+  readonly userId: string | null;
+  readonly sessionKey: string;
+}) => Promise<{ readonly action: 'pass'; readonly text: string } | { readonly action: 'skip' }>;
+
+export interface ReceptionDesk {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly conversations: Conversations;
+  readonly access: Access;
+  readonly approvals: Approvals;
+  readonly places: Places;
+  readonly log: Logger;
+  readonly gate: DispatchGate | null;
+  /** A message was taken: its turn begins soon. */
+  readonly taken: (message: Incoming, turnId: string) => void;
+}
+
+/** What else a person may write within this long belongs to the same message. */
+const SETTLE_MS = 600;
+/** A client that splits a long text sends the next piece a little later. */
+const SPLIT_SETTLE_MS = 2000;
+const SPLIT_AT = 3500;
+const ALBUM_SETTLE_MS = 800;
+const SEND_MS = 30_000;
+
+/** Where the messages of one platform come in: who may talk is let through, and what is said is made durable. */
+export class Reception implements Inbox {
+  readonly #platform: Platform;
+  readonly #desk: ReceptionDesk;
+  readonly changed: () => void;
+
+  constructor(platform: Platform, desk: ReceptionDesk, changed: () => void) {
+    this.#platform = platform;
+    this.#desk = desk;
+    this.changed = changed;
+  }
+
+  async receive(message: Incoming): Promise<void> {
+    const party = this.#partyOf(message);
+    if (party === null) return;
+    const heard = await this.#throughGate(message, party);
+    if (heard === null) return;
+    const visitor = visitorOf(this.#platform.name, heard.from, heard.place);
+    if (!(await this.#desk.access.admits(visitor))) return this.#turnAway(heard);
+    if (!this.#isForUs(heard)) return;
+    await this.#desk.places.seen(this.#platform.name, heard.place);
+    await this.#take(heard, party, visitor);
+  }
+
+  async press({ from, place, data }: Press): Promise<string | null> {
+    const { access, approvals } = this.#desk;
+    const visitor = visitorOf(this.#platform.name, from, place);
+    if (!(await access.admits(visitor))) return 'You may not do that.';
+    const [, answer, id] = /^(ok|no):([0-9a-f]+)$/.exec(data) ?? [];
+    if (answer === undefined || id === undefined) return null;
+    const approval =
+      answer === 'ok' ? { allowed: true as const } : { allowed: false as const, reason: 'the user said no' };
+    const by = { userId: from.id, admin: access.isNamedAdmin(this.#platform.name, from.id) };
+    const outcome = approvals.answerById(id, approval, by);
+    if (outcome === 'not yours') return 'This was not asked of you.';
+    if (outcome === null) return 'This is over.';
+    return answer === 'ok' ? 'Allowed.' : 'Refused.';
+  }
+
+  /** Null for what has no place a conversation could be made of; it can never be taken, so it is done with. */
+  #partyOf({ place, from }: Incoming): Party | null {
+    const { sessions } = this.#desk.config;
+    const { name } = this.#platform;
+    try {
+      const { type, chat, scope, thread } = place;
+      const source = {
+        ...{ platform: name, type, chat },
+        ...(scope === undefined ? {} : { scope }),
+        ...(thread === undefined ? {} : { thread }),
+        ...(from.id === null ? {} : { participant: from.id }),
+      };
+      const key = keyFor(source, sessions);
+      return { key, kind: 'chat', platform: name, userId: from.id, origin: { ...tamed(place) }, attached: false };
+    } catch (thrown) {
+      if (!hasCode(thrown, 'bad_key')) throw thrown;
+      this.#desk.log.warn('a message from nowhere was dropped', { platform: name, error: thrown });
+      return null;
+    }
+  }
+
+  async #throughGate(message: Incoming, party: Party): Promise<Incoming | null> {
+    const { gate } = this.#desk;
+    if (gate === null) return message;
+    const { platform, userId, key } = party;
+    const passed = await gate({ text: message.text, platform, userId, sessionKey: key });
+    return passed.action === 'skip' ? null : { ...message, text: passed.text };
+  }
+
+  /** A stranger gets one code and nothing else, and only where nobody else reads it. */
+  async #turnAway({ from, place }: Incoming): Promise<void> {
+    const { config, engine, log } = this.#desk;
+    const { name } = this.#platform;
+    log.info('somebody unknown was turned away', { platform: name, user: from.id });
+    if (!config.access.pairing || place.type !== 'dm' || from.id === null || from.bot) return;
+    const code = await offerCode(engine.store, { platform: name, userId: from.id, name: from.name });
+    if (code !== null) await this.#sendNow(place, pairingText(name, code));
+  }
+
+  #isForUs({ place, addressed, text }: Incoming): boolean {
+    if (place.type === 'dm' || addressed) return true;
+    const { requireMention, wakeWords } = chatSettings(this.#desk.config, this.#platform.name);
+    if (!requireMention) return true;
+    const said = text.toLowerCase();
+    return wakeWords.some((word) => said.includes(word.toLowerCase()));
+  }
+
+  async #take(message: Incoming, party: Party, visitor: Visitor): Promise<void> {
+    const { conversations, config, access, log, taken } = this.#desk;
+    const files = await receiveFiles(party.platform, message.files, { workspace: config.agent.workspace, log });
+    const text = messageText(message, files, isShared(party));
+    // An agent that is addressed by name in front of a command still gets the command; everything else is text.
+    const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;
+    const heard = await conversations.say({
+      ...{ party, text: command ? message.text : text, originRef: message.id },
+      ...(command
+        ? { mayRun: (spec) => access.refusal(spec, visitor), by: answererOf(access, visitor) }
+        : { verbatim: true }),
+      settleMs: settleTime(message),
+    });
+    await this.#answer(message, heard);
+    if (heard.type === 'turn' && !heard.received.duplicate) taken(message, heard.received.turn.id);
+  }
+
+  /** What a command says goes to where it was given. */
+  async #answer({ place, id }: Incoming, heard: Heard): Promise<void> {
+    if (heard.type !== 'answer' || heard.text === '') return;
+    if (heard.session === null) return this.#sendNow(place, heard.text);
+    const { engine } = this.#desk;
+    const deliveries = [
+      { id: `${id}:answer`, platform: this.#platform.name, target: { ...tamed(place) }, text: heard.text },
+    ];
+    await engine.store.write('addDeliveries', { giver: engine.giver(), sessionId: heard.session.id, deliveries });
+  }
+
+  /** Where there is no session to keep it with. Once: a stranger is not worth more. */
+  async #sendNow(place: Place, text: string): Promise<void> {
+    try {
+      await this.#platform.send(place, { text }, AbortSignal.timeout(SEND_MS));
+    } catch (thrown) {
+      const error = MoiraiError.wrap(thrown);
+      this.#desk.log.warn('what was to be said outside of any session was not sent', { place: place.chat, error });
+    }
+  }
+}
+
+function settleTime({ group, text }: Incoming): number {
+  if (group !== null) return ALBUM_SETTLE_MS;
+  return text.length >= SPLIT_AT ? SPLIT_SETTLE_MS : SETTLE_MS;
+}
+
+/** Several people talk in it: not a direct chat, and no participant in its key. */
+function isShared({ key }: Party): boolean {
+  const { type, participant } = parseKey(key);
+  return type !== 'dm' && participant === undefined;
+}
+
+function tamed(place: Place): Place {
+  return place.name === undefined ? place : { ...place, name: tame(place.name) };
+}
+
+function answererOf(access: Access, { platform, userId }: Visitor): { userId: string | null; admin: boolean } {
+  return { userId, admin: access.isNamedAdmin(platform, userId) };
+}

@@ -6,6 +6,7 @@ import { deletionContract } from './contract/deletion.ts';
 import { deliveriesContract } from './contract/deliveries.ts';
 import { endsContract } from './contract/ends.ts';
 import { factsContract } from './contract/facts.ts';
+import { jobsContract } from './contract/jobs.ts';
 import { lanesContract } from './contract/lanes.ts';
 import { listingsContract } from './contract/listings.ts';
 import { livesContract } from './contract/lives.ts';
@@ -35,6 +36,7 @@ export function storeContract(name: string, open: Open): void {
     deletionContract(open);
     listingsContract(open);
     platformsContract(open);
+    jobsContract(open);
   });
 }
 

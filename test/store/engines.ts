@@ -22,6 +22,7 @@ const TABLES = [
   ...['instances', 'sessions', 'turns', 'messages', 'events'],
   ...['subscribers', 'lanes', 'dead_letters', 'deliveries', 'facts'],
   ...['pairings', 'pairing_locks', 'credentials', 'places'],
+  ...['jobs', 'job_runs', 'told'],
 ];
 
 /** SQLite in this thread, on a clock of the test's. Every test has a file of its own. */

@@ -5,9 +5,10 @@ import { statements as sessions } from './0001-sessions.ts';
 import { statements as deletion } from './0002-deletion.ts';
 import { statements as facts } from './0003-facts.ts';
 import { statements as platforms } from './0004-platforms.ts';
+import { statements as jobs } from './0005-jobs.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
-const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions, deletion, facts, platforms];
+const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions, deletion, facts, platforms, jobs];
 
 export const SCHEMA_VERSION = STEPS.length;
 

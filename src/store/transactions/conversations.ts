@@ -6,7 +6,8 @@ import { hasApplied, type Life, type Origin, type Session, type Turn } from '../
 import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
 import { type Ask, type Query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
-import { apply } from './apply.ts';
+import { apply, type Extras } from './apply.ts';
+import { appendCommand, messageRows } from './messages.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
 import {
   type Desk,
@@ -18,6 +19,7 @@ import {
   readingLife,
   readingOpenLife,
 } from './sessions.ts';
+import { takeUnanswered } from './told.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
 export interface Party {
@@ -52,7 +54,7 @@ export function* startSession(ctx: TxContext, args: StartArgs): Tx<Session> {
   if (known !== undefined && hasApplied(known.session, args.giver.commandId)) return known.session;
   const { sessionId, parentId, lineage, title } = args;
   const start = startCommand(sessionId, args.party, { parentId, lineage, title });
-  const life = yield* apply(ctx, desk, known ?? null, [start]);
+  const life = known === undefined ? yield* startLife(ctx, desk, start, []) : yield* apply(ctx, desk, known, [start]);
   return life.session;
 }
 
@@ -90,17 +92,17 @@ export function* receive(ctx: TxContext, args: ReceiveArgs): Tx<Received> {
   if (known !== undefined) return known;
   const cause = life === undefined ? null : arrival(ctx, life.session);
   if (life !== undefined && cause === null) {
-    const after = yield* enqueue(ctx, desk, args, life, []);
+    const after = yield* enqueue(ctx, desk, args, life, null);
     return answer(after, args, { started: false, ended: null });
   }
   if (life === undefined || cause === null) {
-    const after = yield* enqueue(ctx, desk, args, null, [startCommand(args.newSessionId, args.party)]);
+    const after = yield* enqueue(ctx, desk, args, null, startCommand(args.newSessionId, args.party));
     return answer(after, args, { started: true, ended: null });
   }
   const end: EndFacts = { reason: 'auto_reset', cause, trigger: 'message' };
   const start = startCommand(args.newSessionId, args.party, { parentId: life.session.id, lineage: 'reset' });
   const successor = yield* replace(ctx, desk, life, end, start, []);
-  const after = yield* enqueue(ctx, desk, args, successor, []);
+  const after = yield* enqueue(ctx, desk, args, successor, null);
   return answer(after, args, { started: true, ended: { id: life.session.id, cause } });
 }
 
@@ -138,22 +140,41 @@ function* repeated(ctx: TxContext, args: ReceiveArgs, turn: Turn): Tx<Received |
   return { session: life.session, turn, begun, started: false, ended: null, duplicate: turn.id !== args.turnId };
 }
 
-/** Journals the message as a turn behind `before` commands, and begins it when the session is free. */
+/** Journals the message as a turn, of a session that it may start, and begins it when the session is free. */
 function* enqueue(
   ctx: TxContext,
   desk: Desk,
   args: ReceiveArgs,
   life: Life | null,
-  before: readonly Command[],
+  start: StartCommand | null,
 ): Tx<Life> {
   const text = storableText(args.text, 'the message');
   const owner = life?.session.owner ?? args.giver.instance;
   // What another instance holds, it alone may begin; the message waits for it rather than be refused.
   const free = args.begin && (life?.turns.length ?? 0) === 0 && owner === args.giver.instance;
-  const commands: Command[] = [...before, { name: 'enqueue', turnId: args.turnId, text, by: args.by }];
+  const commands: Command[] = [{ name: 'enqueue', turnId: args.turnId, text, by: args.by }];
   if (free) commands.push({ name: 'begin', turnId: args.turnId });
-  return yield* apply(ctx, desk, life, commands, {
-    rows: (after) => [turnRow(turnIn(after, args.turnId), args, text)],
+  const extras: Extras = { rows: (after) => [turnRow(turnIn(after, args.turnId), args, text)] };
+  if (start !== null) return yield* startLife(ctx, desk, start, commands, extras);
+  return yield* apply(ctx, desk, life, commands, extras);
+}
+
+/** Starts a session, which knows of what its conversation was told and nobody answered yet; then these commands. */
+function* startLife(
+  ctx: TxContext,
+  desk: Desk,
+  start: StartCommand,
+  commands: readonly Command[],
+  extras: Extras = {},
+): Tx<Life> {
+  // What dies with its process is nobody's conversation.
+  const told = start.attached ? [] : yield* takeUnanswered(ctx, start.key);
+  return yield* apply(ctx, desk, null, [start, ...appendCommand(told, null), ...commands], {
+    ...extras,
+    rows: (after) => {
+      const empty = { ...after, session: { ...after.session, messageCount: 0 } };
+      return [...messageRows(ctx, empty, told), ...(extras.rows?.(after) ?? [])];
+    },
   });
 }
 
@@ -192,7 +213,7 @@ function* replace(
   const waiting = old.turns.filter((turn) => turn.state === 'queued');
   const endCommand: Command = { name: 'end', ...end, successorId: start.sessionId, epoch: null };
   yield* apply(ctx, desk, old, [...before, endCommand]);
-  const successor = yield* apply(ctx, desk, null, [start]);
+  const successor = yield* startLife(ctx, desk, start, []);
   if (waiting.length === 0) return successor;
   const turns = waiting.map((turn) => ({ ...turn, sessionId: start.sessionId }));
   // The successor's deadline was computed without the messages it inherits; they hold it.
@@ -239,10 +260,8 @@ export function* resetSession(ctx: TxContext, args: ResetArgs): Tx<{ session: Se
   }
   const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
   if (old === undefined) {
-    const life = yield* apply(ctx, desk, null, [
-      startCommand(args.newSessionId, args.party, { title: args.title }),
-      ...note,
-    ]);
+    const start = startCommand(args.newSessionId, args.party, { title: args.title });
+    const life = yield* startLife(ctx, desk, start, note);
     return { session: life.session, ended: null };
   }
   const start = startCommand(args.newSessionId, args.party, {
@@ -293,7 +312,7 @@ export function* continueSession(
   });
   const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
   if (open === undefined) {
-    const life = yield* apply(ctx, desk, null, [start, ...note]);
+    const life = yield* startLife(ctx, desk, start, note);
     return { session: life.session, ended: null, created: true };
   }
   const reason = args.lineage === 'resume' ? 'switched' : 'branched';

@@ -152,6 +152,12 @@ function* remove(ctx: TxContext, sessionIds: readonly string[]): Tx<void> {
     { sql: `DELETE FROM turns WHERE session_id IN (${listed}) AND state = 'over'`, params },
     ...forgetMessages(ids),
     { sql: `DELETE FROM deliveries WHERE session_id IN (${listed})`, params },
+    { sql: `DELETE FROM job_runs WHERE session_id IN (${listed})`, params },
     { sql: `DELETE FROM sessions WHERE id IN (${listed})`, params },
+    { sql: DONE_JOBS, params: [] },
   ];
 }
+
+/** A job that was for one time is kept as long as its run. */
+const DONE_JOBS = `DELETE FROM jobs WHERE next_at IS NULL AND paused_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM job_runs r WHERE r.job_id = jobs.id)`;

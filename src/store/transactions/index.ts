@@ -7,6 +7,7 @@ import * as deletion from './deletion.ts';
 import * as deliveries from './deliveries.ts';
 import * as facts from './facts.ts';
 import * as inspection from './inspection.ts';
+import * as jobs from './jobs.ts';
 import * as lanes from './lanes.ts';
 import * as liveness from './liveness.ts';
 import * as messages from './messages.ts';
@@ -16,6 +17,7 @@ import * as promises from './promises.ts';
 import * as reading from './reading.ts';
 import * as sessions from './sessions.ts';
 import * as settings from './settings.ts';
+import * as told from './told.ts';
 import * as turns from './turns.ts';
 
 /** Transactions that change the store, by name: the whole vocabulary of its port. */
@@ -62,6 +64,11 @@ export const WRITES = {
   seePlace: places.seePlace,
   markPlace: places.markPlace,
   namePlace: places.namePlace,
+  addJob: jobs.addJob,
+  removeJob: jobs.removeJob,
+  scheduleJob: jobs.scheduleJob,
+  claimTick: jobs.claimTick,
+  tellConversation: told.tellConversation,
 } as const;
 
 /** Transactions that only look. (On PostgreSQL, reading the log may number it first.) */
@@ -95,6 +102,10 @@ export const READS = {
   isPaired: pairing.isPaired,
   listPlaces: places.listPlaces,
   findPlace: places.findPlace,
+  listJobs: jobs.listJobs,
+  findJob: jobs.findJob,
+  dueJobs: jobs.dueJobs,
+  nextTick: jobs.nextTick,
   listInstances: liveness.listInstances,
   heldBy: liveness.heldBy,
   listSubscribers: lanes.listSubscribers,

@@ -257,7 +257,8 @@ export function deletionContract(open: Open): void {
     for (const name of ['turns_over', 'deliveries_by_session', 'sessions_ended', 'sessions_continuing']) {
       await scene.raw(`DROP INDEX ${name}`);
     }
-    for (const name of ['facts', 'pairings', 'pairing_locks', 'credentials', 'places']) {
+    const later = ['facts', 'pairings', 'pairing_locks', 'credentials', 'places', 'jobs', 'job_runs', 'told'];
+    for (const name of later) {
       await scene.raw(`DROP TABLE ${name}`);
     }
     for (const name of ['shape', 'message_id']) await scene.raw(`ALTER TABLE deliveries DROP COLUMN ${name}`);

@@ -1,0 +1,76 @@
+import { numberOf, query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
+import { apply } from './apply.ts';
+import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
+import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
+import { enterLife, type Giver, lockKey, readingOpenLife } from './sessions.ts';
+
+/*
+ * What is said in a conversation from outside it. Who answers it means it, so the agent must know of it: the open session
+ * has it in its transcript at once, and as long as nobody has written since, the next session begins with it as well. A
+ * session may end between the telling and the answer.
+ */
+
+export interface Telling {
+  readonly giver: Giver;
+  /** The session that has something to say: the delivery is its own. */
+  readonly sessionId: string;
+  /** Names it: told twice it is told once. */
+  readonly id: string;
+  /** Null where nothing is sent and people look for themselves. */
+  readonly delivery: Omit<DeliveryToMake, 'id'> | null;
+  /** The conversation that is to know of it. */
+  readonly key: string | null;
+  /** As the agent of that conversation is told. */
+  readonly note: string;
+}
+
+/** Says something to a conversation: on its way out and known to the agent there, or neither. False if it was before. */
+export function* tellConversation(ctx: TxContext, args: Telling): Tx<boolean> {
+  const { giver, sessionId, id, delivery, key, note } = args;
+  const { desk } = yield* enterLife(ctx, giver, sessionId);
+  const before = yield* queryOne(
+    'SELECT id FROM deliveries WHERE id = ? UNION ALL SELECT delivery_id FROM told WHERE delivery_id = ?',
+    ...[id, id],
+  );
+  if (before !== undefined) return false;
+  if (delivery !== null) yield deliveryRows(ctx, sessionId, null, [{ ...delivery, id }]);
+  if (key === null) return true;
+  // Whoever starts a session there holds the same lock: it sees the row below, or this sees the session.
+  yield* lockKey(ctx, key);
+  yield* keep(ctx, id, key, note);
+  const [life] = yield* together(readingOpenLife(ctx, key));
+  if (life === undefined) return true;
+  const messages = [noteOf(note)];
+  yield* apply(ctx, desk, life, appendCommand(messages, null), { rows: () => messageRows(ctx, life, messages) });
+  return true;
+}
+
+/** Nobody reads more than the newest of what piled up unanswered. */
+const KEPT = 20;
+
+function* keep(ctx: TxContext, id: string, key: string, note: string): Tx<void> {
+  yield* query('INSERT INTO told (delivery_id, session_key, text, at) VALUES (?, ?, ?, ?)', id, key, note, ctx.now);
+  yield* query(
+    `DELETE FROM told WHERE session_key = ? AND no NOT IN (
+       SELECT no FROM told WHERE session_key = ? ORDER BY no DESC LIMIT ${KEPT}
+     )`,
+    ...[key, key],
+  );
+}
+
+/** What a session that starts now has to know of: told since somebody wrote there last. It is kept no longer. */
+export function* takeUnanswered(_ctx: TxContext, key: string): Tx<MessageToAppend[]> {
+  const rows = yield* query('SELECT text, at FROM told WHERE session_key = ? ORDER BY no', key);
+  if (rows.length === 0) return [];
+  yield* query('DELETE FROM told WHERE session_key = ?', key);
+  const last = yield* queryOne(
+    'SELECT last_activity_at AS at FROM sessions WHERE key = ? ORDER BY started_at DESC, id DESC LIMIT 1',
+    key,
+  );
+  const answeredAt = last === undefined ? Number.NEGATIVE_INFINITY : numberOf(last, 'at');
+  return rows.filter((row) => numberOf(row, 'at') > answeredAt).map((row) => noteOf(textOf(row, 'text')));
+}
+
+function noteOf(text: string): MessageToAppend {
+  return { role: 'note', text, turnId: null };
+}

@@ -1,0 +1,283 @@
+import { describe, expect } from 'vitest';
+import type { Claimed, Job, JobTarget } from '../../../src/store/transactions/jobs.ts';
+import type { Message } from '../../../src/store/transactions/messages.ts';
+import { codeOf } from './code-of.ts';
+import { DAY, HOUR, MINUTE, type Open, type Scene, sceneTests } from './scene.ts';
+
+/** What is done at its time, and what conversations are told of it. */
+export function jobsContract(open: Open): void {
+  const test = sceneTests(open);
+
+  describe('a job', () => {
+    test('is found by its name, its id, and a beginning of it', async (scene) => {
+      const job = await add(scene, 'tea', { name: 'kettle' });
+      await add(scene, 'sweep');
+      for (const idOrName of ['kettle', job.id, job.id.slice(0, 7)]) {
+        expect(await find(scene, idOrName)).toMatchObject({ id: job.id, prompt: 'do tea', lastRun: null });
+      }
+      expect(await codeOf(find(scene, 'job-'))).toBe('job_ambiguous');
+      await expect(find(scene, 'kettel')).rejects.toMatchObject({
+        ...{ code: 'job_not_found', message: expect.stringContaining('"kettle"') },
+      });
+      expect(await codeOf(find(scene, ''))).toBe('job_not_found');
+    });
+
+    test('belongs to the conversation it was made in; an operator sees all', async (scene) => {
+      await add(scene, 'tea', { madeIn: 'agent:main:loom:dm:1', name: 'mine' });
+      await add(scene, 'sweep', { madeIn: 'agent:main:loom:dm:2', name: 'mine' });
+      expect((await list(scene, 'agent:main:loom:dm:1')).map(({ id }) => id)).toEqual(['job-tea']);
+      expect(await list(scene)).toHaveLength(2);
+      expect(await codeOf(find(scene, 'job-tea', 'agent:main:loom:dm:2'))).toBe('job_not_found');
+      expect(await codeOf(find(scene, 'mine'))).toBe('job_ambiguous');
+      expect(await codeOf(add(scene, 'more', { madeIn: 'agent:main:loom:dm:2', name: 'mine' }))).toBe('bad_input');
+    });
+
+    test('is paused, resumed and removed', async (scene) => {
+      const { id } = await add(scene, 'tea');
+      expect(await schedule(scene, id, null, true)).toMatchObject({ nextAt: null, pausedAt: scene.clock.now() });
+      expect(await due(scene, DAY)).toEqual([]);
+      const at = scene.clock.now() + HOUR;
+      expect(await schedule(scene, id, at, false)).toMatchObject({ nextAt: at, pausedAt: null });
+      expect(await scene.store.read('nextTick', {})).toEqual({ now: scene.clock.now(), at });
+      expect(await scene.store.write('removeJob', { id })).toBe(true);
+      expect(await scene.store.write('removeJob', { id })).toBe(false);
+      expect(await codeOf(schedule(scene, id, at, false))).toBe('job_not_found');
+      expect(await scene.store.read('nextTick', {})).toMatchObject({ at: null });
+    });
+
+    test('a conversation has a hundred at most', async (scene) => {
+      const madeIn = 'agent:main:loom:dm:1';
+      for (let i = 0; i < 100; i++) await add(scene, `n${i}`, { madeIn });
+      expect(await codeOf(add(scene, 'one-more', { madeIn }))).toBe('bad_input');
+    });
+  });
+
+  describe('a due tick', () => {
+    test('is listed when its time has come, and claimed once, with a session of its own', async (scene) => {
+      const job = await add(scene, 'tea');
+      expect(await due(scene, MINUTE - 1)).toEqual([]);
+      expect(await due(scene, 1)).toMatchObject([{ id: job.id }]);
+      const tickAt = scene.clock.now();
+      const claimed = await claim(scene, job);
+      expect(claimed).toMatchObject({
+        ...{ type: 'run', received: { started: true, begun: false, session: { attached: true, owner: 'one' } } },
+      });
+      expect(await claim(scene, { ...job, nextAt: tickAt })).toBeNull();
+      expect(await find(scene, job.id)).toMatchObject({
+        nextAt: tickAt + HOUR,
+        lastRun: { sessionId: sessionOf(claimed), tickAt, state: 'open', endReason: null },
+      });
+    });
+
+    test('is not claimed before its time, nor when it was changed meanwhile', async (scene) => {
+      const job = await add(scene, 'tea');
+      expect(await claim(scene, job)).toBeNull();
+      await due(scene, MINUTE);
+      await schedule(scene, job.id, null, true);
+      expect(await claim(scene, job)).toBeNull();
+      expect(await list(scene)).toMatchObject([{ lastRun: null }]);
+    });
+
+    test('is claimed by one of many', async (scene) => {
+      const others = await Promise.all(Array.from({ length: 8 }, (_, i) => scene.joinedBy(`other-${i}`)));
+      const jobs = [await add(scene, 'tea'), await add(scene, 'sweep'), await add(scene, 'post')];
+      await due(scene, MINUTE);
+      const claims = await Promise.all(jobs.flatMap((job) => [scene, ...others].map((each) => claim(each, job))));
+      const taken = claims.filter((claimed) => claimed !== null);
+      expect(taken).toHaveLength(3);
+      expect(new Set(taken.map(sessionOf)).size).toBe(3);
+    });
+
+    test('claimed again by the same call, whose answer was lost, is the same run', async (scene) => {
+      const job = await add(scene, 'tea');
+      await due(scene, MINUTE);
+      const ids = { turnId: 'trn-x', newSessionId: 'ses-x' };
+      expect(sessionOf(await claim(scene, job, ids))).toBe('ses-x');
+      expect(sessionOf(await claim(scene, job, ids))).toBe('ses-x');
+      expect((await scene.raw('SELECT id FROM turns WHERE session_id = ?', 'ses-x')).length).toBe(1);
+    });
+
+    test('is left out while the last run is under way', async (scene) => {
+      const job = await add(scene, 'tea');
+      await due(scene, MINUTE);
+      const first = sessionOf(await claim(scene, job));
+      const [again] = await due(scene, HOUR);
+      expect(await claim(scene, again as Job)).toEqual({ type: 'busy', sessionId: first });
+      expect(await due(scene, 0)).toEqual([]);
+      await scene.end(first, 'cron_complete', 'process');
+      const [third] = await due(scene, HOUR);
+      expect(sessionOf(await claim(scene, third as Job))).not.toBe(first);
+    });
+
+    test('whose owner dies is not run again, and its session ends', async (scene) => {
+      const mortal = await scene.joinedBy('mortal', MINUTE);
+      const job = await add(scene, 'tea', {}, 1);
+      await due(scene, 1);
+      const sessionId = sessionOf(await claim(mortal, job, {}, null));
+      scene.clock.advance(2 * MINUTE);
+      await scene.store.write('reap', { giver: scene.giver(), provenDead: [], limit: 10 });
+      expect(await find(scene, job.id)).toMatchObject({ nextAt: null, lastRun: { sessionId, endReason: 'reaped' } });
+      expect(await due(scene, DAY)).toEqual([]);
+    });
+
+    test('the database itself refuses a second run of it', async (scene) => {
+      const job = await add(scene, 'tea');
+      await due(scene, MINUTE);
+      await claim(scene, job);
+      await expect(
+        scene.raw('INSERT INTO job_runs (session_id, job_id, tick_at) VALUES (?, ?, ?)', 'x', job.id, job.nextAt ?? 0),
+      ).rejects.toThrow();
+    });
+
+    test('is kept as long as its session, and so is a job for one time', async (scene) => {
+      const [once, daily] = [await add(scene, 'once'), await add(scene, 'daily')];
+      await due(scene, MINUTE);
+      for (const [job, next] of [
+        [once, null],
+        [daily, scene.clock.now() + DAY],
+      ] as const) {
+        await scene.end(sessionOf(await claim(scene, job, {}, next)), 'cron_complete', 'process');
+      }
+      expect(await list(scene)).toHaveLength(2);
+      scene.clock.advance(HOUR);
+      const rule = { kind: 'cron', olderThanMs: MINUTE } as const;
+      await scene.store.write('pruneSessions', { giver: scene.giver(), rule, limit: 10 });
+      expect(await list(scene)).toMatchObject([{ id: daily.id, lastRun: null }]);
+      expect(await scene.raw('SELECT * FROM job_runs')).toEqual([]);
+    });
+  });
+
+  describe('what a conversation is told from outside', () => {
+    test('is sent, and in the transcript of its open session, once', async (scene) => {
+      const { session } = await scene.ask('42');
+      const from = await run(scene);
+      expect(await tell(scene, from, 'news')).toBe(true);
+      expect(await tell(scene, from, 'news')).toBe(false);
+      expect(await notes(scene, session.id)).toEqual(['note of news']);
+      expect(await claimDeliveries(scene)).toMatchObject([{ id: 'news', sessionId: from, text: 'news' }]);
+    });
+
+    test('is known to the next session when none is open', async (scene) => {
+      const from = await run(scene);
+      await tell(scene, from, 'one');
+      await tell(scene, from, 'two');
+      const { session } = await scene.ask('42');
+      expect(session.messageCount).toBe(2);
+      expect(await notes(scene, session.id)).toEqual(['note of one', 'note of two']);
+      await scene.end(session.id);
+      expect((await scene.ask('42')).session.messageCount).toBe(0);
+    });
+
+    test('is known to the next session too when nobody wrote between', async (scene) => {
+      const from = await run(scene);
+      const first = await scene.ask('42');
+      await scene.finish(first);
+      scene.clock.advance(MINUTE);
+      await tell(scene, from, 'answered');
+      scene.clock.advance(MINUTE);
+      await scene.finish(await scene.ask('42'));
+      scene.clock.advance(MINUTE);
+      await tell(scene, from, 'unanswered');
+      await scene.end(first.session.id, 'idle_expiry', 'watcher');
+      const next = await scene.ask('42');
+      expect(await notes(scene, next.session.id)).toEqual(['note of unanswered']);
+    });
+
+    test('is kept until then, the newest of it, and never for what is attached to a process', async (scene) => {
+      const from = await run(scene);
+      for (let i = 0; i < 25; i++) await tell(scene, from, `news ${i}`);
+      const { session } = await scene.ask('42');
+      const known = await notes(scene, session.id);
+      expect([known.length, known[0], known.at(-1)]).toEqual([20, 'note of news 5', 'note of news 24']);
+      expect(await scene.raw('SELECT * FROM told')).toEqual([]);
+      await scene.end(session.id);
+      await tell(scene, from, 'more');
+      const batch = await scene.start('42', { kind: 'batch', attached: true });
+      expect(await notes(scene, batch.id)).toEqual([]);
+      expect(await scene.raw('SELECT text FROM told')).toEqual([{ text: 'note of more' }]);
+    });
+
+    test('may be for nobody in particular, or only to be looked at', async (scene) => {
+      const from = await run(scene);
+      await tell(scene, from, 'sent', { key: null });
+      await tell(scene, from, 'shown', { delivery: null });
+      expect(await claimDeliveries(scene)).toMatchObject([{ id: 'sent' }]);
+      expect(await notes(scene, (await scene.ask('42')).session.id)).toEqual(['note of shown']);
+    });
+  });
+}
+
+function add(scene: Scene, id: string, more: Partial<Job> = {}, inMs = MINUTE): Promise<Job> {
+  const target: JobTarget = { to: 'home' };
+  return scene.store.write('addJob', {
+    ...{ id: `job-${id}`, name: null, schedule: 'every 1h', timezone: 'UTC', prompt: `do ${id}`, target },
+    ...{ madeIn: null, madeBy: null, ...more, nextAt: scene.clock.now() + inMs },
+  });
+}
+
+function find(scene: Scene, idOrName: string, madeIn: string | null = null): Promise<Job> {
+  return scene.store.read('findJob', { idOrName, madeIn });
+}
+
+function list(scene: Scene, madeIn: string | null = null): Promise<Job[]> {
+  return scene.store.read('listJobs', { madeIn });
+}
+
+function schedule(scene: Scene, id: string, nextAt: number | null, paused: boolean): Promise<Job> {
+  return scene.store.write('scheduleJob', { id, nextAt, paused });
+}
+
+/** What is due after some time. */
+async function due(scene: Scene, ms: number): Promise<Job[]> {
+  scene.clock.advance(ms);
+  const { now, jobs } = await scene.store.read('dueJobs', { limit: 100 });
+  expect(now).toBe(scene.clock.now());
+  return jobs;
+}
+
+function claim(
+  scene: Scene,
+  job: Job,
+  ids: { turnId?: string; newSessionId?: string } = {},
+  nextAt: number | null = scene.clock.now() + HOUR,
+): Promise<Claimed | null> {
+  const key = `agent:main:cron:dm:${job.id}`;
+  const party = { key, kind: 'cron', platform: 'cron', userId: null, origin: null, attached: true } as const;
+  const fresh = { turnId: scene.id(`trn-${scene.instance}`), newSessionId: scene.id(`ses-${scene.instance}`) };
+  return scene.store.write('claimTick', {
+    ...{ giver: scene.giver(), party, text: job.prompt, ...fresh, ...ids },
+    ...{ jobId: job.id, tickAt: job.nextAt ?? 0, nextAt },
+  });
+}
+
+function sessionOf(claimed: Claimed | null): string {
+  if (claimed?.type !== 'run') throw new TypeError('nothing was claimed');
+  return claimed.received.session.id;
+}
+
+/** The session of a run that has something to say. */
+async function run(scene: Scene): Promise<string> {
+  return (await scene.start('run', { kind: 'cron', platform: 'cron', attached: true })).id;
+}
+
+function tell(
+  scene: Scene,
+  sessionId: string,
+  text: string,
+  more: { key?: null; delivery?: null } = {},
+): Promise<boolean> {
+  const delivery = { platform: 'telegram', target: { chat: '42' }, text };
+  const key = 'agent:main:telegram:dm:42';
+  return scene.store.write('tellConversation', {
+    ...{ giver: scene.giver(), sessionId, id: text, delivery, key, note: `note of ${text}`, ...more },
+  });
+}
+
+function claimDeliveries(scene: Scene) {
+  return scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit: 10 });
+}
+
+async function notes(scene: Scene, sessionId: string): Promise<string[]> {
+  const rows: Message[] = await scene.store.read('listMessages', { sessionId, after: 0, limit: 100 });
+  return rows.filter(({ role }) => role === 'note').map(({ text }) => text);
+}

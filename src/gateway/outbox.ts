@@ -99,7 +99,7 @@ export class Outbox {
     try {
       const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
       const sent = await platform.send(delivery.target, text, signal, delivery.shape);
-      return sent === undefined ? { state: 'sent' } : { state: 'sent', messageId: sent.messageId };
+      return sent === null ? { state: 'sent' } : { state: 'sent', messageId: sent.messageId };
     } catch (thrown) {
       return this.#afterFailure(delivery, thrown);
     }

@@ -13,7 +13,7 @@ export interface Sender {
     text: string,
     signal: AbortSignal,
     shape?: Readonly<Record<string, unknown>> | null,
-  ): Promise<SentMessage | void>;
+  ): Promise<SentMessage | null>;
 }
 
 /**

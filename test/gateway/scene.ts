@@ -8,7 +8,7 @@ import { Gateway } from '../../src/gateway/gateway.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { createLogger } from '../../src/log/logger.ts';
-import type { Platform, Target } from '../../src/platforms/platform.ts';
+import type { Sender, Target } from '../../src/platforms/platform.ts';
 import { machineClock } from '../../src/store/clock.ts';
 import type { Store } from '../../src/store/port.ts';
 import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
@@ -18,15 +18,16 @@ import { patience } from '../support/patience.ts';
 import { ScriptedRunner } from './scripted-runner.ts';
 
 /** A platform that takes whatever is sent, or refuses it as told. */
-export class Pigeons implements Platform {
+export class Pigeons implements Sender {
   readonly name = 'pigeon';
   readonly sent: { readonly target: Target; readonly text: string }[] = [];
   refuse: ((target: Target, text: string) => Error | null) | null = null;
 
-  async send(target: Target, text: string): Promise<void> {
+  async send(target: Target, text: string): Promise<null> {
     const refusal = this.refuse?.(target, text) ?? null;
     if (refusal !== null) throw refusal;
     this.sent.push({ target, text });
+    return null;
   }
 
   textsTo(chat: string): string[] {
@@ -49,9 +50,10 @@ export class Scene {
     this.#settings = settings;
   }
 
-  static async open(settings: Record<string, unknown> = {}): Promise<Scene> {
+  static async open(settings: Record<string, unknown> = {}, prepare?: (home: string) => void): Promise<Scene> {
     const scene = new Scene(mkdtempSync(join(tmpdir(), 'moirai-gateway-')), JSON.stringify(settings));
     writeFileSync(join(scene.home, 'config.yaml'), scene.#settings);
+    prepare?.(scene.home);
     await scene.start();
     return scene;
   }

@@ -172,7 +172,8 @@ const PATHS: readonly Path[] = [
         await scene.ask('1', '/new');
         scene.later(DAY);
         const rule = { kind: 'chat', olderThanMs: DAY / 2 } as const;
-        await scene.store.write('pruneSessions', { giver: scene.gateway.engine.giver(), rule, limit: 10 });
+        // Not before memory was told.
+        await scene.until('it is pruned', async () => (await scene.gateway.engine.prune(rule)) > 0);
         return gone(scene, session, messages);
       }),
   },

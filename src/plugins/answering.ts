@@ -1,6 +1,7 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { Inbox, InboxMessage, PluginToolContext } from './api.ts';
+import type { PluginMemoryProvider } from './memory-types.ts';
 import type { Call, MemoryCall, PlatformCall } from './protocol.ts';
 import { dangerText, type Observer, type Registrations } from './registrations.ts';
 
@@ -13,6 +14,9 @@ export class Answering {
   readonly #receive: (platform: string, message: InboxMessage) => Promise<void>;
   /** By event: who has taken it, while somebody else has not. */
   readonly #taken = new Map<string, Set<Observer>>();
+
+  /** Memory providers that have something to close. */
+  readonly #initialized = new Set<PluginMemoryProvider>();
 
   constructor(registered: Registrations, receive: (platform: string, message: InboxMessage) => Promise<void>) {
     this.#registered = registered;
@@ -88,7 +92,10 @@ export class Answering {
     }
     // As it is now: what an older version of the plugin had, this one may lack.
     const method = provider[call.method as 'prefetch'] as ((...args: unknown[]) => unknown) | undefined;
-    return method?.apply(provider, [...call.args, signal]);
+    if (call.method === 'shutdown') this.#initialized.delete(provider);
+    const value = await method?.apply(provider, [...call.args, signal]);
+    if (call.method === 'initialize') this.#initialized.add(provider);
+    return value;
   }
 
   async #platform(call: PlatformCall, signal: AbortSignal): Promise<unknown> {
@@ -107,10 +114,16 @@ export class Answering {
 
   /** Every one gets its chance, whatever the one before it did. */
   async #leave(): Promise<void> {
-    const outcomes = [];
-    for (const leave of this.#registered.leavers) outcomes.push(await Promise.allSettled([(async () => leave())()]));
-    const failure = outcomes.flat().find((outcome) => outcome.status === 'rejected');
-    if (failure !== undefined) throw failure.reason;
+    const memories = [...this.#initialized].map((provider) => () => provider.shutdown?.());
+    const failures: unknown[] = [];
+    for (const leave of [...memories, ...this.#registered.leavers]) {
+      try {
+        await leave();
+      } catch (thrown) {
+        failures.push(thrown);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   }
 }
 

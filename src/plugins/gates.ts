@@ -45,7 +45,7 @@ export class PluginGate {
 
   /** Null for nothing. */
   async ask(question: object): Promise<Record<string, unknown> | Shut | null> {
-    if (!this.#breaker.admit()) return this.#failed('it rests, for it did not answer');
+    if (!this.#breaker.admit()) return this.#shutFor('it rests, for it did not answer');
     const timeoutMs = this.#offer.timeoutMs ?? this.live.plugin.manifest.gateTimeoutMs ?? USUAL_MS;
     try {
       const answer = await this.live.call({ what: 'gate', index: this.#index, question }, { timeoutMs });
@@ -77,7 +77,14 @@ export class PluginGate {
   #failed(why: string): Shut | null {
     const { onFailure } = this.#offer;
     this.#desk.log.warn('gate failed', { plugin: this.live.name, gate: this.gate, why, went: onFailure });
-    return onFailure === 'closed' ? { shut: `${this.gate} of ${this.live.name} did not let it pass: ${why}` } : null;
+    return this.#shutFor(why);
+  }
+
+  /** Null where it is open. */
+  #shutFor(why: string): Shut | null {
+    return this.#offer.onFailure === 'closed'
+      ? { shut: `${this.gate} of ${this.live.name} did not let it pass: ${why}` }
+      : null;
   }
 }
 

@@ -94,7 +94,8 @@ export class LivePlugin {
   /** Throws as a thread does, and `plugin_unavailable` while there is none. */
   async call(call: Call, options?: CallOptions): Promise<unknown> {
     if (this.#thread !== null) return this.#thread.call(call, options);
-    throw new MoiraiError('plugin_unavailable', `${this.name} is being started again: ${this.#problem}`);
+    const why = this.#closed ? 'was removed' : `is being started again: ${this.#problem}`;
+    throw new MoiraiError('plugin_unavailable', `${this.name} ${why}`);
   }
 
   /** Goes on in another thread; returns the one before, which finishes what it has in hand. */

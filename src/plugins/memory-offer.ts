@@ -61,5 +61,10 @@ async function ready(live: LivePlugin, provider: string, signal?: AbortSignal): 
   if (context === undefined || signal?.aborted) return;
   const call = { what: 'memory', provider, method: 'initialize', args: [context] } as const;
   // Not with the caller's signal: others wait for the same.
-  await thread.prepare(`memory:${provider}`, () => thread.call(call, { timeoutMs: INITIALIZE_MS }));
+  try {
+    await thread.prepare(`memory:${provider}`, () => thread.call(call, { timeoutMs: INITIALIZE_MS }));
+  } catch (cause) {
+    const { message } = MoiraiError.wrap(cause);
+    throw new MoiraiError('subscriber_unavailable', `the memory ${provider} is not ready: ${message}`, { cause });
+  }
 }

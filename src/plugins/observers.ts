@@ -2,12 +2,16 @@ import type { Dispatcher } from '../events/dispatcher.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { Logger } from '../log/logger.ts';
 import { asSubscriber, type LivePlugin } from './live-plugin.ts';
-import { subscriberOf } from './removed-plugins.ts';
 
 export interface ObserverSettings {
   /** How long a plugin may work on one event, unless it says so itself. */
   readonly timeoutMs: number;
   readonly maxAttempts: number;
+}
+
+/** The name under which a plugin's observers are in the store. */
+export function subscriberOf(plugin: string): string {
+  return `plugin:${plugin}`;
 }
 
 /** Conversations that one plugin hears at the same time; it has one thread. */

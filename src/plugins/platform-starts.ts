@@ -7,7 +7,7 @@ interface Started {
   readonly name: string;
 }
 
-const STOP_MS = 5000;
+const STOP_MS = 3000;
 
 /** Keeps the platforms of plugins started: each in one thread at a time, for two that poll one account disturb each other. */
 export class PlatformStarts {

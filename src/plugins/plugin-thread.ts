@@ -18,7 +18,7 @@ export interface ThreadLimits {
   readonly unloadMs: number;
 }
 
-export const THREAD_LIMITS: ThreadLimits = { loadMs: 15_000, pingMs: 5000, pings: 6, graceMs: 10_000, unloadMs: 5000 };
+export const THREAD_LIMITS: ThreadLimits = { loadMs: 15_000, pingMs: 5000, pings: 6, graceMs: 10_000, unloadMs: 3000 };
 
 const YOUNG_MB = 16;
 /** A thread that is inside the system (a blocking read, say) cannot be ended before it comes back. */
@@ -140,7 +140,11 @@ export class PluginThread {
       timeoutMs === undefined
         ? () => undefined
         : this.#desk.timers.after(timeoutMs, () => giveUp(lateness(name, timeoutMs, pending.begun)));
-    this.#post({ type: 'call', id, call });
+    try {
+      this.#post({ type: 'call', id, call });
+    } catch (cause) {
+      this.#settle(id)?.reject(new MoiraiError('plugin_failed', `${name} cannot be given this`, { cause }));
+    }
     return promise.finally(() => {
       cancel();
       signal?.removeEventListener('abort', callOff);

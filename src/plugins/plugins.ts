@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
+import { RemovedSubscribers } from '../events/removed-subscribers.ts';
 import { processTimers, type Timers } from '../events/timers.ts';
 import { hookEnvironment } from '../hooks/environment.ts';
 import { FolderWatch } from '../hooks/folder-watch.ts';
@@ -12,13 +13,12 @@ import { askContext, askDispatch, askTool, type DispatchVerdict, type ToolVerdic
 import { formGeneration, type Generation, type ReservedNames } from './generation.ts';
 import { LivePlugin, type Supervisor } from './live-plugin.ts';
 import type { PluginMemory } from './memory-offer.ts';
-import { Observers } from './observers.ts';
+import { Observers, subscriberOf } from './observers.ts';
 import { askDanger, type PluginCommand, type PluginTool, type Verdicts } from './offers.ts';
 import { PlatformStarts } from './platform-starts.ts';
 import type { PluginPlatform } from './plugin-platform.ts';
 import { type PluginStatus, statusOf } from './plugin-status.ts';
 import { PluginThread, THREAD_LIMITS, type ThreadDesk, type ThreadLimits } from './plugin-thread.ts';
-import { RemovedPlugins } from './removed-plugins.ts';
 
 export interface PluginsOptions {
   readonly home: string;
@@ -60,11 +60,11 @@ export class Plugins {
   readonly #verdicts: Verdicts = new WeakMap();
   readonly #observers: Observers;
   readonly #starts: PlatformStarts;
-  readonly #removed: RemovedPlugins;
+  readonly #removed: RemovedSubscribers;
   readonly #watch: FolderWatch;
   readonly #ending = new AbortController();
   readonly #supervisor: Supervisor = { restarted: () => this.#restarted(), settle: () => this.#settle() };
-  readonly #told = new Map<LivePlugin, number>();
+  readonly #told = new WeakMap<LivePlugin, number>();
   #reported: ReadonlySet<string> = new Set();
   #found: readonly FoundPlugin[] = [];
   #generation: Generation;
@@ -84,7 +84,7 @@ export class Plugins {
     };
     this.#observers = new Observers(dispatcher, options, log);
     this.#starts = new PlatformStarts(log);
-    this.#removed = new RemovedPlugins(store, timers);
+    this.#removed = new RemovedSubscribers(store, timers, (name) => name.startsWith(subscriberOf('')));
     this.#generation = this.#form();
     this.#watch = new FolderWatch(timers, () => void this.#look('changed'));
   }
@@ -197,7 +197,7 @@ export class Plugins {
       const loaded = await Promise.all(fresh.map((plugin) => this.#try(plugin)));
       if (this.#ending.signal.aborted) return loaded.forEach(({ thread }) => void thread?.kill('the gateway stops'));
       await this.#swap(found, loaded);
-      await this.#removed.tidy([...this.#live.values()].filter(isListening).map(({ name }) => name));
+      await this.#removed.tidy(this.#keepers().map(subscriberOf));
     } catch (error) {
       this.#options.log.error('looking for plugins failed; trying again', { error: MoiraiError.wrap(error) });
     }
@@ -217,13 +217,14 @@ export class Plugins {
     for (const live of leaving) this.#live.delete(live.name);
     const old = attempts.map((attempt) => this.#take(attempt)).filter((thread) => thread !== null);
     this.#found = found;
-    this.#generation = this.#form();
-    this.#announce();
-    await this.#settle();
-    for (const thread of old) void thread.retire();
-    for (const live of leaving) {
-      this.#options.log.info('plugin left', { plugin: live.name });
-      void live.close();
+    if (attempts.length > 0 || leaving.length > 0) this.#replaceGeneration();
+    this.#report();
+    try {
+      await this.#settle();
+    } finally {
+      for (const thread of old) void thread.retire();
+      for (const live of leaving) void live.close();
+      for (const { name } of leaving) this.#options.log.info('plugin left', { plugin: name });
     }
   }
 
@@ -252,11 +253,16 @@ export class Plugins {
 
   #restarted(): void {
     if (this.#ending.signal.aborted) return;
-    this.#generation = this.#form();
-    this.#announce();
+    this.#replaceGeneration();
+    this.#report();
     this.#settle().catch((error: unknown) => {
       this.#options.log.error('a plugin could not be served', { error: MoiraiError.wrap(error) });
     });
+  }
+
+  #replaceGeneration(): void {
+    this.#generation = this.#form();
+    for (const listener of this.#changed) listener();
   }
 
   #form(): Generation {
@@ -293,9 +299,11 @@ export class Plugins {
     return [...this.#live.values()].find(({ plugin }) => plugin.folder === found.folder);
   }
 
-  #announce(): void {
-    this.#report();
-    for (const listener of this.#changed) listener();
+  /** Whose place in the log stays: all who are there, but those who want to hear nothing any more. */
+  #keepers(): string[] {
+    const deaf = [...this.#live.values()].filter(({ state, offer }) => state !== 'bad' && offer.events.length === 0);
+    const names = this.#found.map((found) => this.#liveOf(found)?.name ?? found.name);
+    return names.filter((name) => !deaf.some((live) => live.name === name));
   }
 
   /** Says once what is wrong, and again when it is something else. */
@@ -316,11 +324,6 @@ export class Plugins {
 type Attempt =
   | { readonly plugin: UsablePlugin; readonly thread: PluginThread; readonly error: null }
   | { readonly plugin: UsablePlugin; readonly thread: null; readonly error: MoiraiError };
-
-function isListening({ offer, state }: LivePlugin): boolean {
-  // What a plugin wants that was never loaded is not known: its place in the log stays.
-  return offer.events.length > 0 || state === 'bad';
-}
 
 function summaryOf({ offer }: PluginThread): object {
   const { events, gates, tools, commands, memoryProviders, platforms } = offer;

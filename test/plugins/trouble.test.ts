@@ -14,7 +14,7 @@ afterEach(() => scene.close());
 const BLOCK = (ms: number) => `for (const end = Date.now() + ${ms}; Date.now() < end; );`;
 
 describe('a plugin that', () => {
-  test('blocks its thread for seconds does not hold up the gateway', async () => {
+  test('blocks its thread for seconds does not hold up the gateway', { retry: 2 }, async () => {
     scene.plugin('blocks', `ctx.on('session:start', () => { note('began', 1); ${BLOCK(3000)} note('done', 1); });`);
     await scene.start();
     await scene.base.talk(1);
@@ -101,7 +101,7 @@ describe('a plugin that', () => {
     expect(c - b).toBeGreaterThan(1900);
   });
 
-  test('writes without end fills neither the log nor the gateway', async () => {
+  test('writes without end fills neither the log nor the gateway', { retry: 2 }, async () => {
     scene.plugin(
       'loud',
       `ctx.on('session:start', () => {

@@ -23,6 +23,7 @@ import type {
 import type { Deleted, PruneRule } from '../store/transactions/deletion.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { WriteResult } from '../store/transactions/index.ts';
+import type { ClaimArgs, Claimed } from '../store/transactions/jobs.ts';
 import type { InstanceFacts, Reaped } from '../store/transactions/liveness.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import type { Giver } from '../store/transactions/sessions.ts';
@@ -120,6 +121,14 @@ export class Engine {
       this.store.write('receive', { giver: this.giver(), ...message, begin, turnId, newSessionId }),
       (received) => this.#note(received.session, received.begun, received.begun),
     );
+  }
+
+  /** Takes the due tick of a job, and with it a session that dies with this process; null if it was not to be had. */
+  claimTick(tick: Omit<ClaimArgs, 'giver' | 'turnId' | 'newSessionId'>): Promise<Claimed | null> {
+    const ids = { turnId: this.#ids.turn(), newSessionId: this.#ids.session() };
+    return this.#taking(this.store.write('claimTick', { giver: this.giver(), ...ids, ...tick }), (claimed) => {
+      if (claimed?.type === 'run') this.#note(claimed.received.session, true);
+    });
   }
 
   /** Begins a turn that waits or was cut. */

@@ -124,7 +124,10 @@ export function* findJob(ctx: TxContext, args: { idOrName: string; madeIn: strin
   const word = args.idOrName;
   const jobs = yield* listJobs(ctx, { madeIn: args.madeIn });
   const named = jobs.filter(({ id, name }) => id === word || name === word);
-  const found = named.length > 0 ? named : jobs.filter(({ id }) => word !== '' && id.startsWith(word));
+  const found =
+    named.length > 0
+      ? named
+      : jobs.filter(({ id }) => word !== '' && (id.startsWith(word) || id.startsWith(`job_${word}`)));
   const [job] = found;
   if (job === undefined) {
     const nearest = nearestName(

@@ -104,7 +104,7 @@ export function jobsContract(open: Open): void {
       const [again] = await due(scene, HOUR);
       expect(await claim(scene, again as Job)).toEqual({ type: 'busy', sessionId: first });
       expect(await due(scene, 0)).toEqual([]);
-      await scene.end(first, 'cron_complete', 'process');
+      await scene.end(first, 'cron_complete', { trigger: 'process' });
       const [third] = await due(scene, HOUR);
       expect(sessionOf(await claim(scene, third as Job))).not.toBe(first);
     });
@@ -136,7 +136,7 @@ export function jobsContract(open: Open): void {
         [once, null],
         [daily, scene.clock.now() + DAY],
       ] as const) {
-        await scene.end(sessionOf(await claim(scene, job, {}, next)), 'cron_complete', 'process');
+        await scene.end(sessionOf(await claim(scene, job, {}, next)), 'cron_complete', { trigger: 'process' });
       }
       expect(await list(scene)).toHaveLength(2);
       scene.clock.advance(HOUR);
@@ -178,7 +178,7 @@ export function jobsContract(open: Open): void {
       await scene.finish(await scene.ask('42'));
       scene.clock.advance(MINUTE);
       await tell(scene, from, 'unanswered');
-      await scene.end(first.session.id, 'idle_expiry', 'watcher');
+      await scene.end(first.session.id, 'idle_expiry', { trigger: 'watcher' });
       const next = await scene.ask('42');
       expect(await notes(scene, next.session.id)).toEqual(['note of unanswered']);
     });

@@ -1,0 +1,29 @@
+import type { Origin, Session } from '../lifecycle/session.ts';
+import type { Job, JobTarget } from '../store/transactions/jobs.ts';
+import { jobTitle } from './job-view.ts';
+
+/** What the session of a run carries of its job, which may be changed or gone when it ends. */
+export interface RunOrigin {
+  readonly job: string;
+  readonly title: string;
+  /** When it was due. */
+  readonly due_at: string;
+  readonly target: JobTarget;
+}
+
+export function originOf(job: Job, tickAt: number): NonNullable<Origin> {
+  const origin: RunOrigin = {
+    ...{ job: job.id, title: jobTitle(job), due_at: new Date(tickAt).toISOString(), target: job.target },
+  };
+  return { ...origin };
+}
+
+/** The run that a session is; null for one that is none. */
+export function runOf({ kind, origin }: Session): RunOrigin | null {
+  return kind === 'cron' && typeof origin?.job === 'string' ? (origin as unknown as RunOrigin) : null;
+}
+
+/** Names the one turn of a run. */
+export function refOf({ job, due_at }: RunOrigin): string {
+  return `cron:${job}:${Date.parse(due_at)}`;
+}

@@ -1,0 +1,135 @@
+import type { Engine } from '../engine/engine.ts';
+import type { Timers } from '../events/timers.ts';
+import { buildKey } from '../lifecycle/session-key.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Party, Received } from '../store/transactions/conversations.ts';
+import type { Job } from '../store/transactions/jobs.ts';
+import { nextTickOf } from './job-book.ts';
+import { originOf } from './run-origin.ts';
+
+export interface SchedulerOptions {
+  readonly engine: Engine;
+  readonly timers: Timers;
+  readonly log: Logger;
+  /** What the agent is told. */
+  readonly promptOf: (job: Job) => string;
+  /** Does what a run is for, to the end of its session. */
+  readonly run: (received: Received, job: Job) => Promise<void>;
+  /** A tick is left out, because a session of the last one is still at work. */
+  readonly skipped: (job: Job, sessionId: string) => Promise<void>;
+}
+
+/** The store is asked at least so often: other processes make jobs too, and make them due. */
+const LONGEST_SLEEP_MS = 1000;
+const SHORTEST_SLEEP_MS = 20;
+const BATCH = 100;
+
+/**
+ * Takes what is due, in this process or in one of many: the store gives each tick to one of them. Time is the store's. One
+ * timer to the next tick, not a walk over all jobs.
+ */
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  readonly #runs = new Set<Promise<void>>();
+  #cancelTimer: () => void = () => undefined;
+  #looking: Promise<void> | null = null;
+  #again = false;
+  #paused = true;
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#paused = false;
+    this.wake();
+  }
+
+  /** Takes nothing more; what runs goes on. */
+  async pause(): Promise<void> {
+    this.#paused = true;
+    this.#cancelTimer();
+    await this.#looking;
+  }
+
+  /** Resolves when every run is over and its session has ended. */
+  async idle(): Promise<void> {
+    await this.#looking;
+    await Promise.all(this.#runs);
+  }
+
+  /** Looks now: something may be due. */
+  wake(): void {
+    if (this.#paused) return;
+    if (this.#looking !== null) {
+      this.#again = true;
+      return;
+    }
+    this.#cancelTimer();
+    this.#looking = this.#look()
+      .catch((error: unknown) => {
+        this.#options.log.warn('looking for due jobs failed; trying again', { error });
+        return LONGEST_SLEEP_MS;
+      })
+      .then((sleepMs) => this.#rest(sleepMs));
+  }
+
+  #rest(sleepMs: number): void {
+    this.#looking = null;
+    if (this.#again) {
+      this.#again = false;
+      this.wake();
+    } else if (!this.#paused) this.#cancelTimer = this.#options.timers.after(sleepMs, () => this.wake());
+  }
+
+  /** Takes what is due, and says how long nothing will be. */
+  async #look(): Promise<number> {
+    const { store } = this.#options.engine;
+    for (let full = true; full && !this.#paused; ) {
+      const { now, jobs } = await store.read('dueJobs', { limit: BATCH });
+      for (const job of jobs) if (!this.#paused) await this.#take(job, now);
+      full = jobs.length === BATCH;
+    }
+    const { now, at } = await store.read('nextTick', {});
+    const wait = at === null ? LONGEST_SLEEP_MS : Math.min(at - now, LONGEST_SLEEP_MS);
+    return Math.max(wait, SHORTEST_SLEEP_MS);
+  }
+
+  async #take(job: Job, now: number): Promise<void> {
+    const { engine, log, promptOf } = this.#options;
+    const tickAt = job.nextAt ?? now;
+    const claimed = await engine.claimTick({
+      ...{ jobId: job.id, tickAt, nextAt: this.#nextAfter(job, now) },
+      ...{ party: partyOf(job, tickAt), text: promptOf(job) },
+    });
+    if (claimed === null) return;
+    if (claimed.type === 'busy') {
+      log.warn('a job is due while its last run is still under way; this one is left out', { job: job.id });
+      this.#watch(job, this.#options.skipped(job, claimed.sessionId));
+    } else this.#watch(job, this.#options.run(claimed.received, job));
+  }
+
+  /** A job whose schedule cannot be read any more must not hold up the others. */
+  #nextAfter(job: Job, now: number): number | null {
+    try {
+      return nextTickOf(job, now);
+    } catch (error) {
+      this.#options.log.error('the schedule of a job cannot be read; it is not run again', { job: job.id, error });
+      return null;
+    }
+  }
+
+  #watch(job: Job, work: Promise<void>): void {
+    const watched = work
+      .catch((error: unknown) => this.#options.log.error('a run was not brought to its end', { job: job.id, error }))
+      .finally(() => this.#runs.delete(watched));
+    this.#runs.add(watched);
+  }
+}
+
+/** All runs of a job are one conversation, of which one session is open at a time. They die with their process. */
+function partyOf(job: Job, tickAt: number): Party {
+  const key = buildKey({ profile: 'main', platform: 'cron', type: 'dm', chat: job.id });
+  const origin = originOf(job, tickAt);
+  return { key, kind: 'cron', platform: 'cron', userId: job.madeBy, origin, attached: true };
+}

@@ -50,10 +50,11 @@ export class GatewayMemory {
 
   async start(): Promise<void> {
     await this.#manager.begin();
-    const { keeper, dispatcher } = this.#desk;
+    // A terminal looks over nothing, and where there never was a gateway, nobody will.
+    if (!this.#desk.keeper) return;
     const review = this.#review();
-    if (review !== null) await (keeper ? dispatcher.subscribe(review) : dispatcher.register(review));
-    if (keeper) this.#keepTidy();
+    if (review !== null) await this.#desk.dispatcher.subscribe(review);
+    this.#keepTidy();
   }
 
   /** What is in hand is given back: the next start goes on with it. */

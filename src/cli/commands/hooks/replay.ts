@@ -14,7 +14,7 @@ interface ReplayOptions {
 export function define(command: Command): void {
   command
     .description('Delivers events to a hook or webhook once more, in order per conversation.')
-    .argument('<name>', 'the hook or webhook; hook:NAME or webhook:NAME where both have the name')
+    .argument('<name>', 'the hook or webhook; hook:NAME or webhook:NAME where both have the name; memory:NAME')
     .option('--from <seq>', 'everything from this number of `moirai events` on')
     .option('--dead', 'its dead letters (so it is without --from)')
     .addHelpText('after', NOTE)

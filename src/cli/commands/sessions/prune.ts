@@ -29,8 +29,8 @@ export function define(command: Command): void {
 
 const HELP = `
 Without --older-than it does what a running gateway does once an hour. With it, sessions of every kind go, chats too,
-unless --kind names some. Events stay in the log. What another session continues, and what has a reply that was not sent
-yet, is kept.
+unless --kind names some. Events stay in the log. What another session continues, what has a reply that was not sent yet, and
+what memory has not been told of yet (\`moirai memory list\`; the gateway tells it) is kept.
 
 Examples:
   moirai sessions prune --older-than 90d --dry-run

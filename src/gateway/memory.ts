@@ -1,3 +1,4 @@
+import { effectiveRows } from '../agent/prompt.ts';
 import type { AgentRunner, SummarisedRow } from '../agent/runner.ts';
 import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Config } from '../config/config.ts';
@@ -106,10 +107,15 @@ export class GatewayMemory {
     return block;
   }
 
-  /** A person's words begin a turn: what is remembered that matters for them. */
-  recall(session: Session, turn: { readonly turnId: string; readonly text: string }): Promise<string | null> {
+  /** A person's words begin a turn: what is remembered that matters for them, and is not in the transcript yet. */
+  async recall(
+    session: Session,
+    turn: { readonly turnId: string; readonly text: string },
+    transcript: readonly Message[],
+  ): Promise<string | null> {
     this.#manager.turnStarted(session, turn);
-    return this.#manager.prefetch(turn.text, session);
+    const found = await this.#manager.prefetch(turn.text, session);
+    return found === null ? null : withoutRecalled(found, transcript);
   }
 
   /** What a summary of these rows must not lose. */
@@ -152,3 +158,15 @@ export class GatewayMemory {
 }
 
 const TIDY_MS = 3_600_000;
+
+/** Every message would carry the same entries again, and all of them stay in the prompt. */
+function withoutRecalled(found: string, transcript: readonly Message[]): string | null {
+  const notes = effectiveRows(transcript).map(({ data }) => (typeof data?.note === 'string' ? data.note : ''));
+  const known = new Set(notes.flatMap((note) => note.split('\n').filter(isEntry)));
+  const lines = found.split('\n');
+  if (!lines.some((line) => known.has(line))) return found;
+  const rest = lines.filter((line) => !known.has(line));
+  return rest.some(isEntry) ? rest.join('\n') : null;
+}
+
+const isEntry = (line: string): boolean => line.startsWith('- ');

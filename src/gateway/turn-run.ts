@@ -159,7 +159,7 @@ export class TurnRun {
     };
     const [about, recalled] = await Promise.all([
       memory.about(session, transcript, keep),
-      text === null ? null : memory.recall(session, { turnId: turn.id, text }),
+      text === null ? null : memory.recall(session, { turnId: turn.id, text }, transcript),
     ]);
     return { about, recalled };
   }

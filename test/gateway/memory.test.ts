@@ -54,6 +54,26 @@ describe('what is remembered for a message', () => {
     expect(rows.find(({ text }) => text === 'what about plums?')?.data?.note).toContain('anna grows plums');
   });
 
+  test('is not told again as long as it can still be read', async () => {
+    const model = await withModel(() => 'ok', { memory: { provider: 'sqlite', review_every: 0 } });
+    const anna = direct('anna');
+    await scene.ask(anna, 'hello');
+    const remember = async (fact: string) => scene.ports.remember?.(fact, askerOf(await scene.sessionId(anna), 'anna'));
+    const last = () => lastWords(questions(model).at(-1)!);
+    await remember('anna grows plums');
+    await scene.ask(anna, 'what about plums?');
+    expect(last()).toContain('- anna grows plums');
+    await scene.ask(anna, 'more plums?');
+    expect(last()).toBe('more plums?');
+    await remember('plums are ripe in August');
+    await scene.ask(anna, 'still more plums?');
+    expect(last()).toMatch(/^\[Remembered from before.*\n- plums are ripe in August\]\n\nstill more plums\?$/);
+    await scene.ask(anna, '/undo 3');
+    await scene.ask(anna, 'plums once more?');
+    expect(last()).toContain('- anna grows plums');
+    expect(last()).toContain('- plums are ripe in August');
+  });
+
   test('a memory that hangs holds a turn up for a moment, and then nobody asks it', async () => {
     const hangs: MemoryProvider = { name: 'hangs', prefetch: () => new Promise(() => undefined) };
     scene = await MemoryScene.open({ memory: { provider: 'hangs' } }, { providers: [hangs] });

@@ -11,6 +11,8 @@ export interface SchedulerOptions {
   readonly engine: Engine;
   readonly timers: Timers;
   readonly log: Logger;
+  /** Whether whoever made it may still have things done. */
+  readonly mayRun: (job: Job) => Promise<boolean>;
   /** What the agent is told. */
   readonly promptOf: (job: Job) => string;
   /** Does what a run is for, to the end of its session. */
@@ -98,6 +100,11 @@ export class Scheduler {
   async #take(job: Job, now: number): Promise<void> {
     const { engine, log, promptOf } = this.#options;
     const tickAt = job.nextAt ?? now;
+    if (!(await this.#options.mayRun(job))) {
+      log.warn('a job is paused: who made it is not let in any more', { job: job.id });
+      await engine.store.write('scheduleJob', { id: job.id, nextAt: null, paused: true });
+      return;
+    }
     const claimed = await engine.claimTick({
       ...{ jobId: job.id, tickAt, nextAt: this.#nextAfter(job, now) },
       ...{ party: partyOf(job, tickAt), text: promptOf(job) },

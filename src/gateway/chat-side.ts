@@ -100,7 +100,7 @@ export class ChatSide {
   }
 
   /** Whether a session's person may still talk. Whoever has the API key, or a terminal here, always may. */
-  async admits(session: Session): Promise<boolean> {
+  async admits(session: Pick<Session, 'kind' | 'platform' | 'origin' | 'key' | 'userId'>): Promise<boolean> {
     if (!deliverable(session) || !this.#house.names.includes(session.platform)) return true;
     const { type, chat = '' } = parseKey(session.key);
     const place = { type, chat };

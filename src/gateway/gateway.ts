@@ -24,6 +24,7 @@ import { Children } from './children.ts';
 import { COMMANDS } from './commands/catalogue.ts';
 import type { ConfiguredPlatform } from './configured-platforms.ts';
 import { Conversations } from './conversations.ts';
+import { GatewayCron } from './cron.ts';
 import { EndedSessions } from './ended-sessions.ts';
 import { Listeners } from './listeners.ts';
 import { GatewayMemory } from './memory.ts';
@@ -76,6 +77,7 @@ export class Gateway {
   readonly transcripts: Transcripts;
   readonly memory: GatewayMemory;
   readonly chat: ChatSide;
+  readonly cron: GatewayCron;
   readonly #options: GatewayOptions;
   readonly #upkeep: Upkeep;
   readonly #outbox: Outbox;
@@ -104,8 +106,17 @@ export class Gateway {
       ...{ config, engine, log, keeper, providers, dispatcher: this.dispatcher, transcripts: this.transcripts },
       runner: () => this.runner,
     });
+    this.cron = new GatewayCron({
+      ...{ config, engine, timers: processTimers, log, keeper },
+      turns: () => this.turns,
+      chat: () => this.chat,
+    });
     this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
-    this.runner = options.makeRunner({ ...toolPorts(engine, () => this.#children), ...this.memory.ports });
+    this.runner = options.makeRunner({
+      ...toolPorts(engine, () => this.#children),
+      ...this.cron.ports,
+      ...this.memory.ports,
+    });
     this.chat = new ChatSide({
       ...{ config, engine, timers: processTimers, log, senders: options.platforms, approvals: this.approvals },
       configured: options.chat ?? [],
@@ -121,6 +132,7 @@ export class Gateway {
     this.conversations = new Conversations({
       ...{ engine, turns, runner, approvals, transcripts, memory },
       children: this.#children,
+      jobs: this.cron.jobs,
       restart: options.restart,
       prices: pricesOf(config.model),
     });
@@ -166,12 +178,14 @@ export class Gateway {
     if (this.conversations.draining) return;
     this.conversations.draining = true;
     this.turns.pauseNew();
+    await this.cron.pause();
     await this.#announce('gateway:draining', reason);
   }
 
   async undrain(): Promise<void> {
     this.conversations.draining = false;
     this.turns.resume();
+    this.cron.start();
   }
 
   /** New rules count from the next transition on. */
@@ -205,6 +219,7 @@ export class Gateway {
     await this.drain(reason);
     const banner = new Banner(() => this.#tellUnfinished(reason), config.gateway.drainTimeoutMs);
     await this.turns.halt(reason, config.gateway.drainTimeoutMs, hurry);
+    await this.cron.idle();
     await banner.down();
     await this.#upkeep.stop();
     await this.#outbox.stop();
@@ -222,6 +237,7 @@ export class Gateway {
     this.conversations.draining = true;
     void this.chat.stopReceiving();
     this.turns.abandon();
+    void this.cron.pause();
     await this.#upkeep.stop();
     await this.#outbox.stop();
     await Promise.all([this.memory.stop(), this.dispatcher.stop()]);
@@ -246,7 +262,8 @@ export class Gateway {
     const { config, log, keeper, environment } = this.#options;
     const { engine, dispatcher } = this;
     // Before the startup is announced: they hear it too.
-    const desk = { config, engine, dispatcher, log, environment, rules: () => this.#rules };
+    const jobEnded = (run: Session, eventId: string) => this.cron.ended(run, eventId);
+    const desk = { config, engine, dispatcher, log, environment, jobEnded, rules: () => this.#rules };
     this.#listeners = keeper ? await Listeners.start(desk) : null;
     await this.memory.start();
     this.#outbox.wake();
@@ -255,11 +272,17 @@ export class Gateway {
     void this.#upkeep
       .start()
       .catch((error: unknown) => log.error('settling what was left failed; trying again', { error }))
-      .then(() => (keeper ? this.turns.keepAdopting() : undefined));
+      .then(() => (keeper && !this.conversations.draining ? this.#carryOn() : undefined));
     await this.#announce('gateway:startup', null);
     // Not waited for either: it is a turn, and takes as long as one.
     if (keeper) this.chat.start();
     if (keeper) void runBoot({ home: config.home, engine, turns: this.turns, log });
+  }
+
+  /** Once it is settled what the dead left: their runs of jobs are in nobody's way then. */
+  #carryOn(): void {
+    this.turns.keepAdopting();
+    this.cron.start();
   }
 
   async #announce(type: `gateway:${'startup' | 'draining' | 'shutdown'}`, reason: string | null): Promise<void> {
@@ -291,6 +314,7 @@ export class Gateway {
   }
 
   async #ask(session: Session, request: ApprovalRequest, signal: AbortSignal): Promise<Approval> {
+    if (session.kind === 'cron') return { allowed: false, reason: 'nobody is there to be asked' };
     const id = randomBytes(8).toString('hex');
     const answer = this.approvals.ask({ id, key: session.key, request, askedOf: session.userId }, signal);
     if (deliverable(session)) {

@@ -8,6 +8,8 @@ import { deliverable } from './reply-target.ts';
 export interface HomeChannel {
   readonly platform: string;
   readonly target: Target;
+  /** The conversation that was made it: it knows of what it is told. */
+  readonly key?: string;
 }
 
 const SETTING = 'home_channel';
@@ -17,7 +19,7 @@ export async function setHome(store: Store, session: Session | null): Promise<vo
   if (session === null || !deliverable(session)) {
     throw new MoiraiError('bad_input', 'nothing can be sent to this conversation, so it cannot be the home channel');
   }
-  const home: HomeChannel = { platform: session.platform, target: session.origin ?? {} };
+  const home: HomeChannel = { platform: session.platform, target: session.origin ?? {}, key: session.key };
   await store.write('keepSetting', { name: SETTING, value: JSON.stringify(home) });
 }
 

@@ -4,6 +4,7 @@ import type { Dispatcher } from '../events/dispatcher.ts';
 import { FileHooks } from '../hooks/file-hooks.ts';
 import { webhookSubscriber } from '../hooks/webhook.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
+import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import { noticesSubscriber } from './notices.ts';
 
@@ -14,6 +15,8 @@ export interface ListenersDesk {
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly rules: () => ResetRules;
+  /** Tells what came of a job. */
+  readonly jobEnded: (run: Session, eventId: string) => Promise<void>;
 }
 
 /** Everybody in this process who reads the log: notices to people, the home's hooks, webhooks. */
@@ -24,8 +27,9 @@ export class Listeners {
     this.#hooks = hooks;
   }
 
-  static async start({ config, engine, dispatcher, log, environment, rules }: ListenersDesk): Promise<Listeners> {
-    await dispatcher.subscribe(noticesSubscriber(engine, rules));
+  static async start(desk: ListenersDesk): Promise<Listeners> {
+    const { config, engine, dispatcher, log, environment, rules, jobEnded } = desk;
+    await dispatcher.subscribe(noticesSubscriber(engine, rules, jobEnded));
     const { home, hooks } = config;
     const fileHooks = await FileHooks.start({ home, dispatcher, store: engine.store, config: hooks, log, environment });
     for (const webhook of hooks.webhooks) {

@@ -11,13 +11,18 @@ import { expiredText, rolledOverText, STUCK_TEXT } from './texts.ts';
  * Tells people what happened to their session while nobody asked: a subscriber like any other, so that it does not matter
  * who ended the session, or whether a process died right after.
  */
-export function noticesSubscriber(engine: Engine, rules: () => ResetRules): NewSubscriber {
+export function noticesSubscriber(
+  engine: Engine,
+  rules: () => ResetRules,
+  jobEnded: (run: Session, eventId: string) => Promise<void>,
+): NewSubscriber {
   return {
     name: 'gateway.notices',
     events: ['session:end', 'session:suspend'],
     handle: async (event) => {
       const { session_id: sessionId } = event;
       const session = sessionId === null ? null : await engine.store.read('getSession', { sessionId });
+      if (session?.kind === 'cron' && event.type === 'session:end') return jobEnded(session, event.id);
       if (session === null || !deliverable(session)) return;
       const text = noticeFor(event, session, rules());
       if (text === null) return;

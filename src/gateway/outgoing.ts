@@ -15,12 +15,23 @@ export function outgoing(
   shape: ReplyShape = {},
 ): DeliveryToMake[] {
   if (!deliverable(session) || text.trim() === '') return [];
+  return outgoingTo({ platform: session.platform, target: session.origin ?? {} }, text, platform, id, shape);
+}
+
+/** The same for a place that is no session's. */
+export function outgoingTo(
+  place: Pick<DeliveryToMake, 'platform' | 'target'>,
+  text: string,
+  platform: Platform | null,
+  id: string,
+  shape: ReplyShape = {},
+): DeliveryToMake[] {
   const parts = platform === null ? [text] : splitText(text, platform.abilities);
   return parts.map((part, i) => ({
     // Parts of one reply are sent in the order of their ids.
     id: i === 0 ? id : `${id}:${String(i + 1).padStart(4, '0')}`,
-    platform: session.platform,
-    target: session.origin ?? {},
+    platform: place.platform,
+    target: place.target,
     text: part,
     shape: shapeOf(i, parts.length, shape),
   }));

@@ -5,8 +5,13 @@ import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 const FETCHED: ReadonlySet<string> = new Set(['api', 'web', 'cli', 'webhook']);
 
 /** Whether replies of a session are sent to where it came from. */
-export function deliverable({ kind, platform, origin }: Session): boolean {
-  return kind === 'chat' && origin !== null && !FETCHED.has(platform);
+export function deliverable({ kind, platform, origin }: Pick<Session, 'kind' | 'platform' | 'origin'>): boolean {
+  return kind === 'chat' && origin !== null && isSentTo(platform);
+}
+
+/** False for a platform whose people look for themselves. */
+export function isSentTo(platform: string): boolean {
+  return !FETCHED.has(platform);
 }
 
 export function deliveryTo(session: Session, text: string, id: string): DeliveryToMake {

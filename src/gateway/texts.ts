@@ -83,3 +83,29 @@ export const NOTHING_TO_SAY = 'NOTHING';
 
 /** Before what BOOT.md says. */
 export const BOOT_NOTE = `[The gateway has just started. Below is what its operator wants done at every start. Nobody is there to answer questions. Your answer is sent to the operator; if there is nothing worth telling, answer with the one word ${NOTHING_TO_SAY}.]`;
+
+/** True for an answer that is not worth telling. */
+export function saysNothing(answer: string): boolean {
+  const said = answer.trim().replace(/\.$/, '');
+  return said === '' || said === NOTHING_TO_SAY;
+}
+
+/** Before what a job says is to be done. */
+export function jobNote(title: string): string {
+  return `[This is the scheduled job “${title}”. Nobody is there to answer questions. Your answer is sent to whoever it is for; if there is nothing worth telling, answer with the one word ${NOTHING_TO_SAY}.]`;
+}
+
+/** How the agent of a conversation learns what a job sent there. */
+export function sentByJob(title: string, text: string): string {
+  return `Sent to this conversation by the scheduled job “${title}”: ${text}`;
+}
+
+export function jobFailedText(title: string, why: string): string {
+  return `The scheduled job “${title}” failed. ${why}`;
+}
+
+export const JOB_CUT_TEXT = 'It was interrupted before it was done, and is not done again for this time.';
+
+export function jobSkippedText(title: string): string {
+  return `The scheduled job “${title}” is due again while it is still at work; until it is done, its times are left out.`;
+}

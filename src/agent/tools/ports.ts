@@ -19,11 +19,27 @@ export interface ToolPorts {
   readonly sendMessage?: (target: string, text: string, asker: Asker) => Promise<string>;
   /** Runs a task in a child session and returns its answer. */
   readonly delegate?: (task: string, asker: Asker, signal: AbortSignal) => Promise<string>;
+  /** Has something done later, in the conversation of the asker. */
+  readonly schedule?: SchedulePort;
   /** What others offer: memory, plugins. Asked again each turn; one of the house keeps its name against one of theirs. */
   readonly more?: () => readonly AgentTool[];
   /** The gateway's environment; commands get only its harmless part. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly web?: WebAccess;
+}
+
+/** Each says what became of it. */
+export interface SchedulePort {
+  add(job: NewSchedule, asker: Asker): Promise<string>;
+  list(asker: Asker): Promise<string>;
+  remove(job: string, asker: Asker): Promise<string>;
+}
+
+export interface NewSchedule {
+  readonly schedule: string;
+  readonly task: string;
+  readonly name?: string | undefined;
+  readonly timezone?: string | undefined;
 }
 
 /** Where what went wrong beside a turn is told: a fixed sentence, and what varies in the fields. */

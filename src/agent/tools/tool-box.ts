@@ -7,6 +7,7 @@ import type { Log, ToolPorts } from './ports.ts';
 import { readFileTool } from './read-file.ts';
 import { rememberTool } from './remember.ts';
 import { CommandRunner } from './run-command.ts';
+import { scheduleTool } from './schedule.ts';
 import { searchSessionsTool } from './search-sessions.ts';
 import { sendMessageTool } from './send-message.ts';
 import type { AgentTool } from './tool.ts';
@@ -61,11 +62,12 @@ export class ToolBox {
   }
 }
 
-function toolsOfPorts({ searchSessions, remember, sendMessage, delegate }: ToolPorts): AgentTool[] {
+function toolsOfPorts({ searchSessions, remember, sendMessage, delegate, schedule }: ToolPorts): AgentTool[] {
   return [
     ...(searchSessions ? [searchSessionsTool(searchSessions)] : []),
     ...(remember ? [rememberTool(remember)] : []),
     ...(sendMessage ? [sendMessageTool(sendMessage)] : []),
     ...(delegate ? [delegateTool(delegate)] : []),
+    ...(schedule ? [scheduleTool(schedule)] : []),
   ];
 }

@@ -1,6 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { BACKGROUND_COMMAND } from './background-command.ts';
 import { record, type SlashCommandSpec } from './command.ts';
+import { CRON_COMMAND } from './cron-command.ts';
 import { INFO_COMMANDS } from './info-commands.ts';
 import { MEMORY_COMMAND } from './memory-command.ts';
 import { SESSION_COMMANDS } from './session-commands.ts';
@@ -21,6 +22,7 @@ export const COMMANDS: readonly SlashCommandSpec[] = [
   ...TURN_COMMANDS,
   BACKGROUND_COMMAND,
   MEMORY_COMMAND,
+  CRON_COMMAND,
   ...INFO_COMMANDS,
   HELP,
 ];

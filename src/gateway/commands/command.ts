@@ -1,4 +1,5 @@
 import type { AgentRunner } from '../../agent/runner.ts';
+import type { JobBook } from '../../cron/job-book.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Party } from '../../store/transactions/conversations.ts';
@@ -18,6 +19,7 @@ export interface CommandDesk {
   readonly transcripts: Transcripts;
   readonly memory: GatewayMemory;
   readonly children: Children;
+  readonly jobs: JobBook;
   /** Says something in the name of whoever gave the command. */
   readonly say: (said: Said) => Promise<Heard>;
   /** Of a million tokens read and written; null when it is not known. */

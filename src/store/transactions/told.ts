@@ -16,8 +16,8 @@ export interface Telling {
   readonly sessionId: string;
   /** Names it: told twice it is told once. */
   readonly id: string;
-  /** Null where nothing is sent and people look for themselves. */
-  readonly delivery: Omit<DeliveryToMake, 'id'> | null;
+  /** What is sent, in its parts, the first under the id above; none where people look for themselves. */
+  readonly deliveries: readonly DeliveryToMake[];
   /** The conversation that is to know of it. */
   readonly key: string | null;
   /** As the agent of that conversation is told. */
@@ -26,14 +26,14 @@ export interface Telling {
 
 /** Says something to a conversation: on its way out and known to the agent there, or neither. False if it was before. */
 export function* tellConversation(ctx: TxContext, args: Telling): Tx<boolean> {
-  const { giver, sessionId, id, delivery, key, note } = args;
+  const { giver, sessionId, id, deliveries, key, note } = args;
   const { desk } = yield* enterLife(ctx, giver, sessionId);
   const before = yield* queryOne(
     'SELECT id FROM deliveries WHERE id = ? UNION ALL SELECT delivery_id FROM told WHERE delivery_id = ?',
     ...[id, id],
   );
   if (before !== undefined) return false;
-  if (delivery !== null) yield deliveryRows(ctx, sessionId, null, [{ ...delivery, id }]);
+  if (deliveries.length > 0) yield deliveryRows(ctx, sessionId, null, deliveries);
   if (key === null) return true;
   // Whoever starts a session there holds the same lock: it sees the row below, or this sees the session.
   yield* lockKey(ctx, key);

@@ -200,7 +200,7 @@ export function jobsContract(open: Open): void {
     test('may be for nobody in particular, or only to be looked at', async (scene) => {
       const from = await run(scene);
       await tell(scene, from, 'sent', { key: null });
-      await tell(scene, from, 'shown', { delivery: null });
+      await tell(scene, from, 'shown', { deliveries: [] });
       expect(await claimDeliveries(scene)).toMatchObject([{ id: 'sent' }]);
       expect(await notes(scene, (await scene.ask('42')).session.id)).toEqual(['note of shown']);
     });
@@ -264,12 +264,12 @@ function tell(
   scene: Scene,
   sessionId: string,
   text: string,
-  more: { key?: null; delivery?: null } = {},
+  more: { key?: null; deliveries?: [] } = {},
 ): Promise<boolean> {
-  const delivery = { platform: 'telegram', target: { chat: '42' }, text };
+  const deliveries = [{ id: text, platform: 'telegram', target: { chat: '42' }, text }];
   const key = 'agent:main:telegram:dm:42';
   return scene.store.write('tellConversation', {
-    ...{ giver: scene.giver(), sessionId, id: text, delivery, key, note: `note of ${text}`, ...more },
+    ...{ giver: scene.giver(), sessionId, id: text, deliveries, key, note: `note of ${text}`, ...more },
   });
 }
 

@@ -1,0 +1,108 @@
+import type { ToolPorts } from '../agent/tools/ports.ts';
+import type { Config } from '../config/config.ts';
+import { JobBook } from '../cron/job-book.ts';
+import { jobTitle } from '../cron/job-view.ts';
+import { runOf } from '../cron/run-origin.ts';
+import { Scheduler } from '../cron/scheduler.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Timers } from '../events/timers.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Received } from '../store/transactions/conversations.ts';
+import type { Job } from '../store/transactions/jobs.ts';
+import type { ChatSide } from './chat-side.ts';
+import { type JobResultsDesk, tellResult, tellTarget } from './job-results.ts';
+import { schedulePort } from './schedule-port.ts';
+import { jobNote, jobSkippedText } from './texts.ts';
+import type { Turns } from './turns.ts';
+
+export interface CronDesk {
+  readonly config: Pick<Config, 'cron' | 'sessions'>;
+  readonly engine: Engine;
+  readonly timers: Timers;
+  readonly log: Logger;
+  readonly turns: () => Turns;
+  readonly chat: () => ChatSide;
+  /** Whether this process does what is due: a terminal beside a gateway leaves that to it. */
+  readonly keeper: boolean;
+}
+
+/** What is done at its time: each run a session of its own, whose end is told by whoever reads the log. */
+export class GatewayCron {
+  readonly jobs: JobBook;
+  readonly ports: Pick<ToolPorts, 'schedule'>;
+  readonly #desk: CronDesk;
+  readonly #scheduler: Scheduler;
+  readonly #results: JobResultsDesk;
+
+  constructor(desk: CronDesk) {
+    const { config, engine, timers, log } = desk;
+    this.#desk = desk;
+    this.#results = { engine, log, platform: (name) => desk.chat().find(name) };
+    this.#scheduler = new Scheduler({
+      ...{ engine, timers, log },
+      mayRun: (job) => this.#mayRun(job),
+      promptOf: (job) => `${jobNote(jobTitle(job))}\n\n${job.prompt}`,
+      run: (received) => this.#run(received),
+      skipped: (job, sessionId) => this.#skipped(job, sessionId),
+    });
+    this.jobs = new JobBook({
+      store: engine.store,
+      timezone: config.sessions.rules.reset.timezone,
+      random: Math.random,
+      changed: () => this.wake(),
+    });
+    this.ports = { schedule: schedulePort(engine, this.jobs) };
+  }
+
+  /** Takes what is due from now on, unless the configuration says not to. */
+  start(): void {
+    if (this.#desk.keeper && this.#desk.config.cron.enabled) this.#scheduler.start();
+  }
+
+  /** Takes nothing more; what runs goes on. */
+  pause(): Promise<void> {
+    return this.#scheduler.pause();
+  }
+
+  /** Resolves when the sessions of all runs have ended. */
+  idle(): Promise<void> {
+    return this.#scheduler.idle();
+  }
+
+  wake(): void {
+    this.#scheduler.wake();
+  }
+
+  /** The session of a run has ended, here or elsewhere. */
+  ended(session: Session, eventId: string): Promise<void> {
+    return tellResult(this.#results, session, eventId);
+  }
+
+  /**
+   * A run waits for its place among all turns: nobody waits for it, and what is due at nine would otherwise ask a model
+   * server a thousand times at once, in the way of people.
+   */
+  async #run({ session, turn }: Received): Promise<void> {
+    const { engine, turns } = this.#desk;
+    const over = turns().ends.wait(turn.id);
+    turns().wake(session.id);
+    const done = (await over)?.outcome === 'done';
+    await engine.end(session.id, { reason: done ? 'cron_complete' : 'cron_failed', trigger: 'process' });
+  }
+
+  /** Told once for as long as the run takes that is in the way. */
+  async #skipped(job: Job, sessionId: string): Promise<void> {
+    const session = await this.#desk.engine.store.read('getSession', { sessionId });
+    const run = session === null ? null : runOf(session);
+    if (session === null || run === null) return;
+    await tellTarget(this.#results, session, { run, text: jobSkippedText(jobTitle(job)), id: `${sessionId}:skipped` });
+  }
+
+  /** Who is not let in any more has nothing done either. */
+  async #mayRun({ target, madeIn, madeBy }: Job): Promise<boolean> {
+    if (target.to !== 'place' || madeIn === null) return true;
+    const { platform, target: origin } = target;
+    return this.#desk.chat().admits({ kind: 'chat', platform, origin, key: madeIn, userId: madeBy });
+  }
+}

@@ -1,0 +1,81 @@
+import { type RunOrigin, refOf, runOf } from '../cron/run-origin.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Platform } from '../platforms/platform.ts';
+import type { Party } from '../store/transactions/conversations.ts';
+import type { JobTarget } from '../store/transactions/jobs.ts';
+import type { TurnResultRow } from '../store/transactions/turns.ts';
+import { findHome } from './home-channel.ts';
+import { outgoingTo } from './outgoing.ts';
+import { deliverable, isSentTo } from './reply-target.ts';
+import { JOB_CUT_TEXT, jobFailedText, saysNothing, sentByJob } from './texts.ts';
+
+export interface JobResultsDesk {
+  readonly engine: Engine;
+  readonly log: Logger;
+  /** The platform of that name, if it is there: it knows how long its messages may be. */
+  readonly platform: (name: string) => Platform | null;
+}
+
+/**
+ * Where the results of a job go that is made in a conversation: back to it. A terminal is gone by then, and one who asks
+ * once over HTTP as well: what they made is told to the home channel.
+ */
+export function targetOf(party: Pick<Party, 'kind' | 'platform' | 'origin' | 'key' | 'attached'>): JobTarget {
+  const stays = deliverable(party) || (!party.attached && party.kind !== 'cli');
+  if (!stays) return { to: 'home' };
+  return { to: 'place', platform: party.platform, target: party.origin ?? {}, key: party.key };
+}
+
+/**
+ * Tells what came of a run, once its session has ended: whoever ended it, and whether or not the process that ran it is
+ * still there. Called for the event of the end, it may be called twice.
+ */
+export async function tellResult(desk: JobResultsDesk, session: Session, eventId: string): Promise<void> {
+  const run = runOf(session);
+  if (run === null) return;
+  const turn = await desk.engine.store.read('turnByRef', { originRef: refOf(run) });
+  const text = resultText(run, turn);
+  if (text !== null) await tellTarget(desk, session, { run, text, id: `${eventId}:result` });
+}
+
+/** Null when there is nothing to tell. */
+function resultText({ title }: RunOrigin, turn: TurnResultRow | null): string | null {
+  const answer = turn?.response ?? '';
+  if (turn?.outcome === 'done') return saysNothing(answer) ? null : answer;
+  const said = turn?.outcome === 'failed' || turn?.outcome === 'timeout';
+  return jobFailedText(title, said ? answer : JOB_CUT_TEXT);
+}
+
+/** Says something to where a run's results go: it is sent, and the agent of that conversation knows of it. */
+export async function tellTarget(
+  { engine, log, platform }: JobResultsDesk,
+  session: Session,
+  { run, text, id }: { run: RunOrigin; text: string; id: string },
+): Promise<void> {
+  const place = await placeOf(engine, run.target);
+  if (place === null) {
+    if (run.target.to === 'home')
+      log.info('a job has an answer and there is no home channel to tell', { job: run.job });
+    return;
+  }
+  const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform(place.platform), id) : [];
+  await engine.store.write('tellConversation', {
+    ...{ giver: engine.giver(), sessionId: session.id, id, deliveries },
+    ...{ key: place.key, note: sentByJob(run.title, text) },
+  });
+}
+
+interface ToldPlace {
+  readonly platform: string;
+  readonly target: Readonly<Record<string, unknown>>;
+  readonly key: string | null;
+}
+
+async function placeOf(engine: Engine, target: JobTarget): Promise<ToldPlace | null> {
+  if (target.to === 'local') return null;
+  if (target.to === 'place') return target;
+  const home = await findHome(engine.store);
+  return home === null ? null : { key: null, ...home };
+}

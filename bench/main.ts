@@ -3,12 +3,14 @@ import { parseArgs } from 'node:util';
 import { type BenchEngine, type EngineName, type Filled, startEngine } from './engines.ts';
 import { measureExpiry } from './expiry.ts';
 import { measureLatency } from './latency.ts';
+import { type ListenersPlan, measureListeners } from './listeners.ts';
 import { COMMITS_PER_MESSAGE } from './load.ts';
 import { type MessageCost, measureMessages } from './message-cost.ts';
 import { measureOpen } from './open.ts';
 import { Report } from './report.ts';
 
-const USAGE = 'npm run bench -- [--quick] [--engines sqlite,postgres] [--sizes 1000,10000,100000,1000000] [--json]';
+const USAGE = `npm run bench -- [--quick] [--parts store,listeners] [--engines sqlite,postgres]
+                 [--sizes 1000,10000,100000,1000000] [--json]`;
 
 /** How much of each thing is done. */
 interface Plan {
@@ -17,6 +19,7 @@ interface Plan {
   readonly roundMs: number;
   readonly expiring: number;
   readonly latencyMs: number;
+  readonly listeners: ListenersPlan;
 }
 
 const FULL: Plan = {
@@ -25,8 +28,12 @@ const FULL: Plan = {
   roundMs: 1000,
   expiring: 100_000,
   latencyMs: 5000,
+  listeners: { pacedMs: 10_000, burstMs: 5000 },
 };
-const QUICK: Plan = { sizes: [1000, 20_000], rounds: 3, roundMs: 500, expiring: 5000, latencyMs: 1000 };
+const QUICK: Plan = {
+  ...{ sizes: [1000, 20_000], rounds: 3, roundMs: 500, expiring: 5000, latencyMs: 1000 },
+  listeners: { pacedMs: 2000, burstMs: 1000 },
+};
 
 /** The goals: messages per second as a share of bare transactions, with many clients, and growth over the sizes. */
 const GOALS = {
@@ -43,6 +50,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       quick: { type: 'boolean', default: false },
+      parts: { type: 'string', default: 'store,listeners' },
       engines: { type: 'string', default: 'sqlite,postgres' },
       sizes: { type: 'string' },
       json: { type: 'boolean', default: false },
@@ -57,7 +65,11 @@ async function main(): Promise<void> {
   const plan: Plan = { ...base, sizes: values.sizes?.split(',').map(Number) ?? base.sizes };
   const report = new Report();
   report.progress(`${cpus().length} cores, load ${loadavg()[0]?.toFixed(1)} before we begin`);
-  for (const name of values.engines.split(',') as EngineName[]) await measureEngine(name, plan, report);
+  const parts = values.parts.split(',');
+  if (parts.includes('store')) {
+    for (const name of values.engines.split(',') as EngineName[]) await measureEngine(name, plan, report);
+  }
+  if (parts.includes('listeners')) await measureListeners(plan.listeners, report);
   process.stdout.write(values.json ? `${JSON.stringify(report.figures, null, 2)}\n` : `${report.table()}\n`);
 }
 

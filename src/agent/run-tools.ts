@@ -1,5 +1,5 @@
 import type { MessageToAppend } from '../store/transactions/messages.ts';
-import type { TurnTask } from './runner.ts';
+import type { ToolLeave, TurnTask } from './runner.ts';
 import type { AgentTool, ToolContext } from './tools/tool.ts';
 import { type ToolCall, type ToolOutcome, toolRow } from './transcript.ts';
 import { unlessAborted } from './unless-aborted.ts';
@@ -47,14 +47,27 @@ async function attempt(call: ToolCall, tools: Tools, task: ToolTask): Promise<To
   const tool = tools.get(call.name);
   if (tool === undefined) return { text: `There is no tool named ${call.name}.`, ok: false };
   try {
-    const refusal = await refusalOf(tool, call, task);
-    if (refusal !== null) return { text: `This was not run: ${refusal}`, ok: false };
-    const text = await unlessAborted(tool.run(call.args, contextOf(task)), task.signal);
-    return { text: text === '' ? 'Done; there was no output.' : text, ok: true };
+    const leave = await leaveFor(tool, call, task);
+    if (!leave.allowed) return { text: `This was not run: ${leave.reason}`, ok: false };
+    return await run(tool, { ...call, args: leave.args }, task);
   } catch (error) {
-    if (task.signal.aborted) return STOPPED;
-    return { text: `It failed: ${error instanceof Error ? error.message : String(error)}`, ok: false };
+    return task.signal.aborted ? STOPPED : failed(error);
   }
+}
+
+async function run(tool: AgentTool, call: ToolCall, task: ToolTask): Promise<ToolOutcome> {
+  const began = performance.now();
+  const outcome = await unlessAborted(tool.run(call.args, contextOf(task)), task.signal).then(
+    (text): ToolOutcome => ({ text: text === '' ? 'Done; there was no output.' : text, ok: true }),
+    (error: unknown) => (task.signal.aborted ? STOPPED : failed(error)),
+  );
+  const use = { id: call.id, tool: tool.name, args: call.args };
+  task.desk.ran?.(use, { ok: outcome.ok, text: outcome.text, ms: Math.round(performance.now() - began) });
+  return outcome;
+}
+
+function failed(error: unknown): ToolOutcome {
+  return { text: `It failed: ${error instanceof Error ? error.message : String(error)}`, ok: false };
 }
 
 const STOPPED: ToolOutcome = {
@@ -63,12 +76,15 @@ const STOPPED: ToolOutcome = {
   unknown: true,
 };
 
-/** Why a person did not allow the call; null when it may run. */
-async function refusalOf(tool: AgentTool, call: ToolCall, { desk, signal }: ToolTask): Promise<string | null> {
-  const action = tool.dangerous(call.args);
-  if (action === null) return null;
+/** Whether the call may run, and with what: first by rule, then by a person where one has to be asked. */
+async function leaveFor(tool: AgentTool, call: ToolCall, { desk, signal }: ToolTask): Promise<ToolLeave> {
+  const use = { id: call.id, tool: tool.name, args: call.args };
+  const leave = (await (desk.mayRun && unlessAborted(desk.mayRun(use), signal))) ?? { allowed: true, args: call.args };
+  if (!leave.allowed) return leave;
+  const action = tool.dangerous(leave.args);
+  if (action === null) return leave;
   const approval = await unlessAborted(desk.approve({ tool: tool.name, action }), signal);
-  return approval.allowed ? null : approval.reason;
+  return approval.allowed ? leave : approval;
 }
 
 function contextOf({ sessionId, turnId, platform, userId, signal }: ToolTask): ToolContext {

@@ -31,6 +31,10 @@ export interface TurnDesk {
   takeSteering(): Promise<readonly MessageToAppend[]>;
   /** For whoever looks on. */
   show(progress: Progress): void;
+  /** Whether a tool may be run at all, and with what: asked before any person is. */
+  mayRun?(use: ToolUse): Promise<ToolLeave>;
+  /** What came of it. Nobody waits for who hears it. */
+  ran?(use: ToolUse, result: ToolResult): void;
   /** Whether a person allows this. A deadline that passes is a no. */
   approve(request: ApprovalRequest): Promise<Approval>;
   /** What a summary of these rows must not lose; null for nothing. */
@@ -49,6 +53,23 @@ export type Progress =
   | { readonly type: 'tool_start'; readonly id: string; readonly name: string; readonly args: unknown }
   | { readonly type: 'tool_end'; readonly id: string; readonly name: string; readonly ok: boolean }
   | { readonly type: 'step'; readonly iteration: number; readonly tools: readonly string[] };
+
+export interface ToolUse {
+  readonly id: string;
+  readonly tool: string;
+  readonly args: unknown;
+}
+
+export interface ToolResult {
+  readonly ok: boolean;
+  /** What the model reads. */
+  readonly text: string;
+  readonly ms: number;
+}
+
+export type ToolLeave =
+  | { readonly allowed: true; readonly args: unknown }
+  | { readonly allowed: false; readonly reason: string };
 
 export interface ApprovalRequest {
   readonly tool: string;

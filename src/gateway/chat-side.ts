@@ -17,7 +17,7 @@ import { PlatformHouse, type PlatformStatus } from './platform-house.ts';
 import { platformSender, type ReplyShape } from './platform-sender.ts';
 import { displayFor } from './presentation/display.ts';
 import { Presentation } from './presentation/presentation.ts';
-import { type DispatchGate, Reception } from './reception/reception.ts';
+import { Reception } from './reception/reception.ts';
 import { deliverable } from './reply-target.ts';
 import type { TurnRun } from './turn-run.ts';
 
@@ -27,11 +27,12 @@ export interface ChatSideDesk {
   readonly timers: Timers;
   readonly log: Logger;
   readonly configured: readonly ConfiguredPlatform[];
+  /** Platforms that plugins bring. */
+  readonly brought: () => readonly Platform[];
   /** Ways out that are no platforms of ours. */
   readonly senders: readonly Sender[];
   readonly approvals: Approvals;
   readonly conversations: () => Conversations;
-  readonly gate: DispatchGate | null;
   readonly commands: () => readonly { name: string; summary: string }[];
   readonly newDeliveryId: () => string;
   /** Something can be sent that could not before. */
@@ -57,7 +58,7 @@ export class ChatSide {
       displayOf: (platform) => displayFor(config.display, platform.name, platform.abilities),
     });
     this.#house = new PlatformHouse({
-      ...{ engine, timers, log, configured },
+      ...{ engine, timers, log, configured, brought: desk.brought },
       inboxOf: (platform, changed) => new Reception(platform, this.#receptionDesk(), changed),
       ready: () => {
         desk.wakeOutbox();
@@ -68,6 +69,11 @@ export class ChatSide {
 
   start(): void {
     this.#house.start();
+  }
+
+  /** Plugins bring others than before. */
+  refresh(): void {
+    this.#house.refresh();
   }
 
   stopReceiving(): Promise<void> {
@@ -148,9 +154,9 @@ export class ChatSide {
   }
 
   #receptionDesk() {
-    const { config, engine, approvals, log, gate, conversations } = this.#desk;
+    const { config, engine, approvals, log, conversations } = this.#desk;
     return {
-      ...{ config, engine, approvals, log, gate, access: this.access, places: this.places },
+      ...{ config, engine, approvals, log, access: this.access, places: this.places },
       conversations: conversations(),
       taken: this.#presentation.taken.bind(this.#presentation),
     };

@@ -40,14 +40,20 @@ export type Heard =
       watch(listener: (progress: Progress) => void): () => void;
     };
 
+/** What becomes of something that is said, before anybody else sees it. */
+export type Gate = (said: Said) => Promise<{ readonly text: string } | { readonly skipped: string }>;
+
 /** The one door through which people's words come in, whatever they are said with. */
 export class Conversations {
   readonly #engine: Engine;
   readonly #turns: Turns;
   readonly #desk: CommandDesk;
+  readonly #gate: Gate;
   #draining = false;
 
-  constructor(desk: Omit<CommandDesk, 'say'>) {
+  /** `gate` may change what is said, or keep it from being heard. */
+  constructor(desk: Omit<CommandDesk, 'say'>, gate: Gate) {
+    this.#gate = gate;
     this.#engine = desk.engine;
     this.#turns = desk.turns;
     this.#desk = { ...desk, say: (said) => this.#take(said) };
@@ -62,14 +68,19 @@ export class Conversations {
     return this.#draining;
   }
 
-  async say(said: Said): Promise<Heard> {
+  async say(given: Said): Promise<Heard> {
+    const passed = await this.#gate(given);
+    if ('skipped' in passed) {
+      return { type: 'answer', text: passed.skipped, session: await this.#openSession(given.party.key) };
+    }
+    const said = { ...given, text: passed.text };
     const command = said.verbatim ? null : parseCommand(said.text);
     return command === null ? this.#take(said) : this.#obey(said, command);
   }
 
   async #obey(said: Said, { name, args }: { name: string; args: string }): Promise<Heard> {
     try {
-      const spec = findCommand(name);
+      const spec = findCommand(name, this.#desk.more());
       const refusal = said.mayRun?.(spec) ?? null;
       const session = await this.#openSession(said.party.key);
       if (refusal !== null) return { type: 'answer', text: refusal, session };

@@ -1,18 +1,16 @@
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Config, ModelConfig } from '../config/config.ts';
-import { Engine, isLeaseLost } from '../engine/engine.ts';
-import { describeThisProcess } from '../engine/host.ts';
-import { type Ids, timeSortedIds } from '../engine/ids.ts';
+import { type Engine, isLeaseLost } from '../engine/engine.ts';
+import type { Ids } from '../engine/ids.ts';
 import { Upkeep } from '../engine/upkeep.ts';
-import { Dispatcher } from '../events/dispatcher.ts';
+import type { Dispatcher } from '../events/dispatcher.ts';
 import { processTimers } from '../events/timers.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
-import { createProviders } from '../memory/create-provider.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
 import type { Sender } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
@@ -26,10 +24,12 @@ import type { ConfiguredPlatform } from './configured-platforms.ts';
 import { Conversations } from './conversations.ts';
 import { GatewayCron } from './cron.ts';
 import { EndedSessions } from './ended-sessions.ts';
+import { type Foundation, lay } from './foundation.ts';
 import { Listeners } from './listeners.ts';
 import { GatewayMemory } from './memory.ts';
 import { Outbox } from './outbox.ts';
 import type { ReplyShape } from './platform-sender.ts';
+import type { PluginSide } from './plugin-side.ts';
 import { deliverable } from './reply-target.ts';
 import { stoppingText } from './texts.ts';
 import { toolPorts } from './tool-ports.ts';
@@ -84,24 +84,21 @@ export class Gateway {
   readonly #ended: EndedSessions;
   #listeners: Listeners | null = null;
   readonly #children: Children;
+  readonly #plugins: PluginSide;
   readonly #ids: Ids;
   #rules: ResetRules;
   #hurry: () => void = () => undefined;
 
-  private constructor(options: GatewayOptions, engine: Engine, ids: Ids, providers: readonly MemoryProvider[]) {
+  private constructor(options: GatewayOptions, foundation: Foundation) {
     const { config, log, keeper } = options;
+    const { engine, ids, plugins, providers } = foundation;
     this.#options = options;
     this.#ids = ids;
+    this.#plugins = plugins;
     this.#rules = config.sessions.rules;
     this.engine = engine;
     this.transcripts = new Transcripts(engine);
-    this.dispatcher = new Dispatcher({
-      store: engine.store,
-      timers: processTimers,
-      random: Math.random,
-      giver: () => engine.giver(),
-      failed: (error) => log.warn('handing out events failed; trying again', { error }),
-    });
+    this.dispatcher = foundation.dispatcher;
     this.memory = new GatewayMemory({
       ...{ config, engine, log, keeper, providers, dispatcher: this.dispatcher, transcripts: this.transcripts },
       runner: () => this.runner,
@@ -112,30 +109,32 @@ export class Gateway {
       chat: () => this.chat,
     });
     this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
+    const { more = () => [], ...memoryPorts } = this.memory.ports;
     this.runner = options.makeRunner({
       ...toolPorts(engine, () => this.#children),
       ...this.cron.ports,
-      ...this.memory.ports,
+      ...memoryPorts,
+      more: () => [...plugins.tools, ...more()],
     });
     this.chat = new ChatSide({
       ...{ config, engine, timers: processTimers, log, senders: options.platforms, approvals: this.approvals },
       configured: options.chat ?? [],
       conversations: () => this.conversations,
-      gate: null,
-      commands: () => COMMANDS,
+      brought: () => plugins.platforms,
+      commands: () => [...COMMANDS, ...plugins.commands],
       newDeliveryId: () => ids.delivery(),
       wakeOutbox: () => this.#outbox.wake(),
     });
     this.turns = this.#makeTurns();
     this.#children = new Children({ engine, turns: this.turns, log, tell: (to, text, id) => this.tell(to, text, id) });
     const { runner, turns, approvals, transcripts, memory } = this;
-    this.conversations = new Conversations({
+    const commandDesk = {
       ...{ engine, turns, runner, approvals, transcripts, memory },
       children: this.#children,
       jobs: this.cron.jobs,
-      restart: options.restart,
-      prices: pricesOf(config.model),
-    });
+      ...{ restart: options.restart, prices: pricesOf(config.model), more: () => plugins.commands },
+    };
+    this.conversations = new Conversations(commandDesk, (said) => plugins.dispatch(said));
     this.#outbox = new Outbox({
       ...{ engine, timers: processTimers, log, random: Math.random },
       senders: () => this.chat.senders,
@@ -153,18 +152,8 @@ export class Gateway {
   }
 
   static async start(options: GatewayOptions): Promise<Gateway> {
-    const { config, store, version } = options;
-    // Before anybody is told that there is a gateway: it may be one that cannot be.
-    const providers = createProviders(config.memory, store, options.memoryProviders);
-    const ids = timeSortedIds(Date.now, () => randomInt(2 ** 32) / 2 ** 32);
-    const instance = {
-      id: ids.command().replace(/^cmd/, 'ins'),
-      name: config.gateway.name,
-      version,
-      ...describeThisProcess(),
-    };
-    const engine = await Engine.boot({ store, ids, instance, leaseTtlMs: config.sessions.leaseTtlMs });
-    const gateway = new Gateway(options, engine, ids, providers);
+    const foundation = await lay(options);
+    const gateway = new Gateway(options, foundation);
     await gateway.#begin();
     return gateway;
   }
@@ -225,7 +214,7 @@ export class Gateway {
     await this.#outbox.stop();
     await this.#announce('gateway:shutdown', reason);
     await Promise.all([this.memory.stop(), this.dispatcher.stop()]);
-    await this.#listeners?.stop();
+    await Promise.all([this.#listeners?.stop(), this.#plugins.stop()]);
     this.#ended.stop();
     await this.runner.close();
     await this.chat.leave();
@@ -241,7 +230,7 @@ export class Gateway {
     await this.#upkeep.stop();
     await this.#outbox.stop();
     await Promise.all([this.memory.stop(), this.dispatcher.stop()]);
-    await this.#listeners?.stop();
+    await Promise.all([this.#listeners?.stop(), this.#plugins.stop()]);
     this.#ended.stop();
     await this.runner.close();
   }
@@ -275,8 +264,13 @@ export class Gateway {
       .then(() => (keeper && !this.conversations.draining ? this.#carryOn() : undefined));
     await this.#announce('gateway:startup', null);
     // Not waited for either: it is a turn, and takes as long as one.
-    if (keeper) this.chat.start();
+    if (keeper) this.#openDoors();
     if (keeper) void runBoot({ home: config.home, engine, turns: this.turns, log });
+  }
+
+  #openDoors(): void {
+    this.chat.start();
+    this.#plugins.onChange(() => this.chat.refresh());
   }
 
   /** Once it is settled what the dead left: their runs of jobs are in nobody's way then. */
@@ -301,7 +295,7 @@ export class Gateway {
       busyMode: () => config.agent.busyMode,
       admits: (session) => this.chat.admits(session),
       surroundings: {
-        ...{ runner, memory },
+        ...{ runner, memory, plugins: this.#plugins },
         timeoutMs: config.agent.turnTimeoutMs,
         transcript: (session) => transcripts.of(session),
         deliveries: (run, text, report) => this.chat.repliesOf(run, text, report),

@@ -11,6 +11,8 @@ export interface PlatformHouseDesk {
   readonly timers: Timers;
   readonly log: Logger;
   readonly configured: readonly ConfiguredPlatform[];
+  /** Those of plugins: already made, and without a credential that we know of. */
+  readonly brought: () => readonly Platform[];
   readonly inboxOf: (platform: Platform, changed: () => void) => Inbox;
   /** One can be used: what waited for it can be sent. */
   readonly ready: (platform: Platform) => void;
@@ -29,6 +31,9 @@ const COMMANDS_MS = 30_000;
 export class PlatformHouse {
   readonly #desk: PlatformHouseDesk;
   readonly #rooms: readonly Room[];
+  /** Platforms of plugins that we listen to. */
+  readonly #guests = new WeakSet<Platform>();
+  #listening = false;
 
   constructor(desk: PlatformHouseDesk) {
     this.#desk = desk;
@@ -38,15 +43,31 @@ export class PlatformHouse {
   /** Does not wait for any of them. */
   start(): void {
     for (const room of this.#rooms) room.start();
+    this.#listening = true;
+    this.refresh();
+  }
+
+  /** Listens to the platforms of plugins that are new. */
+  refresh(): void {
+    if (!this.#listening) return;
+    for (const platform of this.#desk.brought()) {
+      if (this.#guests.has(platform)) continue;
+      this.#guests.add(platform);
+      const changed = (): void => undefined;
+      platform.start(this.#desk.inboxOf(platform, changed)).then(
+        () => this.#desk.ready(platform),
+        (error: unknown) => this.#desk.log.warn('a platform did not come up', { platform: platform.name, error }),
+      );
+    }
   }
 
   /** Those that can send. */
   get open(): readonly Platform[] {
-    return this.#rooms.flatMap(({ platform }) => (platform === null ? [] : [platform]));
+    return [...this.#rooms.flatMap(({ platform }) => (platform === null ? [] : [platform])), ...this.#desk.brought()];
   }
 
   get names(): readonly string[] {
-    return this.#rooms.map(({ name }) => name);
+    return [...this.#rooms, ...this.#desk.brought()].map(({ name }) => name);
   }
 
   find(name: string): Platform | null {
@@ -54,7 +75,7 @@ export class PlatformHouse {
   }
 
   status(): PlatformStatus[] {
-    return this.#rooms.map((room) => ({ name: room.name, ...room.state }));
+    return [...this.#rooms, ...this.#desk.brought()].map(({ name, state }) => ({ name, ...state }));
   }
 
   /** Tells every platform's clients which commands there are. */
@@ -68,7 +89,9 @@ export class PlatformHouse {
 
   /** Takes nothing more in. What they hold stays open: replies still leave. */
   async stopReceiving(): Promise<void> {
-    await Promise.all(this.#rooms.map((room) => room.stop()));
+    this.#listening = false;
+    const guests = this.#desk.brought().filter((platform) => this.#guests.has(platform));
+    await Promise.all([...this.#rooms, ...guests].map((room) => room.stop()));
   }
 
   /** Lets the next one have the credentials. */

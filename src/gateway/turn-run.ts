@@ -3,6 +3,9 @@ import type {
   Approval,
   ApprovalRequest,
   Progress,
+  ToolLeave,
+  ToolResult,
+  ToolUse,
   TurnDesk,
   TurnReport,
   TurnTask,
@@ -32,6 +35,14 @@ export type StopReason =
   /** The session ended, or is somebody else's: nothing is left to be written. */
   | { readonly type: 'lost' };
 
+/** What plugins have to say to a turn. */
+export interface TurnPlugins {
+  /** What the model reads beside a person's words; null for nothing. */
+  before(run: TurnRun, text: string, model: string | null): Promise<string | null>;
+  mayRun(run: TurnRun, use: ToolUse): Promise<ToolLeave>;
+  ran(run: TurnRun, use: ToolUse, result: ToolResult): void;
+}
+
 /** What a turn needs of the gateway around it. */
 export interface TurnSurroundings {
   readonly engine: Engine;
@@ -44,6 +55,7 @@ export interface TurnSurroundings {
   readonly memory: Pick<GatewayMemory, 'about' | 'recall' | 'beforeSummary'>;
   /** The outbox rows for a reply, or for what is said instead of one; none where it is fetched, not sent. */
   readonly deliveries: (run: TurnRun, text: string, report: TurnReport | null) => Promise<readonly DeliveryToMake[]>;
+  readonly plugins: TurnPlugins;
   /** For whoever shows people that something is being done. */
   readonly begun: (run: TurnRun) => void;
   readonly over: (run: TurnRun) => void;
@@ -134,13 +146,20 @@ export class TurnRun {
     const transcript = [...(await this.#around.transcript(this.session))];
     this.#userKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
     const text = this.#userKept ? null : said;
-    const { about, recalled } = await unlessAborted(this.#remember(text, transcript), this.signal);
+    const model = chosenModel(transcript);
+    const [{ about, recalled }, added] = await unlessAborted(
+      Promise.all([
+        this.#remember(text, transcript),
+        text === null ? null : this.#around.plugins.before(this, text, model),
+      ]),
+      this.signal,
+    );
     const { id: sessionId, platform, userId } = this.session;
-    const notes = [this.#note, recalled].filter((note) => note !== null);
+    const notes = [this.#note, recalled, added].filter((note) => note !== null);
     return {
       ...{ sessionId, turnId: this.turn.id, platform, userId, transcript, text, about },
       note: notes.length === 0 ? null : notes.join('\n\n'),
-      model: chosenModel(transcript),
+      model,
       signal: this.signal,
       desk: this.#desk(),
     };
@@ -185,6 +204,8 @@ export class TurnRun {
         else if (progress.type === 'tool_end') this.#tool = null;
         this.#around.show(this, progress);
       },
+      mayRun: (use) => this.#around.plugins.mayRun(this, use),
+      ran: (use, outcome) => this.#around.plugins.ran(this, use, outcome),
       approve: async (request) => {
         // Waiting for a person is not standing still; the approval has a deadline of its own.
         this.#cancelTimeout();

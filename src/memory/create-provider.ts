@@ -40,18 +40,19 @@ export function createProviders(
   if (brought !== undefined) return [brought];
   const own = find(OWN, name)?.(store) ?? find(SERVICES, name)?.(settings);
   if (own !== undefined) return [own];
-  const names = ['none', ...OUR_NAMES, ...fromPlugins.map((provider) => provider.name)];
+  const names = ['none', ...OUR_PROVIDERS, ...fromPlugins.map((provider) => provider.name)];
   throw new MoiraiError('memory_provider', `no memory is called "${name}"; there are ${names.join(', ')}`);
 }
 
-const OUR_NAMES = [...Object.keys(OWN), ...Object.keys(SERVICES)];
+/** What plugins cannot call theirs. */
+export const OUR_PROVIDERS = [...Object.keys(OWN), ...Object.keys(SERVICES)];
 
 /** Throws as `createProviders` would, before there is a store. With `plugins` a name may be one of theirs. */
 export function checkProvider(settings: MemorySettings, { plugins }: { plugins: boolean }): void {
   const { provider: name } = settings;
   if (name === 'none' || find(OWN, name) !== undefined) return;
   if (find(SERVICES, name)?.(settings) !== undefined || plugins) return;
-  const names = ['none', ...OUR_NAMES].join(', ');
+  const names = ['none', ...OUR_PROVIDERS].join(', ');
   throw new MoiraiError('memory_provider', `no memory is called "${name}"; there are ${names}`);
 }
 

@@ -3,8 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { COLUMNS, type Evidence, type Path, tableOf } from './matrix.ts';
-import { PROCESS_PATHS } from './matrix-processes.ts';
+import { processPaths } from './matrix-processes.ts';
 import { Scene } from './scene.ts';
+import { Witnesses } from './witnesses.ts';
 
 const IDLE = { sessions: { reset: { mode: 'idle', idle: '24h' } } };
 const DAILY = { sessions: { reset: { mode: 'daily', at: '04:00', timezone: 'America/New_York' } } };
@@ -153,6 +154,7 @@ const PATHS: readonly Path[] = [
   },
   {
     name: 'deleted while open',
+    removed: true,
     ends: { reason: 'deleted', cause: null, trigger: 'cli' },
     go: () =>
       inScene(NEVER, async (scene, session) => {
@@ -203,7 +205,7 @@ const PATHS: readonly Path[] = [
   },
 ];
 
-const ALL = [...PATHS, ...PROCESS_PATHS];
+const ALL = [...PATHS, ...processPaths(() => witnesses)];
 const docs = fileURLToPath(new URL('../../docs/session-ends.md', import.meta.url));
 const rows: { name: string; verdicts: string[] }[] = [];
 
@@ -231,18 +233,23 @@ describe('every way a session goes leaves every effect behind', () => {
   });
 });
 
-const scenes: Scene[] = [];
-afterAll(() => Promise.all(scenes.map((scene) => scene.close())));
+const witnesses = await Witnesses.gather();
+afterAll(() => witnesses.close());
 
 /** A conversation that was talked in, and then what happens to it. */
 async function inScene(
   settings: Record<string, unknown>,
   happens: (scene: Scene, session: Session) => Promise<Evidence>,
 ): Promise<Evidence> {
-  const scene = await Scene.open(settings);
-  scenes.push(scene);
-  for (const text of TALK) await scene.ask('1', text);
-  return happens(scene, await scene.sessionOf('1'));
+  const scene = await Scene.open({ ...settings, ...witnesses.settings }, (home) => witnesses.moveInto(home));
+  try {
+    for (const text of TALK) await scene.ask('1', text);
+    const found = await happens(scene, await scene.sessionOf('1'));
+    await witnesses.untilHeard(scene.home, found.session.id);
+    return { ...found, heard: witnesses.heard(scene.home) };
+  } finally {
+    await scene.close();
+  }
 }
 
 async function evidence(scene: Scene, { id }: Session, facts: Partial<Evidence>): Promise<Evidence> {
@@ -256,6 +263,7 @@ async function evidence(scene: Scene, { id }: Session, facts: Partial<Evidence>)
     said: TALK,
     waited: null,
     told: scene.pigeons.textsTo('1'),
+    heard: [],
     ...facts,
   };
 }
@@ -269,7 +277,16 @@ async function gone(scene: Scene, session: Session, messages: Evidence['messages
   const end = events.find(({ type, session_id }) => type === 'session:end' && session_id === session.id);
   const endReason = end?.reason as Session['endReason'];
   const left = { ...session, state: 'ended', endReason, endCause: null, endedAt: Date.parse(end?.at ?? '') } as const;
-  return { session: left, events, messages, closed: scene.runner.forgotten, said: TALK, waited: null, told: null };
+  return {
+    session: left,
+    events,
+    messages,
+    closed: scene.runner.forgotten,
+    said: TALK,
+    waited: null,
+    told: null,
+    heard: [],
+  };
 }
 
 async function finished(scene: Scene, session: Session, command: Promise<unknown>): Promise<Evidence> {

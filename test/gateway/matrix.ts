@@ -1,6 +1,7 @@
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import type { Message } from '../../src/store/transactions/messages.ts';
+import { isEndOf, type Testimony, WITNESSES, type Witness } from './witnesses.ts';
 
 /** What is known after a session went one of its ways. */
 export interface Evidence {
@@ -16,6 +17,8 @@ export interface Evidence {
   readonly waited: { readonly text: string; readonly reply: string | null } | null;
   /** What the person was told; null where there is nobody to tell. */
   readonly told: readonly string[] | null;
+  /** What hooks, plugins, webhooks and memory wrote down. */
+  readonly heard: readonly Testimony[];
 }
 
 export interface Path {
@@ -25,11 +28,36 @@ export interface Path {
   readonly tells?: RegExp;
   /** A new session begins in the same conversation, in the same transaction. */
   readonly successor?: true;
+  /** There is no transcript any more when memory hears of it. */
+  readonly removed?: true;
+  /** It goes on, but plugins let go of what they hold for it, as at an end. */
+  readonly finalized?: true;
   go(): Promise<Evidence>;
 }
 
 type Verdict = 'yes' | 'n/a' | string;
 type Column = (evidence: Evidence, path: Path) => Verdict;
+
+/** The end, once, with its reason; and to a plugin before the reset that names the next session. */
+function heardBy(who: Witness): Column {
+  return ({ session, heard, said }, { ends, removed, finalized }) => {
+    const own = heard.filter((each) => each.who === who);
+    if (who === 'plugin' && finalized) {
+      const told = own.filter(({ event }) => event.session_id === session.id && event.reason === 'shutdown');
+      return told.length === 1 ? 'yes' : `finalized ${told.length} times`;
+    }
+    const found = own.filter((each) => isEndOf(each, session.id));
+    if (ends === null) return found.length === 0 ? 'n/a' : 'an end that is none';
+    const [end] = found;
+    if (found.length !== 1 || end === undefined) return `heard ${found.length} times`;
+    if (end.event.reason !== ends.reason) return `heard as ${end.event.reason}`;
+    const reset = own.findIndex(({ event }) => event.type === 'session:reset' && event.old_session_id === session.id);
+    if (reset >= 0 && reset < own.indexOf(end)) return 'after the reset';
+    if (who !== 'memory' || removed) return 'yes';
+    const missing = said.filter((text) => !end.said?.includes(text));
+    return missing.length === 0 ? 'yes' : `without: ${missing.join(', ')}`;
+  };
+}
 
 /** What every way has to leave behind. A verdict is `yes`, `n/a`, or what is wrong. */
 export const COLUMNS: Readonly<Record<string, Column>> = {
@@ -80,6 +108,7 @@ export const COLUMNS: Readonly<Record<string, Column>> = {
     }
     return 'yes';
   },
+  ...Object.fromEntries(WITNESSES.map((who) => [who, heardBy(who)])),
 };
 
 /** The table as the docs show it. */

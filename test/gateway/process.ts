@@ -19,12 +19,16 @@ export interface ChatAnswer {
 
 /** A gateway as a process of its own, in a home of its own; it can be killed and started again. */
 export class GatewayProcess {
-  readonly home = mkdtempSync(join(tmpdir(), 'moirai-gateway-'));
+  readonly home: string;
   url = '';
   #child: ChildProcess | null = null;
   #errors = '';
 
-  constructor(settings: { readonly [section: string]: unknown } = {}) {
+  constructor(
+    settings: { readonly [section: string]: unknown } = {},
+    home: string = mkdtempSync(join(tmpdir(), 'moirai-gateway-')),
+  ) {
+    this.home = home;
     const gateway = { port: 0, ...(settings.gateway as object | undefined) };
     writeFileSync(join(this.home, 'config.yaml'), JSON.stringify({ ...settings, gateway }));
   }

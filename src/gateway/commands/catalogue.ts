@@ -12,7 +12,7 @@ const HELP: SlashCommandSpec = {
   summary: 'list every command',
   async run(call, desk) {
     await record(call, desk);
-    return COMMANDS.map(usage).join('\n');
+    return [...COMMANDS, ...desk.more()].map(usage).join('\n');
   },
 };
 
@@ -29,8 +29,9 @@ export const COMMANDS: readonly SlashCommandSpec[] = [
 
 const byName = new Map(COMMANDS.flatMap((spec) => [spec.name, ...(spec.aliases ?? [])].map((name) => [name, spec])));
 
-export function findCommand(name: string): SlashCommandSpec {
-  const found = byName.get(name);
+/** One of ours, or one of these. */
+export function findCommand(name: string, more: readonly SlashCommandSpec[]): SlashCommandSpec {
+  const found = byName.get(name) ?? more.find((spec) => spec.name === name);
   if (found !== undefined) return found;
   throw new MoiraiError('unknown_command', `there is no command /${name}`);
 }

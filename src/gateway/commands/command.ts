@@ -24,6 +24,8 @@ export interface CommandDesk {
   readonly say: (said: Said) => Promise<Heard>;
   /** Of a million tokens read and written; null when it is not known. */
   readonly prices: { readonly input: number; readonly output: number } | null;
+  /** Commands that plugins bring. */
+  readonly more: () => readonly SlashCommandSpec[];
   /** Asks this process to restart; null where that is not up to the people who talk to it. */
   readonly restart: (() => void) | null;
 }

@@ -15,14 +15,6 @@ import type { Places } from '../places.ts';
 import { messageText } from './message-text.ts';
 import { receiveFiles } from './received-files.ts';
 
-/** What plugins say to a message before anybody else sees it. */
-export type DispatchGate = (message: {
-  readonly text: string;
-  readonly platform: string;
-  readonly userId: string | null;
-  readonly sessionKey: string;
-}) => Promise<{ readonly action: 'pass'; readonly text: string } | { readonly action: 'skip' }>;
-
 export interface ReceptionDesk {
   readonly config: Config;
   readonly engine: Engine;
@@ -31,7 +23,6 @@ export interface ReceptionDesk {
   readonly approvals: Approvals;
   readonly places: Places;
   readonly log: Logger;
-  readonly gate: DispatchGate | null;
   /** A message was taken: its turn begins soon. */
   readonly taken: (message: Incoming, turnId: string) => void;
 }
@@ -59,13 +50,11 @@ export class Reception implements Inbox {
   async receive(message: Incoming): Promise<void> {
     const party = this.#partyOf(message);
     if (party === null) return;
-    const heard = await this.#throughGate(message, party);
-    if (heard === null) return;
-    const visitor = visitorOf(this.#platform.name, heard.from, heard.place);
-    if (!(await this.#desk.access.admits(visitor))) return this.#turnAway(heard);
-    if (!this.#isForUs(heard)) return;
-    await this.#desk.places.seen(this.#platform.name, heard.place);
-    await this.#take(heard, party, visitor);
+    const visitor = visitorOf(this.#platform.name, message.from, message.place);
+    if (!(await this.#desk.access.admits(visitor))) return this.#turnAway(message);
+    if (!this.#isForUs(message)) return;
+    await this.#desk.places.seen(this.#platform.name, message.place);
+    await this.#take(message, party, visitor);
   }
 
   async press({ from, place, data }: Press): Promise<string | null> {
@@ -102,14 +91,6 @@ export class Reception implements Inbox {
       this.#desk.log.warn('a message from nowhere was dropped', { platform: name, error: thrown });
       return null;
     }
-  }
-
-  async #throughGate(message: Incoming, party: Party): Promise<Incoming | null> {
-    const { gate } = this.#desk;
-    if (gate === null) return message;
-    const { platform, userId, key } = party;
-    const passed = await gate({ text: message.text, platform, userId, sessionKey: key });
-    return passed.action === 'skip' ? null : { ...message, text: passed.text };
   }
 
   /** A stranger gets one code and nothing else, and only where nobody else reads it. */

@@ -1,0 +1,55 @@
+import { randomInt } from 'node:crypto';
+import type { Config } from '../config/config.ts';
+import { Engine } from '../engine/engine.ts';
+import { describeThisProcess } from '../engine/host.ts';
+import { type Ids, timeSortedIds } from '../engine/ids.ts';
+import { Dispatcher } from '../events/dispatcher.ts';
+import { processTimers } from '../events/timers.ts';
+import type { Logger } from '../log/logger.ts';
+import { createProviders } from '../memory/create-provider.ts';
+import type { MemoryProvider } from '../memory/provider.ts';
+import type { Store } from '../store/port.ts';
+import { PluginSide } from './plugin-side.ts';
+
+/** What has to be there before a gateway can be made. */
+export interface Foundation {
+  readonly engine: Engine;
+  readonly ids: Ids;
+  readonly dispatcher: Dispatcher;
+  readonly plugins: PluginSide;
+  readonly providers: readonly MemoryProvider[];
+}
+
+/** Of what a gateway is told, what it stands on. */
+export interface FoundationOptions {
+  readonly config: Config;
+  readonly store: Store;
+  readonly version: string;
+  readonly log: Logger;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly keeper: boolean;
+  readonly memoryProviders?: readonly MemoryProvider[];
+}
+
+/** Throws what no later start would change, such as `memory_provider`; then nothing of it stays behind. */
+export async function lay(options: FoundationOptions): Promise<Foundation> {
+  const { config, store, version, log, environment, keeper } = options;
+  const ids = timeSortedIds(Date.now, () => randomInt(2 ** 32) / 2 ** 32);
+  const id = ids.command().replace(/^cmd/, 'ins');
+  const instance = { id, name: config.gateway.name, version, ...describeThisProcess() };
+  const engine = await Engine.boot({ store, ids, instance, leaseTtlMs: config.sessions.leaseTtlMs });
+  const dispatcher = new Dispatcher({
+    ...{ store, timers: processTimers, random: Math.random },
+    giver: () => engine.giver(),
+    failed: (error) => log.warn('handing out events failed; trying again', { error }),
+  });
+  const plugins = await PluginSide.start({ config, store, dispatcher, log, environment, keeper });
+  try {
+    const brought = [...(options.memoryProviders ?? []), ...plugins.memoryProviders];
+    return { engine, ids, dispatcher, plugins, providers: createProviders(config.memory, store, brought) };
+  } catch (thrown) {
+    await Promise.all([plugins.stop(), dispatcher.stop()]);
+    await engine.stop();
+    throw thrown;
+  }
+}

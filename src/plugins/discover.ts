@@ -25,6 +25,11 @@ export interface BadPlugin {
 
 export type FoundPlugin = UsablePlugin | BadPlugin;
 
+/** The folder that plugins are in. */
+export function pluginsFolder(home: string): string {
+  return join(home, 'plugins');
+}
+
 /** Every plugin below a folder, in the order of their names; what is wrong with one is said of that one. */
 export async function discoverPlugins(root: string): Promise<FoundPlugin[]> {
   const found: FoundPlugin[] = [];

@@ -3,7 +3,7 @@ import { PluginGate } from './gates.ts';
 import type { LivePlugin } from './live-plugin.ts';
 import { type PluginMemory, pluginMemory } from './memory-offer.ts';
 import { GATE_NAMES } from './names.ts';
-import { type PluginCommand, type PluginTool, pluginCommand, pluginTool, type Verdicts } from './offers.ts';
+import { type PluginCommand, type PluginTool, pluginCommand, pluginTool } from './offers.ts';
 import type { PluginPlatform } from './plugin-platform.ts';
 import type { ThreadDesk } from './plugin-thread.ts';
 import type { Offer, ToolOffer } from './protocol.ts';
@@ -36,7 +36,6 @@ export interface Generation {
 export function formGeneration(
   plugins: readonly LivePlugin[],
   desk: Pick<ThreadDesk, 'timers' | 'log'>,
-  verdicts: Verdicts,
   reserved: ReservedNames,
 ): Generation {
   const withheld = new Map<string, string[]>();
@@ -69,7 +68,7 @@ export function formGeneration(
   );
   return {
     gates: gatesOf(plugins, desk),
-    tools: tools.map(({ live, offer }) => pluginTool(live, offer, verdicts)),
+    tools: tools.map(({ live, offer }) => pluginTool(live, offer)),
     toolOffers: new Map(tools.map((found) => [found.offer.name, found])),
     commands: commands.map(({ live, offer }) => pluginCommand(live, offer)),
     memoryProviders: memories.map(({ live, offer }) => pluginMemory(live, offer)),

@@ -36,10 +36,10 @@ export interface PluginCommand {
 const COMMAND_MS = 60_000;
 const DANGER_MS = 2000;
 
-/** What plugins said about arguments that they were asked about. */
-export type Verdicts = WeakMap<object, string | null>;
+/** What plugins said about the arguments of a call. Who runs it may have the tool from before a reload: so it is kept here. */
+const verdicts = new WeakMap<object, { readonly tool: string; readonly text: string | null }>();
 
-export function pluginTool(live: LivePlugin, offer: ToolOffer, verdicts: Verdicts): PluginTool {
+export function pluginTool(live: LivePlugin, offer: ToolOffer): PluginTool {
   const { name, description, inputSchema, together, danger } = offer;
   return {
     ...{ plugin: live.name, name, description, inputSchema, together },
@@ -47,7 +47,7 @@ export function pluginTool(live: LivePlugin, offer: ToolOffer, verdicts: Verdict
       if (danger !== 'depends') return danger?.text ?? null;
       const verdict = isObject(args) ? verdicts.get(args) : undefined;
       // Nobody asked the plugin: then a person is asked.
-      return verdict === undefined ? name : verdict;
+      return verdict?.tool === name ? verdict.text : name;
     },
     run: async (args, { signal, sessionId, turnId, platform, userId }) => {
       const context = { sessionId, turnId, platform, userId };
@@ -61,11 +61,11 @@ export function pluginTool(live: LivePlugin, offer: ToolOffer, verdicts: Verdict
 }
 
 /** Asks a plugin what is dangerous about these arguments of its tool, and keeps the answer for `dangerous`. */
-export async function askDanger(live: LivePlugin, { name, danger }: ToolOffer, args: unknown, verdicts: Verdicts) {
+export async function askDanger(live: LivePlugin, { name, danger }: ToolOffer, args: unknown): Promise<void> {
   if (danger !== 'depends' || !isObject(args)) return;
   try {
     const text = await live.call({ what: 'danger', name, args }, { timeoutMs: DANGER_MS });
-    verdicts.set(args, typeof text === 'string' ? text : null);
+    verdicts.set(args, { tool: name, text: typeof text === 'string' ? text : null });
   } catch {
     // It cannot say: `dangerous` has a person asked.
     verdicts.delete(args);

@@ -5,6 +5,7 @@ import type { Logger } from '../log/logger.ts';
 import type { InboxMessage } from './api.ts';
 import type { UsablePlugin } from './discover.ts';
 import type { Call, Fault, FromThread, Offer, ThreadTask, ToThread } from './protocol.ts';
+import { Pulse } from './pulse.ts';
 
 /** How long a thread may take for what. */
 export interface ThreadLimits {
@@ -59,14 +60,13 @@ export class PluginThread {
   readonly #idle = new Set<() => void>();
   readonly #loaded = Promise.withResolvers<Offer>();
   readonly #left: (why: string) => void;
+  readonly #pulse: Pulse;
   /** What has to happen once in each thread, as the start of a platform. */
   readonly #prepared = new Map<string, Promise<unknown>>();
   #offer: Offer | null = null;
   #why: string | null = null;
   #receiving = 0;
-  #unanswered = 0;
   #nextId = 1;
-  #cancelPing: () => void = () => undefined;
 
   private constructor(plugin: UsablePlugin, desk: ThreadDesk) {
     this.plugin = plugin;
@@ -75,6 +75,10 @@ export class PluginThread {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.gone = promise;
     this.#left = resolve;
+    this.#pulse = new Pulse(desk.timers, desk.limits, {
+      ask: () => this.#post({ type: 'ping' }),
+      silent: (ms) => this.kill(`it did not answer for ${ms} ms`),
+    });
     this.#worker = startWorker(plugin, desk);
     // A plugin never keeps the process from ending.
     this.#worker.unref();
@@ -97,7 +101,7 @@ export class PluginThread {
     if (signal.aborted) callOff();
     try {
       thread.#offer = await thread.#loaded.promise;
-      thread.#ping();
+      thread.#pulse.start();
       return thread;
     } catch (thrown) {
       thread.kill('it was not loaded');
@@ -190,7 +194,7 @@ export class PluginThread {
     else if (message.type === 'fault') this.#settle(message.id)?.reject(this.#failure(message.fault));
     else if (message.type === 'receive') void this.#receive(message.id, message.platform, message.message);
     else if (message.type === 'line') this.#log[message.level](message.message, { ...message.fields });
-    else if (message.type === 'pong') this.#unanswered = 0;
+    else if (message.type === 'pong') this.#pulse.answered();
   }
 
   #begin(id: number): void {
@@ -244,17 +248,6 @@ export class PluginThread {
     });
   }
 
-  /** Counts questions and not seconds: after a machine slept, an answer that is on its way still counts. */
-  #ping(): void {
-    const { pingMs, pings } = this.#desk.limits;
-    this.#cancelPing = this.#desk.timers.after(pingMs, () => {
-      if (this.#unanswered >= pings) return this.kill(`it did not answer for ${pings * pingMs} ms`);
-      this.#unanswered++;
-      this.#post({ type: 'ping' });
-      this.#ping();
-    });
-  }
-
   #post(message: ToThread): void {
     if (this.#why === null) this.#worker.postMessage(message);
   }
@@ -263,7 +256,7 @@ export class PluginThread {
   #fail(why: string): void {
     if (this.#why !== null) return;
     this.#why = why;
-    this.#cancelPing();
+    this.#pulse.stop();
     const { name } = this.plugin;
     this.#loaded.reject(new MoiraiError('plugin_unavailable', `${name} could not be loaded: ${why}`));
     this.#loaded.promise.catch(() => undefined); // Who waits for it has it; else it was loaded long ago.

@@ -2,7 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import type { DispatchQuestion, ToolQuestion, TurnQuestion } from '../../src/plugins/api.ts';
-import { Plugins, type PluginsOptions } from '../../src/plugins/plugins.ts';
+import type { PluginsOptions } from '../../src/plugins/generations.ts';
+import { Plugins } from '../../src/plugins/plugins.ts';
 import { Scene as HookScene, until } from '../hooks/scene.ts';
 
 export { until };

@@ -37,6 +37,29 @@ describe('a plugin that', () => {
     expect(scene.logged).toContain('it did not answer for 500 ms');
   });
 
+  test('never comes back from one event loses that one alone, and nobody else pays for it', async () => {
+    scene.plugin(
+      'poisoned',
+      `ctx.on('session:start', ({ session_key }) => { if (session_key?.endsWith(':bad')) for (;;); note('heard', session_key); });`,
+    );
+    await scene.start({ maxAttempts: 1, limits: { pingMs: 100, pings: 5 } });
+    await scene.base.talk('bad');
+    for (const chat of [1, 2, 3, 4, 5]) await scene.base.talk(chat);
+    await until('the others were heard', () => scene.lines('heard').length === 5, 20_000);
+    expect(await scene.base.subscriber('plugin:poisoned')).toMatchObject({ deadLetters: 1 });
+  });
+
+  test('never comes back does not keep the gateway from stopping', async () => {
+    scene.plugin('stuck', "ctx.on('session:start', () => { note('began', 1); for (;;); });");
+    const plugins = await scene.start({ limits: { unloadMs: 500 } });
+    await scene.base.talk(1);
+    await until('it is stuck', () => scene.lines('began').length === 1);
+    const since = Date.now();
+    await plugins.stop();
+    expect(Date.now() - since).toBeLessThan(6000);
+    expect(await scene.base.subscriber('plugin:stuck')).toMatchObject({ lag: 1, deadLetters: 0 });
+  });
+
   test.each([
     ['exits', 'process.exit(3);', 'it exited with 3'],
     [

@@ -4,6 +4,7 @@ import type { MemoryProvider, MemoryScope } from '../../src/memory/provider.ts';
 import type { HttpFake, RecordedRequest } from '../fakes/http-fake.ts';
 import type { ScriptedReply } from '../fakes/model-script.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
+import { patience } from '../support/patience.ts';
 import { direct, MemoryScene } from './memory-scene.ts';
 
 let scene: MemoryScene;
@@ -160,7 +161,7 @@ describe('a review', () => {
     const began = performance.now();
     for (const text of ['two', 'three', 'four']) expect(await scene.ask(direct('1'), text)).toBe('ok');
     expect(await scene.ask(direct('2'), 'one')).toBe('ok');
-    expect(performance.now() - began).toBeLessThan(3000);
+    expect(performance.now() - began).toBeLessThan(patience(3000));
     expect(turns()).toHaveLength(5);
   });
 
@@ -171,7 +172,7 @@ describe('a review', () => {
     await scene.until('it is asked', () => reviews().length === 1);
     const began = performance.now();
     await scene.stop();
-    expect(performance.now() - began).toBeLessThan(1500);
+    expect(performance.now() - began).toBeLessThan(patience(1500));
     expect(notebook.facts).toEqual([]);
     hangs = false;
     await scene.start();

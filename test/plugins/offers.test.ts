@@ -248,6 +248,7 @@ describe('a platform in a plugin', () => {
       name: 'pigeon',
       start: async (inbox, signal) => {
         note('starts', '${word}');
+        note('order', 'start ${word}');
         signal.addEventListener('abort', () => note('stops', '${word}'));
         try {
           await inbox.receive({ chat_id: '5', user_id: 'u', text: 'coo', message_id: '${word}' });
@@ -256,7 +257,11 @@ describe('a platform in a plugin', () => {
         await new Promise(() => undefined);
       },
       send: (target, text) => { note('sent', [target, text]); return 'sent-1'; },
-      stop: () => note('stopped', '${word}'),
+      stop: async () => {
+        await new Promise((r) => setTimeout(r, 200));
+        note('stopped', '${word}');
+        note('order', 'stopped ${word}');
+      },
     });`;
 
   const inboxOf = (receive: PluginInbox['receive'], changed = (): void => undefined): PluginInbox => ({
@@ -308,7 +313,7 @@ describe('a platform in a plugin', () => {
     await until('it started again', () => scene.lines('durable').length === 2);
     expect(changes).toBe(1);
     expect(plugins.platforms()[0]).toBe(platform);
-    expect(scene.lines('starts')).toEqual(['a', 'b']);
+    expect(scene.lines('order')).toEqual(['start a', 'stopped a', 'start b']);
     expect([scene.lines('stops'), scene.lines('stopped')]).toEqual([['a'], ['a']]);
     await plugins.stop();
     expect(scene.lines('stopped')).toEqual(['a', 'b']);

@@ -77,11 +77,12 @@ function renderRows(rows: readonly TranscriptRow[]): RenderedRows {
   const messages: PromptMessage[] = [];
   let settledRows = 0;
   let settledMessages = 0;
-  for (let i = 0; i < rows.length; ) {
+  const first = firstSpoken(rows);
+  for (let i = first; i < rows.length; ) {
     const end = endOfNotes(rows, i + 1);
     // Nothing may be remembered of a row whose notes, whose answers or whose sequel may still come.
-    if (isSettling(rows[i]!)) [settledRows, settledMessages] = [i, messages.length];
-    render(messages, rows, i, end);
+    if (isSettling(rows[i]!)) [settledRows, settledMessages] = i === first ? [0, 0] : [i, messages.length];
+    render(messages, rows, i, end, i === first ? notesIn(rows.slice(0, first)) : []);
     i = end;
   }
   return { messages, settledRows, settledMessages };
@@ -90,18 +91,33 @@ function renderRows(rows: readonly TranscriptRow[]): RenderedRows {
 /** A person's row ends everything before it but a reply taken up again, and that is decided by this very row. */
 const isSettling = ({ role }: TranscriptRow): boolean => role === 'user';
 
+/** Notes from before anybody spoke go with the first words: two messages of a person in a row are refused by some. */
+function firstSpoken(rows: readonly TranscriptRow[]): number {
+  const first = endOfNotes(rows, 0);
+  return rows[first]?.role === 'user' ? first : 0;
+}
+
+function notesIn(rows: readonly TranscriptRow[]): string[] {
+  return rows.filter(({ role }) => role === 'note').map(({ text }) => bracketed(text));
+}
+
 function endOfNotes(rows: readonly TranscriptRow[], from: number): number {
   let end = from;
   while (end < rows.length && (rows[end]?.role === 'note' || rows[end]?.role === 'setting')) end += 1;
   return end;
 }
 
-/** Renders the row at `i`, whose notes reach to `end`. */
-function render(messages: PromptMessage[], rows: readonly TranscriptRow[], i: number, end: number): void {
+/** Renders the row at `i`, whose notes reach to `end`; `before` goes with it if it is a person's. */
+function render(
+  messages: PromptMessage[],
+  rows: readonly TranscriptRow[],
+  i: number,
+  end: number,
+  before: readonly string[],
+): void {
   const row = rows[i]!;
-  const notes = rows.slice(i + 1, end).filter(({ role }) => role === 'note');
-  const paragraphs = notes.map(({ text }) => bracketed(text));
-  if (row.role === 'user') addUser(messages, [noteOf(row), row.text, ...paragraphs]);
+  const paragraphs = notesIn(rows.slice(i + 1, end));
+  if (row.role === 'user') addUser(messages, [...before, noteOf(row), row.text, ...paragraphs]);
   else if (row.role === 'summary') addUser(messages, [summaryText(row.text), ...paragraphs]);
   else if (row.role === 'tool') addToolResult(messages, row, paragraphs);
   else if (row.role === 'note') addToLast(messages, [bracketed(row.text), ...paragraphs]);

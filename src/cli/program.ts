@@ -68,6 +68,16 @@ const COMMANDS: readonly Entry[] = [
       { name: 'uninstall', summary: 'remove that service', load: () => import('./commands/gateway/uninstall.ts') },
     ],
   },
+  {
+    name: 'pairing',
+    summary: 'let people on chat platforms in, and out',
+    commands: [
+      { name: 'list', summary: 'who waits, and who was let in', load: () => import('./commands/pairing/list.ts') },
+      { name: 'approve', summary: 'let somebody in', load: () => import('./commands/pairing/approve.ts') },
+      { name: 'revoke', summary: 'shut somebody out', load: () => import('./commands/pairing/revoke.ts') },
+    ],
+  },
+  { name: 'send', summary: 'send a message to a conversation', load: () => import('./commands/send.ts') },
   { name: 'events', summary: 'the log of what happened', load: () => import('./commands/events.ts') },
   { name: 'run', summary: 'run any command as a session', load: () => import('./commands/run.ts') },
   {

@@ -50,7 +50,7 @@ export class GatewayCron {
       store: engine.store,
       timezone: config.sessions.rules.reset.timezone,
       random: Math.random,
-      changed: () => this.wake(),
+      changed: () => this.#scheduler.wake(),
     });
     this.ports = { schedule: schedulePort(engine, this.jobs) };
   }
@@ -70,8 +70,9 @@ export class GatewayCron {
     return this.#scheduler.idle();
   }
 
-  wake(): void {
-    this.#scheduler.wake();
+  /** Takes what is due now. */
+  look(): Promise<void> {
+    return this.#scheduler.look();
   }
 
   /** The session of a run has ended, here or elsewhere. */

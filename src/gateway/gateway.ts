@@ -111,7 +111,10 @@ export class Gateway {
     this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
     const { more = () => [], ...memoryPorts } = this.memory.ports;
     this.runner = options.makeRunner({
-      ...toolPorts(engine, () => this.#children),
+      ...toolPorts({
+        ...{ engine, rules: config.sessions, children: () => this.#children },
+        platform: (name) => this.chat.find(name),
+      }),
       ...this.cron.ports,
       ...memoryPorts,
       more: () => [...plugins.tools, ...more()],

@@ -1,4 +1,13 @@
-import { type Button, type Place, type Platform, type Sender, SendFailure } from '../platforms/platform.ts';
+import {
+  type Button,
+  type Outgoing,
+  type Place,
+  type Platform,
+  type Sender,
+  SendFailure,
+  type SentMessage,
+} from '../platforms/platform.ts';
+import { splitText } from '../platforms/split-text.ts';
 import type { Places } from './places.ts';
 
 /** What a reply is beside its text, as its row in the outbox keeps it. */
@@ -45,5 +54,18 @@ async function sendOrEdit(
       if (!(thrown instanceof SendFailure) || thrown.retryAfterMs !== null) throw thrown;
     }
   }
-  return platform.send(place, message, signal);
+  return sendParts(platform, place, message, signal);
+}
+
+/** What was put into the outbox by a process that does not know the platform may be too long for it. */
+async function sendParts(
+  platform: Platform,
+  place: Place,
+  message: Outgoing,
+  signal: AbortSignal,
+): Promise<SentMessage> {
+  const parts = splitText(message.text, platform.abilities);
+  const last = parts.pop() ?? message.text;
+  for (const text of parts) await platform.send(place, { text }, signal);
+  return platform.send(place, { ...message, text: last }, signal);
 }

@@ -109,3 +109,8 @@ export const JOB_CUT_TEXT = 'It was interrupted before it was done, and is not d
 export function jobSkippedText(title: string): string {
   return `The scheduled job “${title}” is due again while it is still at work; until it is done, its times are left out.`;
 }
+
+/** What the agent of a conversation is told about something that was sent there by another. */
+export function sentFromElsewhere(text: string): string {
+  return `This was sent here from elsewhere, in your name: ${text}`;
+}

@@ -1,16 +1,35 @@
+import { randomUUID } from 'node:crypto';
 import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Asker } from '../agent/tools/tool.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
+import type { Platform } from '../platforms/platform.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import type { Children } from './children.ts';
+import { sendOut } from './send-out.ts';
+import { resolveTarget } from './targets.ts';
+
+export interface ToolPortsDesk {
+  readonly engine: Engine;
+  readonly rules: { readonly groupPerUser: boolean; readonly threadPerUser: boolean };
+  readonly children: () => Children;
+  readonly platform: (name: string) => Platform | null;
+}
 
 /** Of so many hits, those of the asker are shown. */
 const SEARCHED = 200;
 
 /** What the agent's tools may ask of the gateway. */
-export function toolPorts(engine: Engine, children: () => Children): ToolPorts {
+export function toolPorts({ engine, rules, children, platform }: ToolPortsDesk): ToolPorts {
   return {
+    sendMessage: async (target, text, { sessionId }) => {
+      const asker = await findSession(engine, sessionId);
+      const place = await resolveTarget(target, { store: engine.store, rules, asker });
+      if (place === null) return 'Kept here; nothing was sent.';
+      const id = `${sessionId}:sent:${randomUUID()}`;
+      await sendOut(engine, sessionId, { place, text, id, platform: platform(place.platform) });
+      return `On its way to ${place.platform}.`;
+    },
     delegate: async (task, { sessionId }, signal) => {
       return children().delegate(await findSession(engine, sessionId), task, signal);
     },

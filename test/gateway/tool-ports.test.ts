@@ -12,8 +12,11 @@ afterEach(() => scene.close());
 /** What the agent of a conversation finds. */
 async function find(chat: string, text: string): Promise<string[]> {
   const { id, platform, userId } = await scene.sessionOf(chat);
-  const ports = toolPorts(scene.gateway.engine, () => {
-    throw new TypeError('nobody is delegated to');
+  const ports = toolPorts({
+    ...{ engine: scene.gateway.engine, rules: { groupPerUser: true, threadPerUser: false }, platform: () => null },
+    children: () => {
+      throw new TypeError('nobody is delegated to');
+    },
   });
   const asker = { sessionId: id, turnId: 'trn', platform, userId };
   return ((await ports.searchSessions?.(text, asker, 10)) ?? []).map((row) => row.text);
@@ -32,8 +35,11 @@ test('and nothing of another conversation, even one that the same person began',
   await scene.gateway.conversations.say({ party: shared, text: 'hello all', originRef: null });
   const { id, userId } = (await scene.store.read('openSession', { key: shared.key })) ?? { id: '', userId: null };
   expect(userId).toBe('user-1');
-  const ports = toolPorts(scene.gateway.engine, () => {
-    throw new TypeError('nobody is delegated to');
+  const ports = toolPorts({
+    ...{ engine: scene.gateway.engine, rules: { groupPerUser: true, threadPerUser: false }, platform: () => null },
+    children: () => {
+      throw new TypeError('nobody is delegated to');
+    },
   });
   const asker = { sessionId: id, turnId: 'trn', platform: 'pigeon', userId };
   expect(await ports.searchSessions?.('plums', asker, 10)).toEqual([]);

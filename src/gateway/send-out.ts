@@ -1,0 +1,22 @@
+import type { Engine } from '../engine/engine.ts';
+import type { Platform } from '../platforms/platform.ts';
+import { outgoingTo } from './outgoing.ts';
+import { isSentTo } from './reply-target.ts';
+import type { ToldPlace } from './targets.ts';
+import { sentFromElsewhere } from './texts.ts';
+
+/**
+ * Sends something to a place, in the name of a session that is open: on its way out and known to the agent of the
+ * conversation there, so that an answer has context. With the same id again it changes nothing.
+ */
+export async function sendOut(
+  engine: Engine,
+  sessionId: string,
+  { place, text, id, platform }: { place: ToldPlace; text: string; id: string; platform: Platform | null },
+): Promise<void> {
+  const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform, id) : [];
+  await engine.store.write('tellConversation', {
+    ...{ giver: engine.giver(), sessionId, id, deliveries },
+    ...{ key: place.key, note: sentFromElsewhere(text) },
+  });
+}

@@ -60,6 +60,12 @@ export class Scheduler {
     await Promise.all(this.#runs);
   }
 
+  /** Resolves when what is due now has been taken. */
+  async look(): Promise<void> {
+    this.wake();
+    while (this.#looking !== null) await this.#looking;
+  }
+
   /** Looks now: something may be due. */
   wake(): void {
     if (this.#paused) return;

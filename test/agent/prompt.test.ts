@@ -34,6 +34,23 @@ test('notes go with the words before them, settings are not said', () => {
   ]);
 });
 
+test('notes from before anybody spoke go with the first words, however much is known already', () => {
+  const rows = session(
+    row('note', 'a job sent: plums'),
+    row('setting', ''),
+    row('note', 'and pears'),
+    row('user', 'how many?'),
+    row('assistant', 'two'),
+    row('user', 'thanks'),
+  );
+  const messages = [user('[a job sent: plums]\n\n[and pears]\n\nhow many?'), assistant('two'), user('thanks')];
+  expect(renderPrompt(rows).messages).toEqual(messages);
+  for (let known = 1; known < rows.length; known++) {
+    const { settled } = renderPrompt(rows.slice(0, known));
+    expect(renderPrompt(rows, settled).messages).toEqual(messages);
+  }
+});
+
 test('what was undone is left out', () => {
   const rows = session(
     row('user', 'one'),

@@ -99,6 +99,18 @@ const COMMANDS: readonly Entry[] = [
     ],
   },
   {
+    name: 'cron',
+    summary: 'have things done at their time',
+    commands: [
+      { name: 'list', summary: 'what is scheduled', load: () => import('./commands/cron/list.ts') },
+      { name: 'add', summary: 'have something done', load: () => import('./commands/cron/add.ts') },
+      { name: 'remove', summary: 'take a job out', load: () => import('./commands/cron/remove.ts') },
+      { name: 'pause', summary: 'let it rest', load: () => import('./commands/cron/pause.ts') },
+      { name: 'resume', summary: 'let it go on', load: () => import('./commands/cron/resume.ts') },
+      { name: 'run', summary: 'have it done now', load: () => import('./commands/cron/run.ts') },
+    ],
+  },
+  {
     name: 'config',
     summary: 'look at the configuration, and try it',
     commands: [

@@ -3,12 +3,12 @@ import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Platform } from '../platforms/platform.ts';
-import type { Party } from '../store/transactions/conversations.ts';
 import type { JobTarget } from '../store/transactions/jobs.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import { findHome } from './home-channel.ts';
 import { outgoingTo } from './outgoing.ts';
-import { deliverable, isSentTo } from './reply-target.ts';
+import { isSentTo } from './reply-target.ts';
+import type { ToldPlace } from './targets.ts';
 import { JOB_CUT_TEXT, jobFailedText, saysNothing, sentByJob } from './texts.ts';
 
 export interface JobResultsDesk {
@@ -16,16 +16,6 @@ export interface JobResultsDesk {
   readonly log: Logger;
   /** The platform of that name, if it is there: it knows how long its messages may be. */
   readonly platform: (name: string) => Platform | null;
-}
-
-/**
- * Where the results of a job go that is made in a conversation: back to it. A terminal is gone by then, and one who asks
- * once over HTTP as well: what they made is told to the home channel.
- */
-export function targetOf(party: Pick<Party, 'kind' | 'platform' | 'origin' | 'key' | 'attached'>): JobTarget {
-  const stays = deliverable(party) || (!party.attached && party.kind !== 'cli');
-  if (!stays) return { to: 'home' };
-  return { to: 'place', platform: party.platform, target: party.origin ?? {}, key: party.key };
 }
 
 /**
@@ -65,12 +55,6 @@ export async function tellTarget(
     ...{ giver: engine.giver(), sessionId: session.id, id, deliveries },
     ...{ key: place.key, note: sentByJob(run.title, text) },
   });
-}
-
-interface ToldPlace {
-  readonly platform: string;
-  readonly target: Readonly<Record<string, unknown>>;
-  readonly key: string | null;
 }
 
 async function placeOf(engine: Engine, target: JobTarget): Promise<ToldPlace | null> {

@@ -5,7 +5,7 @@ import { jobLine } from '../cron/job-view.ts';
 import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
-import { targetOf } from './job-results.ts';
+import { targetOf } from './job-targets.ts';
 
 /** What the agent may do to jobs: make, see and remove those of the conversation it talks in. */
 export function schedulePort(engine: Engine, jobs: JobBook): SchedulePort {

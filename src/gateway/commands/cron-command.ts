@@ -1,7 +1,7 @@
 import { jobLine } from '../../cron/job-view.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { nearestName } from '../../lifecycle/events.ts';
-import { targetOf } from '../job-results.ts';
+import { targetOf } from '../job-targets.ts';
 import { scopeOf } from '../schedule-port.ts';
 import { type CommandCall, type CommandDesk, record, type SlashCommandSpec } from './command.ts';
 

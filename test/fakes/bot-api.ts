@@ -22,9 +22,10 @@ export interface ChatMessage {
   readonly files: BotCall['files'];
 }
 
-/** Makes calls go wrong: an error of the Bot API, an answer that is not JSON, a cut connection, silence. */
+/** Makes calls go wrong: an error of the Bot API, an odd result, an answer that is not JSON, a cut connection, silence. */
 export type Fault =
   | { readonly code: number; readonly description: string; readonly parameters?: Record<string, number> }
+  | { readonly result: unknown }
   | { readonly html: number }
   | 'cut'
   | 'silence';
@@ -201,6 +202,7 @@ export class BotApiFake {
   #fail(response: ServerResponse, fault: Fault): void {
     if (fault === 'cut') response.destroy();
     else if (fault === 'silence') this.#held.add(response);
+    else if ('result' in fault) answer(response, 200, { ok: true, ...fault });
     else if ('html' in fault)
       response.writeHead(fault.html, { 'content-type': 'text/html' }).end('<h1>Bad Gateway</h1>');
     else {

@@ -31,7 +31,13 @@ export interface SendingOptions {
   readonly redact: (text: string) => string;
 }
 
-type Step = (form: Form, signal: CallSignal) => Promise<number>;
+/** One call of those that make up a message. */
+interface Step {
+  /** What is missing without it, for people. */
+  readonly carries: string;
+  /** Returns the id of what is shown then. */
+  readonly make: (form: Form, signal: CallSignal) => Promise<number>;
+}
 
 /** Calls that concern one chat, with what can be mended mended. */
 export class Sending {
@@ -46,12 +52,9 @@ export class Sending {
   /** Sends a message, which may become several; returns the id of the last. */
   async send(place: Place, message: Outgoing, signal: AbortSignal): Promise<string> {
     const [first, ...more] = stepsOf(this.#options.api, message);
-    let last = await this.call(place, signal, first, UPLOAD_MS);
+    let last = await this.call(place, signal, first.make, UPLOAD_MS);
     // What is there cannot be taken back, so a failure must not make the caller send all of it again.
-    for (const [index, step] of more.entries()) {
-      last =
-        (await this.#insist(place, step, signal)) ?? (await this.#sayMissing(place, message, index, signal)) ?? last;
-    }
+    for (const step of more) last = (await this.#insist(place, step, signal)) ?? last;
     return String(last);
   }
 
@@ -97,30 +100,23 @@ export class Sending {
     return failure;
   }
 
+  /** Tries some times; says what is missing if nothing helps. */
   async #insist(place: Place, step: Step, signal: AbortSignal): Promise<number | null> {
+    const { api, means, redact } = this.#options;
     for (let tries = 1; ; tries += 1) {
       try {
-        return await this.call(place, signal, step, UPLOAD_MS);
+        return await this.call(place, signal, step.make, UPLOAD_MS);
       } catch (thrown) {
-        const { retryAfterMs, message } = sendFailureOf(thrown, this.#options.redact);
+        const { retryAfterMs, message } = sendFailureOf(thrown, redact);
         if (retryAfterMs === null || tries > MORE_TRIES || signal.aborted) {
-          this.#options.means.warn('a file was not sent', { error: message });
-          return null;
+          means.warn('a file was not sent', { error: message });
+          break;
         }
-        await new Promise<void>((resume) => this.#options.means.after(retryAfterMs, resume));
+        await new Promise<void>((resume) => means.after(retryAfterMs, resume));
       }
     }
-  }
-
-  async #sayMissing(
-    { ...place }: Place,
-    { files = [] }: Outgoing,
-    index: number,
-    signal: AbortSignal,
-  ): Promise<number | null> {
-    const name = files.length === 1 || index > 0 ? (files[index]?.name ?? 'file') : 'files';
-    const step = textStep(this.#options.api, { text: `(${name} could not be sent)` });
-    return await this.#insist(place, step, signal);
+    const notice = textStep(api, { text: `(${step.carries} could not be sent)` });
+    return await this.call(place, signal, notice.make).catch(() => null);
   }
 }
 
@@ -137,7 +133,7 @@ function stepsOf(api: BotApi, message: Outgoing): readonly [Step, ...Step[]] {
 }
 
 function textStep(api: BotApi, message: Outgoing): Step {
-  return async (form, signal) => {
+  const make: Step['make'] = async (form, signal) => {
     const words = wordsOf(message.text, form.formatted);
     const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons) };
     const sent = await api.sendMessage(
@@ -146,16 +142,18 @@ function textStep(api: BotApi, message: Outgoing): Step {
     );
     return sent.message_id;
   };
+  return { carries: 'a text', make };
 }
 
 function fileStep(api: BotApi, file: OutgoingFile, message: Outgoing): Step {
-  return async (form, signal) => {
+  const make: Step['make'] = async (form, signal) => {
     const words = wordsOf(message.text, form.formatted);
     const caption = words.text.trim() === '' ? {} : { caption: words.text, ...words.mode };
     const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons) };
     const sent = await upload(api, form.asDocument ? 'document' : file.kind, file, { ...options, ...caption }, signal);
     return sent.message_id;
   };
+  return { carries: nameOf(file), make };
 }
 
 interface UploadOptions extends ReturnType<typeof addressOf> {
@@ -197,7 +195,7 @@ function isAlbum(files: readonly OutgoingFile[]): boolean {
 }
 
 function albumStep(api: BotApi, files: readonly OutgoingFile[]): Step {
-  return async (form, signal) => {
+  const make: Step['make'] = async (form, signal) => {
     const media = files.map((file) => ({
       type: form.asDocument ? 'document' : ALBUM_KINDS[file.kind as keyof typeof ALBUM_KINDS],
       media: inputOf(file),
@@ -205,10 +203,17 @@ function albumStep(api: BotApi, files: readonly OutgoingFile[]): Step {
     const sent = await api.sendMediaGroup({ ...addressOf(form), media: media as never }, signal);
     return sent.at(-1)?.message_id ?? 0;
   };
+  return { carries: files.map(nameOf).join(', '), make };
 }
 
-function inputOf({ bytes, name }: OutgoingFile): InputFile {
-  return new InputFile(bytes, name.replace(/[/\\"\r\n\0]/g, '_') || 'file');
+function inputOf(file: OutgoingFile): InputFile {
+  return new InputFile(file.bytes, nameOf(file));
+}
+
+/** Without its folder, which is nobody's business, and without what would end the header it stands in. */
+function nameOf({ name }: OutgoingFile): string {
+  const base = name.split(/[/\\]/).at(-1) ?? '';
+  return base.replace(/["\r\n\0]/g, '_') || 'file';
 }
 
 /** Where a call goes, as the Bot API names it. */

@@ -19,7 +19,7 @@ const table: Table = {
     memory: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events'] },
     agent: { rooms: ['errors', 'log', 'lifecycle', 'store', 'config'] },
     cron: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'engine'] },
-    api: { rooms: ['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine', 'agent'] },
+    api: { rooms: ['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine', 'agent', 'cron'] },
     platforms: { rooms: ['errors'], contract: 'platforms/platform.ts' },
     space: { rooms: ['errors'] },
     gateway: {

@@ -11,6 +11,7 @@ import { addResponseRoutes } from './openai/responses.ts';
 import { addSpecificationRoute } from './openapi.ts';
 import { DEFAULT_BODY_BYTES, readBody } from './request-body.ts';
 import { addChatRoutes } from './routes/chat.ts';
+import { addCronRoutes } from './routes/cron.ts';
 import { addEventRoutes } from './routes/events.ts';
 import { addGatewayRoutes } from './routes/gateway.ts';
 import { addHealthRoutes } from './routes/health.ts';
@@ -37,6 +38,7 @@ const ROUTES = [
   addResponseRoutes,
   addModelRoutes,
   addSubscriberRoutes,
+  addCronRoutes,
   addGatewayRoutes,
   addSpaceRoutes,
   addSpecificationRoute,

@@ -1,5 +1,7 @@
 import type { Progress } from '../agent/runner.ts';
+import type { JobBook } from '../cron/job-book.ts';
 import type { TurnOutcome } from '../lifecycle/states.ts';
+import type { JobTarget } from '../store/transactions/jobs.ts';
 
 /** Something a client says over HTTP: text for the agent, or a slash command. */
 export interface Saying {
@@ -61,12 +63,20 @@ export interface ApiDesk {
   /** The name of the configured model. */
   readonly model: string;
   readiness(): Promise<Readiness>;
+  readonly jobs: JobDesk;
   drain(): Promise<void>;
   undrain(): Promise<void>;
   /** How many turns run and wait, and other gauges, by metric name. */
   gauges(): Promise<Readonly<Record<string, number>>>;
   /** What a running turn of this gateway does just now; null when it is not here. Without it all of them think. */
   doing?(sessionId: string): Doing | null;
+}
+
+/** What is done at its time. */
+export interface JobDesk {
+  readonly book: JobBook;
+  /** Where results go, by its name. Throws `target_unknown`. */
+  readonly target: (text: string) => Promise<JobTarget>;
 }
 
 /** A step of a running turn, as whoever looks on sees it. */

@@ -83,6 +83,30 @@ export const SubscriberSchema = z
   })
   .openapi('Subscriber');
 
+export const JobSchema = z
+  .object({
+    id: z.string(),
+    name: z.string().nullable(),
+    schedule: z.string(),
+    timezone: z.string(),
+    prompt: z.string(),
+    deliver: z.string().openapi({ description: '`home`, `local`, or the conversation that is told.' }),
+    state: z.enum(['active', 'paused', 'done']),
+    created_at: time,
+    next_at: time.nullable(),
+    made_in: z.string().nullable().openapi({ description: 'The key of the conversation it was made in.' }),
+    made_by: z.string().nullable(),
+    last_run: z
+      .object({
+        session_id: z.string(),
+        due_at: time,
+        state: z.enum(SESSION_STATES),
+        end_reason: z.enum(END_REASONS).nullable(),
+      })
+      .nullable(),
+  })
+  .openapi('Job');
+
 export const ReadinessSchema = z
   .object({
     state: z.enum(['starting', 'ready', 'draining', 'stopped']),

@@ -27,6 +27,7 @@ export function apiDesk({ gateway, model, readiness }: ApiDeskOptions): ApiDesk 
       const run = gateway.turns.runOf(sessionId);
       return run === undefined ? null : { phase: run.phase, tool: run.tool };
     },
+    jobs: { book: gateway.cron.jobs, target: (text) => gateway.cron.target(text) },
     drain: () => gateway.drain('operator'),
     undrain: () => gateway.undrain(),
     gauges: async () => {

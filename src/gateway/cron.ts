@@ -9,9 +9,10 @@ import type { Timers } from '../events/timers.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Received } from '../store/transactions/conversations.ts';
-import type { Job } from '../store/transactions/jobs.ts';
+import type { Job, JobTarget } from '../store/transactions/jobs.ts';
 import type { ChatSide } from './chat-side.ts';
 import { type JobResultsDesk, tellResult, tellTarget } from './job-results.ts';
+import { namedTarget } from './job-targets.ts';
 import { schedulePort } from './schedule-port.ts';
 import { jobNote, jobSkippedText } from './texts.ts';
 import type { Turns } from './turns.ts';
@@ -73,6 +74,12 @@ export class GatewayCron {
   /** Takes what is due now. */
   look(): Promise<void> {
     return this.#scheduler.look();
+  }
+
+  /** Where results go, as an operator names it. */
+  target(text: string): Promise<JobTarget> {
+    const { engine, config } = this.#desk;
+    return namedTarget(text, { store: engine.store, rules: config.sessions });
   }
 
   /** The session of a run has ended, here or elsewhere. */

@@ -99,7 +99,7 @@ describe('the specification', () => {
 
 describe('docs/http.md', () => {
   /** The rows of its table of endpoints: a method and a path each. */
-  const documented = [...page.matchAll(/^\| (GET|POST) \| `([^`]+)` \| .+ \|$/gm)].map(
+  const documented = [...page.matchAll(/^\| (GET|POST|DELETE) \| `([^`]+)` \| .+ \|$/gm)].map(
     ([, method, path]) => `${method} ${path}`,
   );
 

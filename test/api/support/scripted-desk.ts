@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Progress } from '../../../src/agent/runner.ts';
 import type { ApiDesk, Doing, Readiness, Reply, Saying, Taken } from '../../../src/api/desk.ts';
+import { JobBook } from '../../../src/cron/job-book.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { MoiraiError } from '../../../src/errors/moirai-error.ts';
 import type { Party, Received } from '../../../src/store/transactions/conversations.ts';
@@ -25,8 +26,18 @@ export class ScriptedDesk implements ApiDesk {
   #state: Readiness['state'] = 'ready';
   script: Script = (saying) => ({ text: `You said: ${saying.text}` });
 
+  readonly jobs: ApiDesk['jobs'];
+
   constructor(engine: Engine) {
     this.#engine = engine;
+    const book = new JobBook({ store: engine.store, timezone: 'UTC', random: Math.random });
+    this.jobs = {
+      book,
+      target: async (to) => {
+        if (to === 'home' || to === 'local') return { to };
+        throw new MoiraiError('target_unknown', `there is no target ${to}`);
+      },
+    };
   }
 
   async say(saying: Saying): Promise<Taken> {

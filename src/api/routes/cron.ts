@@ -1,0 +1,83 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { jobView } from '../../cron/job-view.ts';
+import type { Api, ApiParts } from '../api.ts';
+import { JobSchema, json, jsonBody, pageOf } from '../schemas.ts';
+
+const jobParams = z.object({
+  job: z.string().openapi({ description: 'The id of a job, any beginning of it that is its alone, or its name.' }),
+});
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/cron',
+  operationId: 'listJobs',
+  summary: 'What is scheduled, the next due first',
+  responses: { 200: json(pageOf(JobSchema), 'All jobs.') },
+});
+
+const newJob = z.strictObject({
+  schedule: z
+    .string()
+    .max(200)
+    .openapi({ examples: ['0 9 * * 1-5', 'every 30m', 'at 2026-11-20T09:00', 'in 20m'] }),
+  prompt: z.string().openapi({ description: 'What is to be done, in words for the agent.' }),
+  name: z.string().nullish(),
+  timezone: z.string().nullish().openapi({ description: 'IANA name; that of the configuration unless given.' }),
+  deliver: z
+    .string()
+    .nullish()
+    .openapi({ default: 'home', description: 'Who is told: `home`, `local` for nobody, or a target.' }),
+});
+
+const add = createRoute({
+  method: 'post',
+  path: '/v1/cron',
+  operationId: 'addJob',
+  summary: 'Has something done at its time',
+  request: { body: jsonBody(newJob, true) },
+  responses: { 201: json(JobSchema, 'The job.') },
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: '/v1/cron/{job}',
+  operationId: 'removeJob',
+  summary: 'Takes a job out; what runs of it goes on to its end',
+  request: { params: jobParams },
+  responses: { 200: json(JobSchema, 'The job as it was.') },
+});
+
+function change(verb: 'pause' | 'resume' | 'run', summary: string) {
+  return createRoute({
+    method: 'post',
+    path: `/v1/cron/{job}/${verb}`,
+    operationId: `${verb}Job`,
+    summary,
+    request: { params: jobParams },
+    responses: { 200: json(JobSchema, 'The job as it is now.') },
+  });
+}
+
+/** What is done at its time. Whoever has the key is the operator: all jobs are theirs. */
+export function addCronRoutes(app: Api, { desk }: ApiParts): void {
+  const { book, target } = desk.jobs;
+  app.openapi(list, async (c) => {
+    const jobs = await book.list(null);
+    return c.json({ data: jobs.map(jobView), next: null }, 200);
+  });
+  app.openapi(add, async (c) => {
+    const { schedule, prompt, name, timezone, deliver } = c.req.valid('json');
+    const made = { target: await target(deliver ?? 'home'), madeIn: null, madeBy: null };
+    return c.json(jobView(await book.add({ schedule, prompt, name, timezone, ...made })), 201);
+  });
+  app.openapi(remove, async (c) => c.json(jobView(await book.remove(c.req.valid('param').job, null)), 200));
+  app.openapi(change('pause', 'Lets a job rest until it is resumed'), async (c) => {
+    return c.json(jobView(await book.pause(c.req.valid('param').job, null)), 200);
+  });
+  app.openapi(change('resume', 'Lets a paused job go on'), async (c) => {
+    return c.json(jobView(await book.resume(c.req.valid('param').job, null)), 200);
+  });
+  app.openapi(change('run', 'Makes a job due now, once'), async (c) => {
+    return c.json(jobView(await book.run(c.req.valid('param').job, null)), 200);
+  });
+}

@@ -84,9 +84,13 @@ export class PluginThread {
     this.#worker.unref();
     this.#worker.on('message', (message: FromThread) => this.#heard(message));
     this.#worker.on('messageerror', () => this.kill('it sent what cannot be read'));
-    this.#worker.on('error', (thrown: unknown) => this.#fail(troubleOf(thrown)));
+    // It can overtake what the thread said before; at the exit all that has been read.
+    let trouble: string | null = null;
+    this.#worker.on('error', (thrown: unknown) => {
+      trouble ??= troubleOf(thrown);
+    });
     this.#worker.on('exit', (code) => {
-      this.#fail(`it exited with ${code}`);
+      this.#fail(trouble ?? `it exited with ${code}`);
       this.#left(this.#why ?? '');
     });
   }

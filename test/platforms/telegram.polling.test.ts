@@ -73,9 +73,10 @@ describe('asking for updates', () => {
     scene.inbox.refuseNext(1_000_000);
     scene.fake.say({ text: 'x' });
     await scene.platform.start(scene.inbox);
-    await until(() => scene.fake.callsOf('getUpdates').length >= 4, 'some questions');
-    const [, , third, fourth] = scene.fake.callsOf('getUpdates');
-    expect(fourth!.at - third!.at).toBeGreaterThan(8);
+    await until(() => scene.fake.callsOf('getUpdates').length >= 6, 'some questions');
+    const calls = scene.fake.callsOf('getUpdates');
+    // Half of 1, 2, 4, 8 and 16 seconds at least, a hundred times as fast.
+    expect(calls[5]!.at - calls[0]!.at).toBeGreaterThan(150);
     expect(scene.platform.state.phase).toBe('connected');
   });
 

@@ -79,6 +79,14 @@ describe('a message that Telegram refuses', () => {
     expect(scene.fake.callsOf('sendMessage')).toHaveLength(1);
   });
 
+  test('with the token in its words does not pass it on', async () => {
+    await using scene = await openScene();
+    scene.fake.failNext('sendMessage', { code: 400, description: `Bad Request: bot${scene.fake.token} is odd` });
+    const { message } = await scene.failureOf(dm);
+    expect(message).toContain('bot<token> is odd');
+    expect(message).not.toContain('secret-of-the-bot');
+  });
+
   test('for its markup goes as it was written', async () => {
     await using scene = await openScene();
     scene.fake.failNext('sendMessage', { code: 400, description: "Bad Request: can't parse entities: unsupported" });
@@ -137,6 +145,19 @@ describe('a message', () => {
       link_preview_options: { is_disabled: true },
       reply_parameters: { message_id: 7, allow_sending_without_reply: true },
     });
+  });
+
+  test('that would show nothing when formatted goes as it is', async () => {
+    await using scene = await openScene();
+    for (const text of ['```\n```', '> ', '#']) await scene.platform.send(dm, { text }, never);
+    expect([...scene.fake.messages.values()].map(({ text }) => text)).toEqual(['```\n```', '> ', '#']);
+  });
+
+  test('to a server that never answers ends when the caller has enough', async () => {
+    await using scene = await openScene();
+    scene.fake.failNext('sendMessage', 'silence');
+    const failure = await scene.platform.send(dm, { text: 'x' }, AbortSignal.timeout(50)).catch((thrown) => thrown);
+    expect(failure).toMatchObject({ name: 'SendFailure', kind: 'transient', retryAfterMs: 1000 });
   });
 
   test('of the full length fits, however much of it is escaped', async () => {

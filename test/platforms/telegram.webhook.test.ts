@@ -67,6 +67,22 @@ describe('a webhook', () => {
     expect(scene.inbox.texts).toEqual(['precious']);
   });
 
+  test('hands over what comes at once one after the other per chat, and chats beside each other', async () => {
+    await using scene = await openScene();
+    const open = scene.inbox.hold();
+    const said = [
+      { text: 'a1', chat: 1 },
+      { text: 'a2', chat: 1 },
+      { text: 'b1', chat: 2 },
+    ];
+    const posts = said.map((words, update_id) => scene.post({ update_id, message: scene.fake.message(words) }));
+    await until(() => scene.inbox.tried.length === 2, 'the first of each chat');
+    expect(scene.inbox.tried.map(({ text }) => text)).toEqual(['a1', 'b1']);
+    open();
+    expect(await Promise.all(posts)).toEqual([{ status: 200 }, { status: 200 }, { status: 200 }]);
+    expect(scene.inbox.texts.filter((text) => text.startsWith('a'))).toEqual(['a1', 'a2']);
+  });
+
   test('acknowledges what is no update, so that it does not come again', async () => {
     await using scene = await openScene();
     for (const body of ['{', 'null', '[]', '{"update_id":1}', ''])

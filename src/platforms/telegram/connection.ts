@@ -17,6 +17,7 @@ export class Connection {
   #state: PlatformState = { phase: 'stopped', problem: null, lastSuccessAt: null };
   #inbox: Inbox | null = null;
   #failures = 0;
+  #untaken = 0;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -29,6 +30,7 @@ export class Connection {
   open(inbox: Inbox): void {
     this.#inbox = inbox;
     this.#failures = 0;
+    this.#untaken = 0;
     this.#become('connecting', null);
   }
 
@@ -47,13 +49,18 @@ export class Connection {
     const trouble = troubleOf(thrown, this.#options.redact);
     this.#become(trouble.phase, trouble.problem);
     const least = trouble.phase === 'standby' ? STANDBY_MS : trouble.waitMs;
-    if (trouble.phase !== 'failed') await this.#pause(Math.max(least, this.#backoff()), signal);
+    if (trouble.phase !== 'failed') await this.#pause(Math.max(least, this.#backoff(this.#failures++)), signal);
     return trouble;
   }
 
-  /** The server is well, but what it gave could not be taken. */
-  async holdBack(signal: AbortSignal): Promise<void> {
-    await this.#pause(this.#backoff(), signal);
+  /** What the server gave is taken. */
+  taken(): void {
+    this.#untaken = 0;
+  }
+
+  /** The server is well, but what it gave could not be taken. Resolves when it is time to ask for it again. */
+  async untaken(signal: AbortSignal): Promise<void> {
+    await this.#pause(this.#backoff(this.#untaken++), signal);
   }
 
   #become(phase: PlatformState['phase'], problem: string | null): void {
@@ -63,9 +70,8 @@ export class Connection {
     this.#inbox?.changed();
   }
 
-  #backoff(): number {
-    const full = Math.min(RETRY_BASE_MS * 2 ** this.#failures, RETRY_CAP_MS);
-    this.#failures += 1;
+  #backoff(failures: number): number {
+    const full = Math.min(RETRY_BASE_MS * 2 ** failures, RETRY_CAP_MS);
     return full * (0.5 + this.#options.means.random() / 2);
   }
 

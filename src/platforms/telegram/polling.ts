@@ -27,7 +27,8 @@ export async function poll({ api, backlog, connection }: Polling, signal: AbortS
       backlog.confirmed(backlog.offset);
       connection.succeeded();
       healthy = true;
-      if (!(await backlog.take(updates, signal))) await connection.holdBack(signal);
+      if (await backlog.take(updates, signal)) connection.taken();
+      else await connection.untaken(signal);
     } catch (thrown) {
       if (signal.aborted) break;
       healthy = false;

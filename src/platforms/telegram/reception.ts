@@ -3,6 +3,7 @@ import { type BotApi, withDeadline } from './bot-api.ts';
 import type { Parsed } from './parse.ts';
 
 const ANSWER_MS = 10_000;
+const GRACE_MS = 1000;
 /** What Telegram shows to who pressed a button. */
 const MOST_ANSWER = 200;
 
@@ -43,8 +44,9 @@ export class Reception {
   /** Lets the inbox finish what it has. */
   async settle(): Promise<void> {
     await Promise.all(this.#lanes.values());
-    this.#stopped.abort();
+    const enough = this.#options.means.after(GRACE_MS, () => this.#stopped.abort());
     await Promise.all(this.#answers);
+    enough();
   }
 
   async #hand(parsed: Parsed): Promise<void> {

@@ -232,9 +232,11 @@ export function idOf(text: string): number {
   throw new SendFailure(`${text.slice(0, 32)} is no id of Telegram`, null, 'unknown');
 }
 
+/** A text as the Bot API takes it. What shows nothing when it is formatted, as an empty quote, goes as it is. */
 export function wordsOf(markdown: string, formatted: boolean) {
-  if (!formatted) return { text: markdown, mode: {} };
-  return { text: renderHtml(markdown), mode: { parse_mode: 'HTML' as const } };
+  const html = formatted ? renderHtml(markdown) : '';
+  if (html.replace(/<[^<>]*>/g, '').trim() === '') return { text: markdown, mode: {} };
+  return { text: html, mode: { parse_mode: 'HTML' as const } };
 }
 
 function answerTo({ replyTo }: Outgoing) {

@@ -61,6 +61,7 @@ export function receivingContract(under: PlatformUnderTest): void {
       await until(() => scene.inbox.tried.length === 1, 'the try');
       const stopped = scene.platform.stop();
       await scene.driver.say({ text: 'too late' });
+      expect(await Promise.race([stopped.then(() => 'stopped'), sleep(50, 'waiting')])).toBe('waiting');
       open();
       await stopped;
       expect(scene.inbox.texts).toEqual(['begun']);

@@ -2,8 +2,12 @@ import type { RecordedMessage } from '../fakes/http-fake.ts';
 
 /** The last line of what the person wrote: a note, in brackets, may go before it or behind it. */
 export function lastWords(messages: readonly RecordedMessage[]): string {
+  return linesOf(messages).at(-1) ?? '';
+}
+
+/** All that the person wrote last, without notes. */
+export function linesOf(messages: readonly RecordedMessage[]): string[] {
   const content = messages.findLast(({ role }) => role === 'user')?.content;
   const text = Array.isArray(content) ? content.map((part) => String(part.text ?? '')).join('\n') : String(content);
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('['));
-  return lines.at(-1) ?? '';
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('['));
 }

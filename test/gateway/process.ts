@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { NODE_FLAGS } from '../../src/cli/gateway/launch.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -98,6 +99,20 @@ export class GatewayProcess {
   async get<T>(path: string): Promise<T> {
     const response = await fetch(`${this.url}${path}`);
     return (await response.json()) as T;
+  }
+
+  /** Runs `moirai` in the same home. */
+  async moirai(...args: string[]): Promise<{ code: number | null; output: string; errors: string }> {
+    const child = spawn(process.execPath, [launcher, ...args], {
+      env: { ...process.env, MOIRAI_HOME: this.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const [output, errors, [code]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'exit') as Promise<[number | null]>,
+    ]);
+    return { code, output, errors };
   }
 
   /** How many turns wait behind those that run, by the store. */

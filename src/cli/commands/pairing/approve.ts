@@ -10,14 +10,19 @@ import { pairingView } from './list.ts';
 export function define(command: Command): void {
   command
     .description('Lets somebody in who was given a code.')
-    .argument('[platform]', 'where they are; not needed while people wait on one platform only')
-    .argument('<code>', 'the code they tell you, or the request id of `moirai pairing list`')
+    .usage('[platform] <code>')
+    .argument(
+      '<words...>',
+      'the code they tell you, or the request id of `moirai pairing list`; before it the platform, where people wait on several',
+    )
     .addHelpText('after', '\nFive wrong codes in a row close the door of a platform for an hour.')
-    .action((first: string, second: string | undefined) => approve(command, first, second));
+    .action((words: string[]) => approve(command, words));
 }
 
-async function approve(command: Command, first: string, second: string | undefined): Promise<void> {
+async function approve(command: Command, words: readonly string[]): Promise<void> {
   const settings = settingsOf(command);
+  const [first = '', second, ...rest] = words;
+  if (rest.length > 0) throw new MoiraiError('usage', 'one platform and one code at a time');
   await visit(settings, async ({ store }) => {
     const [platform, code] = second === undefined ? [await onlyPlatform(store), first] : [first, second];
     const pairing = await approveCode(store, platform, code);

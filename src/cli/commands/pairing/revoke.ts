@@ -7,13 +7,18 @@ import { visit } from '../../visit.ts';
 export function define(command: Command): void {
   command
     .description('Shuts somebody out again, or takes back a request. What they have under way is not begun any more.')
-    .argument('[platform]', 'where they are; not needed when only one platform knows the user')
-    .argument('<user>', 'the id that `moirai pairing list` shows')
-    .action((first: string, second: string | undefined) => revoke(command, first, second));
+    .usage('[platform] <user>')
+    .argument(
+      '<words...>',
+      'the id that `moirai pairing list` shows; before it the platform, where several know the user',
+    )
+    .action((words: string[]) => revoke(command, words));
 }
 
-async function revoke(command: Command, first: string, second: string | undefined): Promise<void> {
+async function revoke(command: Command, words: readonly string[]): Promise<void> {
   const settings = settingsOf(command);
+  const [first = '', second, ...rest] = words;
+  if (rest.length > 0) throw new MoiraiError('usage', 'one platform and one user at a time');
   const userId = second ?? first;
   await visit(settings, async ({ store }) => {
     const known = (await store.read('listPairings', {})).filter((pairing) => pairing.userId === userId);

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { patience } from '../support/patience.ts';
 import { longestDelay, MESSAGE, Scene, until } from './scene.ts';
 
 let scene: Scene;
@@ -20,7 +21,7 @@ describe('a plugin that', () => {
     await scene.base.talk(1);
     await until('it blocks', () => scene.lines('began').length === 1);
     const delay = await longestDelay(() => until('it is done', () => scene.lines('done').length === 1));
-    expect(delay).toBeLessThan(100);
+    expect(delay).toBeLessThan(patience(100));
     expect(scene.plugins?.list()).toMatchObject([{ state: 'ready', restarts: 0 }]);
   });
 
@@ -137,7 +138,7 @@ describe('a plugin that', () => {
       await scene.base.talk(1);
       await until('it is done', () => scene.lines('done').length === 1, 20_000);
     });
-    expect(delay).toBeLessThan(150);
+    expect(delay).toBeLessThan(patience(150));
     expect(scene.base.logged.filter((line) => line.includes('"plugin":"loud"')).length).toBeLessThan(2500);
     await until('it is said', () => scene.logged.includes('lines were left out'));
   });

@@ -22,11 +22,12 @@ export interface ChatMessage {
   readonly files: BotCall['files'];
 }
 
-/** Makes calls go wrong: an error of the Bot API, an odd result, an answer that is not JSON, a cut connection, silence. */
+/** Makes calls go wrong: an error of the Bot API, an odd result, no JSON, another address, a cut, silence. */
 export type Fault =
   | { readonly code: number; readonly description: string; readonly parameters?: Record<string, number> }
   | { readonly result: unknown }
   | { readonly html: number }
+  | { readonly redirect: string }
   | 'cut'
   | 'silence';
 
@@ -68,7 +69,7 @@ export class BotApiFake {
   readonly reactions = new Map<string, readonly string[]>();
   readonly callbackAnswers = new Map<string, string | null>();
   /** By `file_path`. */
-  readonly files = new Map<string, { bytes: Uint8Array; contentLength?: number }>();
+  readonly files = new Map<string, { bytes: Uint8Array; contentLength?: number; redirect?: string }>();
   /** What the server keeps for the bot. */
   readonly pending: Update[] = [];
   webhook: { url: string; secret: string } | null = null;
@@ -203,6 +204,7 @@ export class BotApiFake {
     if (fault === 'cut') response.destroy();
     else if (fault === 'silence') this.#held.add(response);
     else if ('result' in fault) answer(response, 200, { ok: true, ...fault });
+    else if ('redirect' in fault) response.writeHead(307, { location: fault.redirect }).end();
     else if ('html' in fault)
       response.writeHead(fault.html, { 'content-type': 'text/html' }).end('<h1>Bad Gateway</h1>');
     else {
@@ -328,6 +330,7 @@ export class BotApiFake {
   #giveFile(path: string, response: ServerResponse): void {
     const file = this.files.get(path.replace(`/file/bot${this.token}/`, ''));
     if (file === undefined) return void response.writeHead(404).end();
+    if (file.redirect !== undefined) return void response.writeHead(302, { location: file.redirect }).end();
     // Without a length the body is sent in pieces, and the receiver has to count.
     response.writeHead(200, file.contentLength === undefined ? { 'content-length': file.bytes.length } : {});
     response.end(file.bytes);

@@ -106,6 +106,19 @@ describe('asking for updates', () => {
     expect(taken).toEqual(['1', '2']);
   });
 
+  test('takes nothing more of a batch when it is stopped', async () => {
+    await using scene = await openScene();
+    const open = scene.inbox.hold();
+    for (const text of ['one', 'two', 'three']) scene.fake.say({ text });
+    await scene.platform.start(scene.inbox);
+    await until(() => scene.inbox.tried.length === 1, 'the try');
+    const stopped = scene.platform.stop();
+    open();
+    await stopped;
+    expect(scene.inbox.texts).toEqual(['one']);
+    expect(scene.fake.pending).toHaveLength(2);
+  });
+
   test('stops at once while a question is open, and tells the server what it has taken', async () => {
     await using scene = await openScene();
     await scene.platform.start(scene.inbox);

@@ -87,6 +87,14 @@ describe('a message that Telegram refuses', () => {
     expect(message).not.toContain('secret-of-the-bot');
   });
 
+  test('is not carried to another server, which would learn the token', async () => {
+    await using scene = await openScene();
+    await using stranger = await BotApiFake.start();
+    scene.fake.failNext('sendMessage', { redirect: `${stranger.url}/bot${stranger.token}/sendMessage` });
+    expect(await scene.failureOf(dm)).toBeInstanceOf(SendFailure);
+    expect(stranger.calls).toEqual([]);
+  });
+
   test('for its markup goes as it was written', async () => {
     await using scene = await openScene();
     scene.fake.failNext('sendMessage', { code: 400, description: "Bad Request: can't parse entities: unsupported" });
@@ -276,6 +284,15 @@ describe('a file from outside', () => {
     const before = process.memoryUsage().arrayBuffers;
     await expect(lying.file.open(1000, never)).rejects.toMatchObject({ kind: 'too_long', retryAfterMs: null });
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20_000_000);
+  });
+
+  test('is not read from a private address the server leads to', async () => {
+    await using scene = await receiveFile(new Uint8Array(10));
+    await using inside = await BotApiFake.start();
+    const redirect = `${inside.url}/bot${inside.token}/getMe`;
+    for (const [path, file] of scene.fake.files) scene.fake.files.set(path, { ...file, redirect });
+    await expect(scene.file.open(1000, never)).rejects.toMatchObject({ name: 'SendFailure', retryAfterMs: null });
+    expect(inside.calls).toEqual([]);
   });
 
   test('that is gone is no reason to try again', async () => {

@@ -113,6 +113,17 @@ test('SIGTERM during a run gives it the drain timeout, then it has failed, and i
   expect(asked()).toBe(1);
 });
 
+test('what a run needs an approval for is refused at once: nobody is there', async () => {
+  model = await startOpenAiServer(({ body }) => {
+    const called = body.messages.some(({ role }: { role: string }) => role === 'tool');
+    return called ? { text: 'I see' } : { toolCalls: [{ name: 'run_command', args: { command: 'touch here' } }] };
+  });
+  const gateway = await start();
+  await add(gateway, 'in 1s', 'sweep');
+  await endedAs(gateway, 'cron_complete');
+  expect(JSON.stringify(questions(model).at(-1)?.body.messages)).toContain('nobody is there to be asked');
+});
+
 test('gateways that share a store take each tick once', async () => {
   model = await startOpenAiServer([{ text: 'swept', beforeMs: 30 }]);
   database = await createDatabase();

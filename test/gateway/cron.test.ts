@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { renderPrompt } from '../../src/agent/prompt.ts';
 import { userRow } from '../../src/agent/transcript.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
@@ -91,7 +91,7 @@ describe('a job', () => {
     const [run] = await ended(1);
     expect(run).toMatchObject({
       ...{ kind: 'cron', platform: 'cron', key: `agent:main:cron:dm:${job.id}`, attached: true },
-      ...{ endReason: 'cron_complete', origin: { job: job.id, title: 'count the plums' } },
+      ...{ title: 'count the plums', endReason: 'cron_complete', origin: { job: job.id, title: 'count the plums' } },
     });
     const after = await scene.gateway.cron.jobs.find(job.id, null);
     expect(after).toMatchObject({ lastRun: { sessionId: run?.id, state: 'ended', endReason: 'cron_complete' } });
@@ -284,6 +284,25 @@ describe('a run', () => {
     await pass(2 * HOUR);
     await scene.ask('ada', 'hello');
     expect(await runs()).toEqual([]);
+  });
+
+  test('does not begin for somebody who is not let in any more: the job rests', async () => {
+    const { id } = await schedule('ada', 'every 1h sweep');
+    const admits = vi.spyOn(scene.gateway.chat, 'admits').mockResolvedValue(false);
+    await pass(HOUR);
+    expect(await scene.gateway.cron.jobs.find(id, null)).toMatchObject({ nextAt: null, lastRun: null });
+    expect(admits).toHaveBeenCalledWith(expect.objectContaining({ key: scene.party('ada').key, userId: 'user-ada' }));
+    admits.mockRestore();
+    expect(await scene.ask('ada', '/cron')).toContain('paused');
+  });
+
+  test('that cannot be taken is tried again, and keeps nothing else waiting', async () => {
+    await schedule('ada', 'every 1h first');
+    await schedule('ada', 'every 1h second');
+    const refused = vi.spyOn(scene.gateway.engine, 'claimTick').mockRejectedValueOnce(new TypeError('no ink'));
+    await pass(HOUR);
+    refused.mockRestore();
+    expect(await ended(2)).toHaveLength(2);
   });
 
   test('that is ended by an operator is over, and told', async () => {

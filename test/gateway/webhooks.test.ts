@@ -1,0 +1,61 @@
+import { Webhook } from 'standardwebhooks';
+import { afterEach, expect, test } from 'vitest';
+import { until } from '../cli/house.ts';
+import { startHttpFake } from '../fakes/http-fake.ts';
+import { GatewayProcess } from './process.ts';
+
+const SECRET = `whsec_${Buffer.from('known to two alone').toString('base64')}`;
+let gateway: GatewayProcess;
+
+afterEach(() => gateway.close());
+
+interface Heard {
+  readonly id: string;
+  readonly type: string;
+  readonly session_id: string;
+  readonly session_key: string;
+  readonly reason?: string;
+}
+
+/** What somebody who knows only these events would say about sessions. */
+function mirrorOf(events: readonly Heard[]): Map<string, string> {
+  const sessions = new Map<string, string>();
+  for (const { type, session_id, reason } of events) {
+    if (type === 'session:start') sessions.set(session_id, 'open');
+    else if (type === 'session:end') sessions.set(session_id, `ended: ${reason}`);
+  }
+  return sessions;
+}
+
+test('500 events and a restart while the receiver is down: all arrive, in order, and tell the same as the store', {
+  timeout: 120_000,
+}, async () => {
+  const before = await startHttpFake(async (_, response) => void response.writeHead(204).end());
+  const port = Number(new URL(before.url).port);
+  await before.close();
+  const webhook = { name: 'mirror', url: before.url, secret: SECRET, events: ['session:*', 'agent:*'] };
+  gateway = new GatewayProcess({ hooks: { webhooks: [webhook] }, model: { provider: 'offline' } });
+  await gateway.start();
+  // Five conversations of some turns each, and a fresh session in each now and then.
+  for (let i = 0; i < 240; i++) {
+    await gateway.chat({ text: i % 24 < 5 ? '/new' : 'hello', conversation: `c${i % 5}` });
+    if (i === 120) await gateway.end('SIGTERM').then(() => gateway.start());
+  }
+  const log = (await gateway.events('session:*,agent:*')) as unknown as (Heard & { seq: number })[];
+  expect(log.length).toBeGreaterThanOrEqual(500);
+  await using receiver = await startHttpFake(async (_, response) => void response.writeHead(204).end(), port);
+  await until('all arrived', () => receiver.requests.length >= log.length, 60_000);
+  const heard = receiver.requests.map(({ raw, headers }) => {
+    return new Webhook(SECRET).verify(raw, headers as Record<string, string>) as Heard;
+  });
+  const idsOf = (events: readonly Heard[], key: string) =>
+    events.filter(({ session_key }) => session_key === key).map(({ id }) => id);
+  for (const key of new Set(log.map(({ session_key }) => session_key))) {
+    expect(idsOf(heard, key)).toEqual(idsOf(log, key));
+  }
+  const { data } = await gateway.get<{ data: { id: string; state: string; end_reason: string | null }[] }>(
+    '/v1/sessions?limit=500',
+  );
+  const stored = data.map(({ id, state, end_reason }) => [id, state === 'ended' ? `ended: ${end_reason}` : 'open']);
+  expect(Object.fromEntries(mirrorOf(heard))).toEqual(Object.fromEntries(stored));
+});

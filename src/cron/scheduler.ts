@@ -5,6 +5,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Party, Received } from '../store/transactions/conversations.ts';
 import type { Job } from '../store/transactions/jobs.ts';
 import { nextTickOf } from './job-book.ts';
+import { jobTitle } from './job-view.ts';
 import { originOf } from './run-origin.ts';
 
 export interface SchedulerOptions {
@@ -90,17 +91,27 @@ export class Scheduler {
     } else if (!this.#paused) this.#cancelTimer = this.#options.timers.after(sleepMs, () => this.wake());
   }
 
-  /** Takes what is due, and says how long nothing will be. */
+  /** Takes what is due, and says after how long to look again. */
   async #look(): Promise<number> {
     const { store } = this.#options.engine;
-    for (let full = true; full && !this.#paused; ) {
-      const { now, jobs } = await store.read('dueJobs', { limit: BATCH });
-      for (const job of jobs) if (!this.#paused) await this.#take(job, now);
-      full = jobs.length === BATCH;
-    }
     const { now, at } = await store.read('nextTick', {});
-    const wait = at === null ? LONGEST_SLEEP_MS : Math.min(at - now, LONGEST_SLEEP_MS);
-    return Math.max(wait, SHORTEST_SLEEP_MS);
+    if (at === null) return LONGEST_SLEEP_MS;
+    if (at > now) return Math.max(Math.min(at - now, LONGEST_SLEEP_MS), SHORTEST_SLEEP_MS);
+    return (await this.#takeAll()) ? SHORTEST_SLEEP_MS : LONGEST_SLEEP_MS;
+  }
+
+  /** False when something that is due could not be taken: it is tried again, and keeps nothing else waiting. */
+  async #takeAll(): Promise<boolean> {
+    const { now, jobs } = await this.#options.engine.store.read('dueJobs', { limit: BATCH });
+    let all = true;
+    for (const job of jobs) {
+      if (this.#paused) break;
+      await this.#take(job, now).catch((error: unknown) => {
+        all = false;
+        this.#options.log.warn('a due job was not taken; trying again', { job: job.id, error });
+      });
+    }
+    return all;
   }
 
   async #take(job: Job, now: number): Promise<void> {
@@ -113,7 +124,7 @@ export class Scheduler {
     }
     const claimed = await engine.claimTick({
       ...{ jobId: job.id, tickAt, nextAt: this.#nextAfter(job, now) },
-      ...{ party: partyOf(job, tickAt), text: promptOf(job) },
+      ...{ party: partyOf(job, tickAt), text: promptOf(job), title: jobTitle(job) },
     });
     if (claimed === null) return;
     if (claimed.type === 'busy') {

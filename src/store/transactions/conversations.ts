@@ -68,6 +68,8 @@ export interface ReceiveArgs {
   readonly turnId: string;
   /** The id of the session that starts if none can be continued. */
   readonly newSessionId: string;
+  /** Of a session that this starts. */
+  readonly title?: string;
   /** Begin the turn in the same transaction when nothing else waits or runs. */
   readonly begin: boolean;
 }
@@ -96,7 +98,8 @@ export function* receive(ctx: TxContext, args: ReceiveArgs): Tx<Received> {
     return answer(after, args, { started: false, ended: null });
   }
   if (life === undefined || cause === null) {
-    const after = yield* enqueue(ctx, desk, args, null, startCommand(args.newSessionId, args.party));
+    const start = startCommand(args.newSessionId, args.party, { title: args.title ?? null });
+    const after = yield* enqueue(ctx, desk, args, null, start);
     return answer(after, args, { started: true, ended: null });
   }
   const end: EndFacts = { reason: 'auto_reset', cause, trigger: 'message' };

@@ -157,6 +157,7 @@ export function* nextTick(ctx: TxContext, _args: Record<never, never>): Tx<{ now
 }
 
 export type ClaimArgs = Pick<ReceiveArgs, 'giver' | 'party' | 'text' | 'turnId' | 'newSessionId'> & {
+  readonly title: string;
   readonly jobId: string;
   /** The time it is due at: the claim holds only while the job says the same. */
   readonly tickAt: number;
@@ -175,9 +176,9 @@ export type Claimed =
  * an attached session behind, which is ended for it: the tick is never run again.
  */
 export function* claimTick(ctx: TxContext, args: ClaimArgs): Tx<Claimed | null> {
-  const { giver, party, text, turnId, newSessionId, jobId, tickAt } = args;
+  const { giver, party, text, title, turnId, newSessionId, jobId, tickAt } = args;
   const originRef = `cron:${jobId}:${tickAt}`;
-  const message = { giver, party, text, turnId, newSessionId, originRef, by: 'system', begin: false } as const;
+  const message = { giver, party, text, title, turnId, newSessionId, originRef, by: 'system', begin: false } as const;
   yield* enter(ctx, giver);
   const run = yield* queryOne('SELECT session_id FROM job_runs WHERE job_id = ? AND tick_at = ?', jobId, tickAt);
   if (run !== undefined) {

@@ -60,7 +60,10 @@ export function jobsContract(open: Open): void {
       const tickAt = scene.clock.now();
       const claimed = await claim(scene, job);
       expect(claimed).toMatchObject({
-        ...{ type: 'run', received: { started: true, begun: false, session: { attached: true, owner: 'one' } } },
+        ...{
+          type: 'run',
+          received: { started: true, begun: false, session: { attached: true, owner: 'one', title: 'a run' } },
+        },
       });
       expect(await claim(scene, { ...job, nextAt: tickAt })).toBeNull();
       expect(await find(scene, job.id)).toMatchObject({
@@ -245,7 +248,7 @@ function claim(
   const party = { key, kind: 'cron', platform: 'cron', userId: null, origin: null, attached: true } as const;
   const fresh = { turnId: scene.id(`trn-${scene.instance}`), newSessionId: scene.id(`ses-${scene.instance}`) };
   return scene.store.write('claimTick', {
-    ...{ giver: scene.giver(), party, text: job.prompt, ...fresh, ...ids },
+    ...{ giver: scene.giver(), party, text: job.prompt, title: 'a run', ...fresh, ...ids },
     ...{ jobId: job.id, tickAt: job.nextAt ?? 0, nextAt },
   });
 }

@@ -89,13 +89,6 @@ export const ERROR_HINTS = {
   job_ambiguous: 'Give more characters of the id.',
   job_forbidden: 'What a job does must not make jobs: it could never be stopped. Make them in a conversation.',
 
-  // what is scheduled
-  bad_schedule:
-    'Schedules are "0 9 * * *" (minute, hour, day, month, weekday), "every 30m", "at 2026-11-20T09:00" or "in 20m".',
-  job_not_found: 'List jobs with `moirai cron list`, or /cron; an id may be shortened to any unique prefix.',
-  job_ambiguous: 'Give more characters of the id.',
-  job_forbidden: 'What a job does must not make jobs: it could never be stopped. Make them in a conversation.',
-
   // who may talk, and where
   access_revoked: 'Whoever runs the gateway has to let this person in: `moirai pairing list` shows who asked.',
   pairing_unknown: 'Check the code and the platform; `moirai pairing list` shows who waits. Codes count for an hour.',

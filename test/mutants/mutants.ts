@@ -25,6 +25,14 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/memory.test.ts', 'test/gateway/memory-review.test.ts'],
     finding: /^\d+ passed, [1-9]\d* failed/m,
   },
+  jobs: {
+    args: ['VITEST', 'run', 'test/store/sqlite.contract.test.ts', '-t', 'a due tick|told from outside'],
+    finding: /^\d+ passed, [1-9]\d* failed/m,
+  },
+  cron: {
+    args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
+    finding: /^\d+ passed, [1-9]\d* failed/m,
+  },
 } as const;
 
 export type Layer = keyof typeof LAYERS;
@@ -240,5 +248,54 @@ export const MUTANTS: readonly Mutant[] = [
     find: '&& !isShared(sessionKey)',
     replace: '',
     layer: 'memory',
+  },
+  {
+    name: 'cron: a tick is taken by everybody who finds it due',
+    file: 'src/store/transactions/jobs.ts',
+    find: 'if (moved.length === 0) return null;',
+    replace: 'if (moved.length > 1) return null;',
+    layer: 'jobs',
+  },
+  {
+    name: 'cron: a run joins the one before it',
+    file: 'src/store/transactions/jobs.ts',
+    find: "if (open !== undefined) return { type: 'busy', sessionId: textOf(open, 'id') };",
+    replace: "if (open === null) return { type: 'busy', sessionId: '' };",
+    layer: 'jobs',
+  },
+  {
+    name: 'cron: what was told is forgotten when the session ends',
+    file: 'src/store/transactions/told.ts',
+    find: "numberOf(row, 'at') > answeredAt",
+    replace: "numberOf(row, 'at') < 0",
+    layer: 'jobs',
+  },
+  {
+    name: 'cron: every time that was missed is made up for',
+    file: 'src/cron/scheduler.ts',
+    find: 'nextAt: this.#nextAfter(job, now)',
+    replace: 'nextAt: this.#nextAfter(job, tickAt)',
+    layer: 'cron',
+  },
+  {
+    name: 'cron: a run that failed is complete',
+    file: 'src/gateway/cron.ts',
+    find: "(await over)?.outcome === 'done'",
+    replace: "(await over)?.outcome !== 'timeout'",
+    layer: 'cron',
+  },
+  {
+    name: 'cron: a gateway that drains begins jobs',
+    file: 'src/gateway/gateway.ts',
+    find: 'await this.cron.pause();',
+    replace: '',
+    layer: 'cron',
+  },
+  {
+    name: 'cron: a run makes jobs',
+    file: 'src/gateway/schedule-port.ts',
+    find: "if (session.kind === 'cron') throw",
+    replace: "if (session.kind === 'batch') throw",
+    layer: 'cron',
   },
 ];

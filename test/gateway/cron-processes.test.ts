@@ -124,6 +124,22 @@ test('what a run needs an approval for is refused at once: nobody is there', asy
   expect(JSON.stringify(questions(model).at(-1)?.body.messages)).toContain('nobody is there to be asked');
 });
 
+test('what a job brought is in the prompt of whoever asks about it, also over HTTP', async () => {
+  model = await startOpenAiServer([{ text: 'seven plums' }]);
+  const gateway = await start();
+  const say = (text: string) => gateway.chat({ text, conversation: 'c' });
+  expect((await say('/cron add in 1s count the plums')).reply).toMatch(/^Scheduled: /);
+  await endedAs(gateway, 'cron_complete');
+  await until('it is told', async () => {
+    await say('how many?');
+    return JSON.stringify(questions(model as HttpFake).at(-1)?.body.messages).includes('seven plums]');
+  });
+  const users = questions(model)
+    .at(-1)
+    ?.body.messages.filter(({ role }: { role: string }) => role === 'user');
+  expect(JSON.stringify(users)).not.toContain('/cron');
+});
+
 test('gateways that share a store take each tick once', async () => {
   model = await startOpenAiServer([{ text: 'swept', beforeMs: 30 }]);
   database = await createDatabase();

@@ -256,6 +256,18 @@ describe('a run', () => {
     expect(await scene.gateway.cron.jobs.find(id, null)).toMatchObject({ lastRun: { endReason: 'cron_failed' } });
   });
 
+  test('whose process dies right behind its answer is told all the same', async () => {
+    await schedule('ada', 'in 1m sweep');
+    const end = vi.spyOn(scene.gateway.engine, 'end').mockRejectedValue(new TypeError('killed'));
+    await pass(MINUTE);
+    await scene.gateway.cron.idle();
+    expect(end).toHaveBeenCalledOnce();
+    await scene.stop('restart');
+    await scene.start();
+    expect((await told('ada', 1))[0]).toMatch(/^did: .*sweep$/s);
+    expect(await ended(1)).toMatchObject([{ endReason: 'reaped' }]);
+  });
+
   test('that waits for its place at a stop ends as failed too', async () => {
     await scene.close();
     scene = await Scene.open({ gateway: { max_concurrent_turns: 1, drain_timeout: '100ms' } });

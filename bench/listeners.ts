@@ -86,7 +86,6 @@ export async function measureListeners(plan: ListenersPlan, report: Report): Pro
     report.progress(`listeners: ${INSTALLED} x ${kind}`);
     await measureKind(kind, plan, report);
   }
-  report.progress('listeners: hooks that misbehave');
   await measureTrouble(plan, report);
 }
 
@@ -124,25 +123,27 @@ async function measureKind(kind: Kind, plan: ListenersPlan, report: Report): Pro
 async function measureTrouble(plan: ListenersPlan, report: Report): Promise<void> {
   const without = await repliesWith(plan, () => undefined);
   report.add('trouble', 'replies without any hook', shown(without.replies));
-  const withTrouble = await repliesWith(plan, (home) => {
-    for (const [name, files] of Object.entries(TROUBLE)) {
-      install(home, 'hooks', name, { 'HOOK.yaml': 'events: ["session:*", "agent:*"]\ntimeout: 2s', ...files });
-    }
+  const add = (what: string, { replies }: { replies: Rate }): void => {
+    const delay = replies.p99 - without.replies.p99;
+    const seen = `${delay.toFixed(1)} ms (${shown(replies)})`;
+    report.add('trouble', `  delay at p99 beside ${what}`, seen, `< ${REPLY_DELAY_MS} ms`, delay < REPLY_DELAY_MS);
+  };
+  for (const name of Object.keys(TROUBLE)) {
+    report.progress(`listeners: a hook that ${name}`);
+    add(`a hook that ${name}`, await repliesWith(plan, (home) => installTrouble(home, name)));
+  }
+  report.progress('listeners: all of them at once');
+  const all = await repliesWith(plan, (home) => {
+    for (const name of Object.keys(TROUBLE)) installTrouble(home, name);
     install(home, 'hooks', 'good', KINDS['hook.ts'].files('good'));
   });
-  report.add(
-    'trouble',
-    `replies beside ${Object.keys(TROUBLE).length} hooks that misbehave`,
-    shown(withTrouble.replies),
-  );
-  const delay = withTrouble.replies.p99 - without.replies.p99;
-  const met = delay < REPLY_DELAY_MS;
-  report.add('trouble', '  delay at p99', `${delay.toFixed(1)} ms`, `< ${REPLY_DELAY_MS} ms`, met);
-  report.add(
-    'trouble',
-    '  from commit to a good hook beside them',
-    `p50 ${withTrouble.good.p50} ms, p99 ${withTrouble.good.p99} ms`,
-  );
+  add('all of them at once', all);
+  const { p50, p99 } = all.good;
+  report.add('trouble', '  from commit to a good hook beside them', `p50 ${p50} ms, p99 ${p99} ms`);
+}
+
+function installTrouble(home: string, name: string): void {
+  install(home, 'hooks', name, { 'HOOK.yaml': 'events: ["session:*", "agent:*"]\ntimeout: 2s', ...TROUBLE[name] });
 }
 
 async function repliesWith(
@@ -154,7 +155,7 @@ async function repliesWith(
     prepare(gateway.home);
     await gateway.start();
     await talkPaced(gateway, plan.pacedMs / 2);
-    const replies = rateOf(await talkPaced(gateway, plan.pacedMs * 2), plan.pacedMs * 2);
+    const replies = rateOf(await talkPaced(gateway, plan.pacedMs), plan.pacedMs);
     await sleep(1000);
     const waits = heard(gateway.home).filter(({ index }) => index > 0);
     return { replies, good: rateOf(waits.length === 0 ? [0] : waits.map(({ at, written }) => at - written), 1) };

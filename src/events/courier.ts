@@ -16,6 +16,15 @@ export interface SubscriberSpec {
   readonly maxAttempts: number;
   /** Conversations served at the same time. */
   readonly concurrency: number;
+  /** How many of them make sense now, where that changes: one that rests is not bothered with each of its lanes. */
+  readonly appetite?: () => Appetite;
+}
+
+export interface Appetite {
+  /** Conversations at the same time; 0 for none. */
+  readonly lanes: number;
+  /** When to ask again, if there are none. */
+  readonly againInMs: number;
 }
 
 /** What a courier works with; shared by all couriers of a process. */
@@ -103,8 +112,10 @@ export class Courier {
 
   /** Returns how long to sleep when nobody calls. */
   async #claimOnce(): Promise<number> {
-    const free = this.spec.concurrency - this.#inFlight;
-    const { timeoutMs, name } = this.spec;
+    const { timeoutMs, name, concurrency, appetite } = this.spec;
+    const { lanes: most, againInMs } = appetite?.() ?? { lanes: concurrency, againInMs: 0 };
+    const free = Math.min(most, concurrency) - this.#inFlight;
+    if (free <= 0) return Math.max(SHORTEST_SLEEP_MS, againInMs);
     const giver = this.#desk.giver();
     this.#claimToken ??= giver.commandId;
     const token = this.#claimToken;

@@ -5,7 +5,7 @@ import { Courier, type CourierDesk, type SubscriberSpec } from './courier.ts';
 const DEFAULTS = { timeoutMs: 30_000, maxAttempts: 8, concurrency: 64 };
 
 export type NewSubscriber = Pick<SubscriberSpec, 'name' | 'events' | 'handle'> &
-  Partial<Pick<SubscriberSpec, 'timeoutMs' | 'maxAttempts' | 'concurrency'>> & {
+  Partial<Pick<SubscriberSpec, 'timeoutMs' | 'maxAttempts' | 'concurrency' | 'appetite'>> & {
     /** Where it begins when the store has not seen it before; after that it goes on where it was. */
     readonly from?: SubscribeFrom;
   };

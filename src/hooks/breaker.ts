@@ -24,6 +24,13 @@ export class Breaker {
     return this.#pauseMs > 0;
   }
 
+  /** How many events make sense now: none while it rests, and one to see whether it is well again. */
+  appetite(most: number): { lanes: number; againInMs: number } {
+    if (!this.open) return { lanes: most, againInMs: 0 };
+    const againInMs = Math.max(0, this.#until - this.#elapsed());
+    return { lanes: againInMs > 0 || this.#trying ? 0 : 1, againInMs };
+  }
+
   /** Whether an event may be handed over now. While the hook rests, this lets one through at its end. */
   admit(): boolean {
     if (!this.open) return true;

@@ -9,11 +9,9 @@ import { type BadHook, discoverHooks, type FoundHook, type UsableHook } from './
 import { hookEnvironment, USUAL_PATH } from './environment.ts';
 import { FolderWatch } from './folder-watch.ts';
 import type { Handler } from './handler.ts';
+import { HandlerHouse } from './handler-house.ts';
 import { LiveHook } from './live-hook.ts';
 import { LOAD_MS } from './loaded-handler.ts';
-import { makeHandler } from './make-handler.ts';
-import { logLines } from './output-lines.ts';
-import { Warden } from './warden.ts';
 import { IMPATIENT_MS, MOST_WORKERS } from './worker-pool.ts';
 
 export interface FileHooksOptions {
@@ -57,7 +55,7 @@ export class FileHooks {
   readonly #timers: Timers;
   readonly #root: string;
   readonly #environment: Record<string, string>;
-  readonly #warden = new Warden();
+  readonly #house = new HandlerHouse();
   readonly #live = new Map<string, LiveHook>();
   readonly #reported = new Map<string, string>();
   readonly #watch: FolderWatch;
@@ -96,7 +94,7 @@ export class FileHooks {
     this.#watch.close();
     await this.#scanning;
     await Promise.all([...this.#live.keys()].map((name) => this.#leave(name)));
-    this.#warden.close();
+    await this.#house.stop();
   }
 
   /** Looks at the folder; one look at a time, and never more than one waiting. */
@@ -153,16 +151,15 @@ export class FileHooks {
       ...{ name: subscriberOf(name), events: manifest.events, from: 'now' },
       ...{ timeoutMs, maxAttempts: config.maxAttempts, concurrency: MOST_WORKERS },
       handle: (event, signal) => live.handle(event, signal),
+      appetite: () => live.appetite(MOST_WORKERS),
     });
   }
 
   #handlerOf({ name, folder, manifest, handler }: UsableHook): Handler {
     const { config, log } = this.#options;
-    return makeHandler(handler, {
-      ...{ name, folder, environment: this.#environment, warden: this.#warden, timers: this.#timers },
-      timeoutMs: manifest.timeoutMs ?? config.timeoutMs,
-      sink: logLines(log.child({ hook: name }), () => this.#timers.elapsed()),
-    });
+    const timeoutMs = manifest.timeoutMs ?? config.timeoutMs;
+    const facts = { name, folder, timeoutMs, environment: this.#environment };
+    return this.#house.make(handler, facts, log.child({ hook: name }));
   }
 
   /** Its place in the log stays: it goes on there when it comes back. */

@@ -1,4 +1,5 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import type { Appetite } from '../events/courier.ts';
 import type { Timers } from '../events/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { Logger } from '../log/logger.ts';
@@ -40,6 +41,11 @@ export class LiveHook {
 
   get processes(): number {
     return this.#handler.processes;
+  }
+
+  /** While it rests its events wait where they are, and cost nothing. */
+  appetite(most: number): Appetite {
+    return this.#breaker.appetite(most);
   }
 
   async handle(event: MoiraiEvent, signal: AbortSignal): Promise<void> {

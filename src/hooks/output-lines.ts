@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import type { Logger } from '../log/logger.ts';
 
 /** Where the words of a handler go, line by line. */
 export type LineSink = (stream: 'stdout' | 'stderr', line: string) => void;
@@ -49,17 +48,17 @@ function cut(line: string): string {
 
 const LINES_PER_WINDOW = 100;
 
-/** A sink that writes to the log, a hundred lines a second and hook at most; how many were left out is said. */
-export function logLines(log: Logger, elapsed: () => number): LineSink {
+/** A sink that passes on a hundred lines a second at most, and then says how many were left out. */
+export function boundedLines(elapsed: () => number, pass: LineSink, leftOut: (lines: number) => void): LineSink {
   let windowStart = Number.NEGATIVE_INFINITY;
   let written = 0;
-  let leftOut = 0;
+  let missing = 0;
   return (stream, line) => {
     if (elapsed() - windowStart >= WINDOW_MS) {
-      if (leftOut > 0) log.warn('a hook writes too much; lines were left out', { lines: leftOut });
-      [windowStart, written, leftOut] = [elapsed(), 0, 0];
+      if (missing > 0) leftOut(missing);
+      [windowStart, written, missing] = [elapsed(), 0, 0];
     }
-    if (++written <= LINES_PER_WINDOW) log.info('a hook says', { stream, line });
-    else leftOut++;
+    if (++written <= LINES_PER_WINDOW) pass(stream, line);
+    else missing++;
   };
 }

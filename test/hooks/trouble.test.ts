@@ -47,6 +47,7 @@ describe('a handler that', () => {
     await scene.start({ maxAttempts: 1 });
     await scene.talk(1);
     await until('it was heard', () => keysIn('notes').length === 1);
+    await until('that is known', () => scene.hooks?.list()[0]?.handled === 1);
     expect(scene.hooks?.list()).toMatchObject([{ handled: 1, failed: 0 }]);
   });
 

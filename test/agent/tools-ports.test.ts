@@ -31,7 +31,10 @@ test('tools that need the rest of the house ask it in the name of the person', a
     { text: 'done' },
   ]);
   const chat = new Conversation(runnerAt(server.url, { ports }).runner);
+  chat.approval = { allowed: true };
   await chat.say('go');
+  // Whoever reads it there did not ask for it.
+  expect(chat.asked).toMatchObject([{ tool: 'send_message', action: 'send to telegram:42: hi' }]);
   expect(chat.transcript.filter(({ role }) => role === 'tool').map(({ text }) => text)).toEqual([
     '[1970-01-01T00:00:00.000Z, session s0] user: I like tea',
     'Sent.',

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { House } from './house.ts';
+
+let house: House;
+
+beforeEach(() => {
+  house = new House();
+});
+
+afterEach(() => house.remove());
+
+async function knownPlace(id: string, name: string, type = 'dm'): Promise<void> {
+  await house.live(({ store }) =>
+    store.write('seePlace', { platform: 'telegram', id, place: { type, chat: id }, name }),
+  );
+}
+
+async function waiting() {
+  return house.live(async (engine) => {
+    const claim = { giver: engine.giver(), platforms: ['telegram'], limit: 10 };
+    return engine.store.write('claimDeliveries', claim);
+  });
+}
+
+test('a message to a place that is known waits for a gateway, and is in the log', async () => {
+  await knownPlace('42', 'Ada');
+  const { code, output } = await house.moirai('send', 'telegram:42', 'the', 'linen', 'is', 'dry');
+  expect([code, output]).toEqual([0, 'On its way to telegram. No gateway runs here: it leaves when one does.\n']);
+  expect(await waiting()).toMatchObject([{ platform: 'telegram', target: { chat: '42' }, text: 'the linen is dry' }]);
+  expect((await house.events('--types', 'session:end')).map(({ reason }) => reason)).toEqual(['batch_complete']);
+});
+
+test('a place goes by its name, by the beginning of it, and by an alias', async () => {
+  await knownPlace('42', 'Ada Lovelace');
+  await knownPlace('43', 'Bob');
+  expect((await house.moirai('send', 'telegram:43', '--alias', 'ops')).code).toBe(0);
+  for (const target of ['ada lovelace', 'Ada', 'ops']) {
+    expect([target, (await house.moirai('send', target, 'hi')).code]).toEqual([target, 0]);
+  }
+  expect((await waiting()).map(({ target }) => target.chat)).toEqual(['42', '42', '43']);
+  expect((await house.json('send', '--list')).data).toMatchObject([
+    { target: 'telegram:43', alias: 'ops', gone: null },
+    { target: 'telegram:42', name: 'Ada Lovelace' },
+  ]);
+});
+
+test.each([
+  [['send', 'telegram:42', 'hi'], 'target_unknown', /nobody has talked there/],
+  [['send', 'home', 'hi'], 'target_unknown', /\/sethome/],
+  [['send', 'origin', 'hi'], 'target_unknown', /nothing can be sent to where this comes from/],
+  [['send'], 'usage', /--list/],
+  [['send', 'telegram:42', '  '], 'bad_input', /nothing to send/],
+  [['pairing', 'approve', 'ABCDEFGH'], 'pairing_unknown', /nobody waits/],
+  [['pairing', 'approve', 'telegram', 'ABCDEFGH'], 'pairing_unknown', /nobody on telegram/],
+  [['pairing', 'approve', 'a', 'b', 'c'], 'usage', /one code/],
+  [['pairing', 'revoke', '42'], 'pairing_unknown', /nobody called 42/],
+])('%j is refused', async (args, code, message) => {
+  const { code: exit, errors } = await house.moirai(...args, '--json');
+  expect(exit).not.toBe(0);
+  const { error } = JSON.parse(errors) as { error: { code: string; message: string } };
+  expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
+});
+
+test('two places of one name are told apart', async () => {
+  await knownPlace('42', 'Ada');
+  await knownPlace('43', 'ada');
+  expect((await house.moirai('send', 'Ada', 'hi')).errors).toMatch(/telegram:4[23] or telegram:4[23]/);
+});

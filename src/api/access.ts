@@ -4,6 +4,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { ApiContext, ApiEnv } from './api.ts';
 import { FailedKeys } from './failed-keys.ts';
 import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
+import { PLATFORM_PATH } from './routes/platforms.ts';
 
 export interface AccessRules {
   /** Null lets in whoever is on this machine, and nobody else. */
@@ -16,7 +17,7 @@ export interface AccessRules {
 const LOOPBACK_CREDENTIAL = 'loopback';
 
 /**
- * Lets a request in, or not. `/health` is for probes that know nothing of us. A page of another origin is refused
+ * Lets a request in, or not. `/health` is for probes that know nothing of us, and platforms prove themselves. A page of another origin is refused
  * whatever it knows; then the key decides or, without one, that both ends are on this machine. The `Host` is looked at
  * because a page may call its own name, made to mean our address.
  */
@@ -24,7 +25,7 @@ export function letIn({ apiKey, allowedOrigins }: AccessRules): MiddlewareHandle
   const failures = new FailedKeys();
   const expected = apiKey === null ? null : digest(Buffer.from(apiKey, 'utf8'));
   return async (c, next) => {
-    if (c.req.path === '/health') return next();
+    if (c.req.path === '/health' || PLATFORM_PATH.test(c.req.path)) return next();
     const origin = c.req.header('origin');
     if (origin !== undefined) {
       assertOrigin(c, origin, allowedOrigins);

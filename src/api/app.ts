@@ -15,6 +15,7 @@ import { addCronRoutes } from './routes/cron.ts';
 import { addEventRoutes } from './routes/events.ts';
 import { addGatewayRoutes } from './routes/gateway.ts';
 import { addHealthRoutes } from './routes/health.ts';
+import { addPlatformRoutes } from './routes/platforms.ts';
 import { addSessionChangeRoutes } from './routes/session-changes.ts';
 import { addSessionRoutes } from './routes/sessions.ts';
 import { addSpaceRoutes } from './routes/space.ts';
@@ -40,6 +41,7 @@ const ROUTES = [
   addSubscriberRoutes,
   addCronRoutes,
   addGatewayRoutes,
+  addPlatformRoutes,
   addSpaceRoutes,
   addSpecificationRoute,
 ];

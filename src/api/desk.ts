@@ -64,12 +64,20 @@ export interface ApiDesk {
   readonly model: string;
   readiness(): Promise<Readiness>;
   readonly jobs: JobDesk;
+  /** What a platform brings; the status it is answered with. */
+  receiveFromPlatform(name: string, request: PlatformRequest): Promise<200 | 401 | 404 | 503>;
   drain(): Promise<void>;
   undrain(): Promise<void>;
   /** How many turns run and wait, and other gauges, by metric name. */
   gauges(): Promise<Readonly<Record<string, number>>>;
   /** What a running turn of this gateway does just now; null when it is not here. Without it all of them think. */
   doing?(sessionId: string): Doing | null;
+}
+
+/** As it came. Header names in lower case. */
+export interface PlatformRequest {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
 }
 
 /** What is done at its time. */

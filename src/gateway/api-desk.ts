@@ -28,6 +28,10 @@ export function apiDesk({ gateway, model, readiness }: ApiDeskOptions): ApiDesk 
       return run === undefined ? null : { phase: run.phase, tool: run.tool };
     },
     jobs: { book: gateway.cron.jobs, target: (text) => gateway.cron.target(text) },
+    receiveFromPlatform: async (name, request) => {
+      const answer = await gateway.chat.find(name)?.receiveWebhook?.(request);
+      return answer?.status ?? 404;
+    },
     drain: () => gateway.drain('operator'),
     undrain: () => gateway.undrain(),
     gauges: async () => {

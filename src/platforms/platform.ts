@@ -43,6 +43,11 @@ export interface Platform {
   react?(place: Place, messageId: string, sign: ReactionSign | null, signal: AbortSignal): Promise<void>;
   /** Tells the platform's clients which commands there are, where they can show them. */
   offerCommands?(commands: readonly { name: string; summary: string }[], signal: AbortSignal): Promise<void>;
+  /** Takes what the platform brings over HTTP, for whoever owns the port; 200 only once the inbox has it. */
+  receiveWebhook?(request: {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+  }): Promise<{ readonly status: 200 | 401 | 404 | 503 }>;
   /** The places it knows by itself, for people who name one. */
   listPlaces?(signal: AbortSignal): Promise<readonly Place[]>;
 }

@@ -82,6 +82,16 @@ describe('with a key', () => {
     expect((await ask(house.api, '/v1/sessions', { headers })).status).toBe(200);
   });
 
+  test('a platform needs none: it proves itself in its own way, and reaches nothing else', async () => {
+    const bring = (name: string, feather: string) =>
+      ask(house.api, `/platforms/${name}`, { body: {}, headers: { host: 'bot.example.org', 'x-feather': feather } });
+    expect((await bring('pigeon', 'grey')).status).toBe(200);
+    expect((await bring('pigeon', 'white')).status).toBe(401);
+    expect((await bring('crow', 'grey')).json.error.code).toBe('not_found');
+    expect((await ask(house.api, '/platforms/pigeon/../v1/sessions', {})).status).not.toBe(200);
+    expect((await ask(house.api, '/platforms/pigeon%2f..%2f..%2fv1%2fsessions', {})).status).not.toBe(200);
+  });
+
   test('keys that are nearly right are wrong', async () => {
     for (const key of [`${KEY}x`, KEY.slice(1), KEY.toUpperCase(), 'x']) {
       expect((await ask(house.api, '/v1/sessions', bearer(key))).status).toBe(401);

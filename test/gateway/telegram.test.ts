@@ -1,7 +1,18 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { until } from '../cli/house.ts';
 import { TelegramScene } from './telegram-scene.ts';
+
+/** One that nobody listens on just now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
 
 let scene: TelegramScene;
 
@@ -95,6 +106,27 @@ describe('conversations on Telegram', () => {
     expect(asked).toHaveLength(2);
     expect(asked[0]).toBe('one\ntwo');
     expect(asked[1]).toMatch(/^\[An image.*saved as received\/telegram-image-\w+.*\]\nlook\n\[An image.*saved as/);
+  });
+
+  test('by webhook: taken once it is durable, and only from Telegram', { timeout: 60_000 }, async () => {
+    scene = await TelegramScene.open();
+    const { bot } = scene;
+    const port = await freePort();
+    const webhook_url = `http://127.0.0.1:${port}/platforms/telegram`;
+    const gateway = scene.gateway({ gateway: { port } }, { mode: 'webhook', webhook_url, webhook_secret: 'feather' });
+    await gateway.start();
+    await until('Telegram knows where', () => bot.webhook !== null);
+    expect(bot.webhook).toEqual({ url: webhook_url, secret: 'feather' });
+    bot.say({ text: 'one' });
+    expect(await bot.deliver()).toBe(200);
+    expect(await scene.heardIn(42, 1)).toEqual(['did: one']);
+    const forged = await fetch(webhook_url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-telegram-bot-api-secret-token': 'feathers' },
+      body: JSON.stringify({ update_id: 1, message: bot.message({ text: 'forged' }) }),
+    });
+    expect(forged.status).toBe(401);
+    expect(bot.isPolled).toBe(false);
   });
 
   test('a long reply comes in parts within the limit, fences closed and reopened', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Progress } from '../../../src/agent/runner.ts';
-import type { ApiDesk, Doing, Readiness, Reply, Saying, Taken } from '../../../src/api/desk.ts';
+import type { ApiDesk, Doing, PlatformRequest, Readiness, Reply, Saying, Taken } from '../../../src/api/desk.ts';
 import { JobBook } from '../../../src/cron/job-book.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { MoiraiError } from '../../../src/errors/moirai-error.ts';
@@ -52,6 +52,12 @@ export class ScriptedDesk implements ApiDesk {
     }
     if (known.body === JSON.stringify(body)) return known.taken;
     throw new MoiraiError('idempotency_conflict', `"${idempotencyKey}" came with another body before`);
+  }
+
+  /** One platform that proves itself by a header. */
+  async receiveFromPlatform(name: string, { headers }: PlatformRequest): Promise<200 | 401 | 404> {
+    if (name !== 'pigeon') return 404;
+    return headers['x-feather'] === 'grey' ? 200 : 401;
   }
 
   async models(): Promise<readonly string[]> {

@@ -10,8 +10,9 @@ import { fill } from './fill.ts';
 import { INSTANCE, type Rate, rateOf } from './load.ts';
 import { startModelProcess } from './model-process.ts';
 import { Report } from './report.ts';
+import { measureTelegram } from './telegram.ts';
 
-const USAGE = `npm run bench:gateway -- [--parts throughput,memory,endurance] [--conversations 5000] [--turns 100000] [--json]`;
+const USAGE = `npm run bench:gateway -- [--parts throughput,telegram,memory,endurance] [--conversations 5000] [--turns 100000] [--json]`;
 
 const OVERHEAD_MS = 25;
 const RESIDENT_MB = 500;
@@ -19,7 +20,7 @@ const READY_MS = 2000;
 
 const { values } = parseArgs({
   options: {
-    parts: { type: 'string', default: 'throughput,memory,endurance' },
+    parts: { type: 'string', default: 'throughput,telegram,memory,endurance' },
     conversations: { type: 'string', default: '5000' },
     turns: { type: 'string', default: '100000' },
     json: { type: 'boolean', default: false },
@@ -219,6 +220,7 @@ if (values.help) process.stdout.write(`${USAGE}\n`);
 else {
   const parts = values.parts.split(',');
   if (parts.includes('throughput')) for (const sessions of [1000, 100_000]) await measureThroughput(sessions);
+  if (parts.includes('telegram')) await measureTelegram(report);
   if (parts.includes('memory')) await measureMemory(Number(values.conversations));
   if (parts.includes('endurance')) await measureEndurance(Number(values.turns));
   process.stdout.write(values.json ? `${JSON.stringify(report.figures, null, 2)}\n` : `${report.table()}\n`);

@@ -14,7 +14,7 @@ const SETTLE_MS = 600;
 /** Messages in and replies out, against a Bot API on loopback and a model that answers at once. */
 export async function measureTelegram(report: Report): Promise<void> {
   const model = await startModelProcess();
-  for (const chats of [1, 64]) {
+  for (const chats of [1, 256]) {
     report.progress(`gateway: Telegram, ${chats} chats`);
     const bot = await BotApiFake.start();
     const gateway = new GatewayProcess({

@@ -7,7 +7,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { HandlerDesk } from './handler.ts';
 import { readLines } from './output-lines.ts';
 
-const LOW_PRIORITY = 19;
+const LOW_PRIORITY = 10;
 /** When memory runs out, a hook goes before the gateway. */
 const FIRST_TO_GO = '500';
 /** The warden may have been killed itself. */

@@ -77,7 +77,7 @@ test('a handler that stays loaded runs at low priority, with nothing of the gate
   await scene.talk(1);
   await until('it was heard', () => scene.lines('notes').length === 1);
   expect(scene.lines('env')[0]).toEqual(['HOME', 'LANG', 'MOIRAI_HOME', 'PATH', 'TZ']);
-  expect(getPriority(scene.lines('notes')[0].pid)).toBe(19);
+  expect(getPriority(scene.lines('notes')[0].pid)).toBe(10);
   await until('its words are in the log', () => scene.logged.some((line) => line.includes('my words')));
   expect(JSON.parse(scene.logged.find((line) => line.includes('my words')) ?? '')).toMatchObject({
     ...{ hook: 'env', stream: 'stdout', line: 'my words' },

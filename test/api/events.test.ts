@@ -114,7 +114,8 @@ describe('the stream of the log', () => {
     for (let i = 0; i < 60; i++) await house.engine.setTitle(id, `${i} ${'x'.repeat(100_000)}`);
     const seen = await firstOf(listen(house.api, `/v1/events?after=${after}`), 61);
     expect(seen.at(-1)?.data.title).toContain('59 ');
-    await before.return(undefined);
+    // The first one did not read, and may have been cut off for it.
+    await before.return(undefined).catch(() => undefined);
   });
 
   test('is filtered as a page is', async () => {

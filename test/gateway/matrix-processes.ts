@@ -35,6 +35,19 @@ export function processPaths(witnesses: () => Witnesses): readonly Path[] {
         }),
     },
     {
+      name: 'a job whose gateway is killed in its run',
+      ends: { reason: 'reaped', cause: null, trigger: 'reaper' },
+      go: () =>
+        inGateway(witnesses(), 1, async (gateway, model) => {
+          await gateway.post('/v1/cron', { schedule: 'in 1s', prompt: 'wait' });
+          await until('the model is asked', () => questions(model).length === 1, 15_000);
+          await gateway.end('SIGKILL');
+          await gateway.start();
+          await until('it ended', async () => (await gateway.events('session:end')).length === 1, 15_000);
+          return { said: [] };
+        }),
+    },
+    {
       name: 'terminal closed in order',
       ends: { reason: 'cli_close', cause: null, trigger: 'cli' },
       tells: /did: hello/,

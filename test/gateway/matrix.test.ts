@@ -203,6 +203,18 @@ const PATHS: readonly Path[] = [
         return evidence(scene, await scene.session(child?.session_id ?? ''), { said: [] });
       }),
   },
+  {
+    name: 'a job that is done',
+    ends: { reason: 'cron_complete', cause: null, trigger: 'process' },
+    tells: /did: .*count the plums/s,
+    go: () => inScene(NEVER, (scene) => jobRun(scene, 'count the plums')),
+  },
+  {
+    name: 'a job that fails',
+    ends: { reason: 'cron_failed', cause: null, trigger: 'process' },
+    tells: /That did not work/,
+    go: () => inScene(NEVER, (scene) => jobRun(scene, 'please fail now')),
+  },
 ];
 
 const ALL = [...PATHS, ...processPaths(() => witnesses)];
@@ -324,6 +336,16 @@ async function busy(scene: Scene): Promise<() => Promise<Evidence['waited']>> {
     const turn = behind.type === 'turn' ? await behind.over : null;
     return { text: 'behind it', reply: turn?.response ?? null };
   };
+}
+
+/** A job of the conversation comes due, and its run ends. */
+async function jobRun(scene: Scene, prompt: string): Promise<Evidence> {
+  await scene.ask('1', `/cron add in 1h ${prompt}`);
+  scene.later(3_600_000);
+  await scene.gateway.cron.look();
+  await scene.until('it is told', () => scene.pigeons.textsTo('1').length > TALK.length);
+  const end = (await scene.events()).find(({ kind, type }) => kind === 'cron' && type === 'session:end');
+  return evidence(scene, await scene.session(end?.session_id ?? ''), { said: [] });
 }
 
 async function restart(scene: Scene): Promise<void> {

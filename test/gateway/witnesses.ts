@@ -56,6 +56,7 @@ export default definePlugin({
     }
     ctx.memoryProvider({
       name: 'witness',
+      kinds: ['chat', 'cli', 'api', 'cron', 'webhook', 'batch', 'child'],
       onSessionEnd({ session, reason, eventId, messages }) {
         const said = messages.filter(({ role }) => role === 'user').map(({ text }) => text);
         write({ who: 'memory', event: { id: eventId, type: 'session:end', session_id: session.id, reason }, said });

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Engine } from '../engine/engine.ts';
-import type { Session } from '../lifecycle/session.ts';
+import type { Origin, Session } from '../lifecycle/session.ts';
 import { keyFor, parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Party } from '../store/transactions/conversations.ts';
+import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
+import { deliverable } from './reply-target.ts';
+import { besideText } from './texts.ts';
 import type { Turns } from './turns.ts';
 
 export interface ChildrenDesk {
@@ -13,6 +16,8 @@ export interface ChildrenDesk {
   readonly log: Logger;
   /** Tells the conversation of a session something. */
   readonly tell: (session: Session, text: string, id: string) => Promise<void>;
+  /** What that would be in the outbox. */
+  readonly notice: (session: Session, text: string, id: string) => readonly DeliveryToMake[];
 }
 
 /** Sessions that work for another one: they see nothing of it, answer it, and live no longer than it. */
@@ -35,35 +40,68 @@ export class Children {
     }
   }
 
-  /** Has something done beside the conversation, which is told when it is done. Returns the child's id. */
+  /**
+   * Has something done beside the conversation, which is told when it is done. Returns the child's id. Where people are
+   * written to, the end of the child is what tells them, whoever ends it; a terminal hears it from its own process.
+   */
   async spawn(parent: Session, text: string): Promise<string> {
-    const { session, over } = await this.#begin(parent, text);
+    const { session, over } = await this.#begin(parent, text, deliverable(parent) ? { background: text } : null);
     over
       .then(async (turn) => {
         const answer = await this.#finish(session, turn);
-        await this.#desk.tell(parent, `Done beside this conversation: ${text}\n\n${answer}`, `${session.id}:answer`);
+        if (!deliverable(parent)) await this.#desk.tell(parent, besideText(text, answer), `${session.id}:answer`);
       })
-      .catch((error: unknown) => this.#desk.log.warn('background work was not told', { session: session.id, error }));
+      .catch((error: unknown) =>
+        this.#desk.log.warn('background work was not settled', { session: session.id, error }),
+      );
     return session.id;
   }
 
-  async #begin(parent: Session, text: string): Promise<{ session: Session; over: Promise<TurnResultRow | null> }> {
-    const party = childParty(parent);
+  /** A child has ended, here or elsewhere: whoever wanted it done beside the conversation is told. */
+  async ended(child: Session, eventId: string): Promise<void> {
+    const task = child.origin?.background;
+    if (typeof task !== 'string' || child.parentId === null || child.endReason === 'parent_ended') return;
+    const { engine, notice } = this.#desk;
+    const parent = await engine.store.read('getSession', { sessionId: child.parentId });
+    if (parent === null) return;
+    const turn = await engine.store.read('turnByRef', { originRef: refOf(child) });
+    const text = besideText(task, answerOf(turn));
+    const id = `${eventId}:answer`;
+    await engine.store.write('tellConversation', {
+      ...{ giver: engine.giver(), sessionId: child.id, id, deliveries: notice(parent, text, id) },
+      ...{ key: parent.key, note: text },
+    });
+  }
+
+  async #begin(
+    parent: Session,
+    text: string,
+    origin: Origin = null,
+  ): Promise<{ session: Session; over: Promise<TurnResultRow | null> }> {
+    const party = { ...childParty(parent), origin };
     const { engine, turns } = this.#desk;
-    await engine.start(party, { parentId: parent.id, lineage: 'spawn', title: text.slice(0, 80) });
-    const { session, turn } = await turns.receive(
-      { party, text, originRef: null, by: 'system' },
-      { mode: 'queue', uncapped: true },
-    );
+    const started = await engine.start(party, { parentId: parent.id, lineage: 'spawn', title: text.slice(0, 80) });
+    const said = { party, text, originRef: refOf(started), by: 'system' } as const;
+    const { session, turn } = await turns.receive(said, { mode: 'queue', uncapped: true });
     return { session, over: turns.ends.wait(turn.id) };
   }
 
   async #finish(session: Session, turn: TurnResultRow | null): Promise<string> {
-    if (turn === null) return 'It was interrupted before it was done.';
+    if (turn === null) return answerOf(turn);
     const done = turn.outcome === 'done';
     await this.#desk.engine.end(session.id, { reason: done ? 'batch_complete' : 'batch_failed', trigger: 'process' });
-    return turn.response ?? 'There was no answer.';
+    return answerOf(turn);
   }
+}
+
+/** Names the one turn of a child. */
+function refOf({ id }: Session): string {
+  return `child:${id}`;
+}
+
+function answerOf(turn: TurnResultRow | null): string {
+  if (turn === null || turn.outcome === null) return 'It was interrupted before it was done.';
+  return turn.response ?? 'There was no answer.';
 }
 
 function childParty(parent: Session): Party {

@@ -27,6 +27,7 @@ import { EndedSessions } from './ended-sessions.ts';
 import { type Foundation, lay } from './foundation.ts';
 import { Listeners } from './listeners.ts';
 import { GatewayMemory } from './memory.ts';
+import type { EndedHandlers } from './notices.ts';
 import { Outbox } from './outbox.ts';
 import type { ReplyShape } from './platform-sender.ts';
 import type { PluginSide } from './plugin-side.ts';
@@ -129,7 +130,11 @@ export class Gateway {
       wakeOutbox: () => this.#outbox.wake(),
     });
     this.turns = this.#makeTurns();
-    this.#children = new Children({ engine, turns: this.turns, log, tell: (to, text, id) => this.tell(to, text, id) });
+    this.#children = new Children({
+      ...{ engine, turns: this.turns, log },
+      tell: (to, text, id) => this.tell(to, text, id),
+      notice: (to, text, id) => this.chat.notice(to, text, id),
+    });
     const { runner, turns, approvals, transcripts, memory } = this;
     const commandDesk = {
       ...{ engine, turns, runner, approvals, transcripts, memory },
@@ -254,8 +259,11 @@ export class Gateway {
     const { config, log, keeper, environment } = this.#options;
     const { engine, dispatcher } = this;
     // Before the startup is announced: they hear it too.
-    const jobEnded = (run: Session, eventId: string) => this.cron.ended(run, eventId);
-    const desk = { config, engine, dispatcher, log, environment, jobEnded, rules: () => this.#rules };
+    const ended: EndedHandlers = {
+      cron: (session, eventId) => this.cron.ended(session, eventId),
+      child: (session, eventId) => this.#children.ended(session, eventId),
+    };
+    const desk = { config, engine, dispatcher, log, environment, ended, rules: () => this.#rules };
     this.#listeners = keeper ? await Listeners.start(desk) : null;
     await this.memory.start();
     this.#outbox.wake();

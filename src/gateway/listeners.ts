@@ -4,9 +4,8 @@ import type { Dispatcher } from '../events/dispatcher.ts';
 import { FileHooks } from '../hooks/file-hooks.ts';
 import { webhookSubscriber } from '../hooks/webhook.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
-import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
-import { noticesSubscriber } from './notices.ts';
+import { type EndedHandlers, noticesSubscriber } from './notices.ts';
 
 export interface ListenersDesk {
   readonly config: Config;
@@ -15,8 +14,8 @@ export interface ListenersDesk {
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly rules: () => ResetRules;
-  /** Tells what came of a job. */
-  readonly jobEnded: (run: Session, eventId: string) => Promise<void>;
+  /** Tells what came of sessions that worked for somebody else, by their kind. */
+  readonly ended: EndedHandlers;
 }
 
 /** Everybody in this process who reads the log: notices to people, the home's hooks, webhooks. */
@@ -28,8 +27,8 @@ export class Listeners {
   }
 
   static async start(desk: ListenersDesk): Promise<Listeners> {
-    const { config, engine, dispatcher, log, environment, rules, jobEnded } = desk;
-    await dispatcher.subscribe(noticesSubscriber(engine, rules, jobEnded));
+    const { config, engine, dispatcher, log, environment, rules, ended } = desk;
+    await dispatcher.subscribe(noticesSubscriber(engine, rules, ended));
     const { home, hooks } = config;
     const fileHooks = await FileHooks.start({ home, dispatcher, store: engine.store, config: hooks, log, environment });
     for (const webhook of hooks.webhooks) {

@@ -3,27 +3,29 @@ import type { NewSubscriber } from '../events/dispatcher.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import { policyFor, type ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
-import type { ResetCause } from '../lifecycle/states.ts';
+import type { ResetCause, SessionKind } from '../lifecycle/states.ts';
 import { deliverable, deliveryTo } from './reply-target.ts';
 import { expiredText, rolledOverText, STUCK_TEXT } from './texts.ts';
+
+/** What is told when a session of a kind has ended that worked for somebody else. */
+export type EndedHandlers = Readonly<
+  Partial<Record<SessionKind, (session: Session, eventId: string) => Promise<void>>>
+>;
 
 /**
  * Tells people what happened to their session while nobody asked: a subscriber like any other, so that it does not matter
  * who ended the session, or whether a process died right after.
  */
-export function noticesSubscriber(
-  engine: Engine,
-  rules: () => ResetRules,
-  jobEnded: (run: Session, eventId: string) => Promise<void>,
-): NewSubscriber {
+export function noticesSubscriber(engine: Engine, rules: () => ResetRules, ended: EndedHandlers): NewSubscriber {
   return {
     name: 'gateway.notices',
     events: ['session:end', 'session:suspend'],
     handle: async (event) => {
       const { session_id: sessionId } = event;
       const session = sessionId === null ? null : await engine.store.read('getSession', { sessionId });
-      if (session?.kind === 'cron' && event.type === 'session:end') return jobEnded(session, event.id);
-      if (session === null || !deliverable(session)) return;
+      if (session === null) return;
+      if (event.type === 'session:end') await ended[session.kind]?.(session, event.id);
+      if (!deliverable(session)) return;
       const text = noticeFor(event, session, rules());
       if (text === null) return;
       const deliveries = [deliveryTo(session, text, `${event.id}:notice`)];

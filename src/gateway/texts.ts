@@ -114,3 +114,8 @@ export function jobSkippedText(title: string): string {
 export function sentFromElsewhere(text: string): string {
   return `This was sent here from elsewhere, in your name: ${text}`;
 }
+
+/** What came of something that was done beside a conversation. */
+export function besideText(task: string, answer: string): string {
+  return `Done beside this conversation: ${task}\n\n${answer}`;
+}

@@ -191,6 +191,20 @@ describe('the others', () => {
     expect(await scene.session(child?.session_id ?? '')).toMatchObject({ parentId: parent.id, lineage: 'spawn' });
   });
 
+  test('/background that dies with its process is told as well, and the conversation knows', async () => {
+    await scene.close();
+    scene = await Scene.open({ gateway: { drain_timeout: '100ms' } });
+    await scene.ask('1', 'hello');
+    await scene.ask('1', '/background wait');
+    await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
+    await scene.stop('restart');
+    await scene.start();
+    await scene.until('it is told', () => scene.pigeons.textsTo('1').some((text) => text.includes('beside')));
+    expect(scene.pigeons.textsTo('1').at(-1)).toMatch(/^Done beside this conversation: wait\n\n(It was|Stopped)/);
+    const { id } = await scene.sessionOf('1');
+    expect((await scene.messages(id)).at(-1)).toMatchObject({ role: 'note', text: expect.stringContaining('beside') });
+  });
+
   test('/approve and /deny answer the oldest question; silence is a no', async () => {
     await scene.say('1', 'wait');
     await scene.until('it runs', () => scene.runner.tasks.length === 1);

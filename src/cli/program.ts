@@ -91,6 +91,13 @@ const COMMANDS: readonly Entry[] = [
     ],
   },
   {
+    name: 'plugins',
+    summary: 'look at plugins',
+    commands: [
+      { name: 'list', summary: 'what there is, and how far it is', load: () => import('./commands/plugins/list.ts') },
+    ],
+  },
+  {
     name: 'memory',
     summary: 'look at what is remembered, and who remembers',
     commands: [

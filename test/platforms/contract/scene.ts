@@ -38,6 +38,8 @@ export interface Driver extends AsyncDisposable {
   say(said: Said): Promise<string>;
   /** What we have sent and people see now, oldest first. */
   shown(): readonly Shown[];
+  /** How a text looks there that could turn a line around; as it is unless said. */
+  visible?(text: string): string;
   /** How many messages the server keeps because nobody acknowledged them. */
   unacknowledged?(): number;
   /** Somebody changes what he said. */

@@ -190,6 +190,18 @@ class Room {
     const fields = { platform: this.name, phase, ...(problem === null ? {} : { problem }) };
     if (problem === null) this.#desk.log.info('platform changed', fields);
     else this.#desk.log.warn('platform changed', fields);
+    this.#announce(phase, problem);
+  }
+
+  /** For those who read the log. What cannot be written now is in the next change, and in `/ready` all the time. */
+  #announce(phase: string, problem: string | null): void {
+    const { engine, log } = this.#desk;
+    const { lastSuccessAt } = this.state;
+    const last_success_at = lastSuccessAt === null ? null : new Date(lastSuccessAt).toISOString();
+    const fields = { name: this.name, phase, problem, last_success_at };
+    engine.announce({ type: 'gateway:platform', fields }).catch((error: unknown) => {
+      log.warn('how a platform stands was not written', { platform: this.name, error });
+    });
   }
 
   #means(): Means {

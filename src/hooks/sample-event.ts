@@ -38,6 +38,7 @@ const FIELDS: { readonly [T in FixedEventType]: EventFields[T] } = {
   'gateway:startup': INSTANCE,
   'gateway:draining': { ...INSTANCE, reason: 'restart' },
   'gateway:shutdown': { ...INSTANCE, reason: 'restart' },
+  'gateway:platform': { name: 'telegram', phase: 'degraded', problem: 'no answer', last_success_at: null },
   'instance:lost': { instance: 'ins_before', sessions: 1 },
 };
 

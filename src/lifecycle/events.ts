@@ -52,6 +52,7 @@ export interface EventFields {
   'gateway:startup': { platforms: readonly string[]; reason: string | null };
   'gateway:draining': { platforms: readonly string[]; reason: string | null };
   'gateway:shutdown': { platforms: readonly string[]; reason: string | null };
+  'gateway:platform': { name: string; phase: string; problem: string | null; last_success_at: string | null };
   'instance:lost': { instance: string; sessions: number };
 }
 
@@ -82,6 +83,7 @@ const EVENT_TYPE_TABLE: Record<FixedEventType, true> = {
   'gateway:startup': true,
   'gateway:draining': true,
   'gateway:shutdown': true,
+  'gateway:platform': true,
   'instance:lost': true,
 };
 export const EVENT_TYPES = Object.keys(EVENT_TYPE_TABLE) as FixedEventType[];

@@ -87,7 +87,14 @@ test('`gateway status` says how the platform stands, and `/sethome` makes a home
   await gateway.start();
   await until('it polls', () => scene.bot.isPolled);
   expect((await gateway.moirai('gateway', 'status')).output).toMatch(/telegram.*connected/);
+  scene.bot.failNext('getUpdates', { html: 502 }, { html: 502 });
+  scene.bot.cut();
+  const phases = async () => (await gateway.events('gateway:platform')).map(({ name, phase }) => [name, phase]);
+  const tells = async () => (await phases()).map(([, phase]) => phase).join(' ');
+  await until('the log tells', async () => /connected( degraded)+$/.test(await tells()), 15_000);
   scene.bot.say({ text: 'hello' });
+  await until('and tells again', async () => /connected( degraded)+ connected$/.test(await tells()), 15_000);
+  expect(new Set((await phases()).map(([name]) => name))).toEqual(new Set(['telegram']));
   await scene.heardIn(42, 1);
   scene.bot.say({ text: '/sethome' });
   await scene.heardIn(42, 2);

@@ -45,6 +45,16 @@ async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
     const draft = { type: `gateway:${name}`, fields: { platforms: ['telegram'], reason: null } } as const;
     await scene.store.write('announceInstance', { giver: scene.giver(), event: { id: `one:${name}`, draft } });
   }
+  await scene.store.write('announceInstance', {
+    giver: scene.giver(),
+    event: {
+      id: 'platform',
+      draft: {
+        type: 'gateway:platform',
+        fields: { name: 'telegram', phase: 'connected', problem: null, last_success_at: null },
+      },
+    },
+  });
   const asked = await scene.ask('1');
   const { id } = asked.session;
   await scene.cut(id);

@@ -2,11 +2,12 @@ import type { AgentConfig, ModelConfig } from '../config/config.ts';
 import { AgentCache } from './agent-cache.ts';
 import { consider } from './consider.ts';
 import { contextWindow } from './model/context-window.ts';
+import { describePicture } from './model/describe-picture.ts';
 import { describeServer, type ModelServer } from './model/model-server.ts';
 import { ModelSession } from './model/model-session.ts';
 import type { Wait } from './model/retry.ts';
 import type { Rendering } from './prompt.ts';
-import type { AgentRunner, Compression, Consideration, TurnReport, TurnTask } from './runner.ts';
+import type { AgentRunner, Compression, Consideration, Picture, TurnReport, TurnTask } from './runner.ts';
 import { systemPrompt } from './system-prompt.ts';
 import type { Log } from './tools/ports.ts';
 import type { ToolBox } from './tools/tool-box.ts';
@@ -64,6 +65,16 @@ export class AiRunner implements AgentRunner {
   async consider(task: Consideration, question: string): Promise<string | null> {
     const model = await unlessAborted(this.#session(task), task.signal);
     return consider(task.transcript, question, model, task.signal);
+  }
+
+  async describe(picture: Picture, signal: AbortSignal): Promise<string | null> {
+    const { server, log } = this.#parts;
+    try {
+      return await describePicture(server, picture, signal);
+    } catch (error) {
+      log.warn('the model did not say what a picture shows', { error });
+      return null;
+    }
   }
 
   async models(): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-import type { AgentRunner, Compression, Consideration, TurnReport, TurnTask } from './runner.ts';
+import type { AgentRunner, Compression, Consideration, Picture, TurnReport, TurnTask } from './runner.ts';
 
 /** A runner that is loaded by its first turn: a gateway that starts, or only waits, does not pay for models and tools. */
 export class LazyRunner implements AgentRunner {
@@ -23,6 +23,10 @@ export class LazyRunner implements AgentRunner {
 
   async consider(task: Consideration, question: string): Promise<string | null> {
     return (await this.#runner()).consider(task, question);
+  }
+
+  async describe(picture: Picture, signal: AbortSignal): Promise<string | null> {
+    return (await (await this.#runner()).describe?.(picture, signal)) ?? null;
   }
 
   async models(): Promise<readonly string[]> {

@@ -96,6 +96,11 @@ export interface Compression {
   readonly count: number;
 }
 
+export interface Picture {
+  readonly bytes: Uint8Array;
+  readonly mime: string;
+}
+
 /**
  * Runs turns. Throws `MoiraiError` with a code a person can act on (`model_*`, `agent_*`) when the turn fails; the abort of
  * the signal rejects with the signal's reason.
@@ -113,6 +118,8 @@ export interface AgentRunner {
    * all of it already. Runs no tool and keeps nothing. Null when there is nothing to ask about, no room to ask, or nobody.
    */
   consider(task: Consideration, question: string): Promise<string | null>;
+  /** What a picture shows, in a sentence; null when the model cannot see, or does not say. */
+  describe?(picture: Picture, signal: AbortSignal): Promise<string | null>;
   /** The models a conversation may ask for. */
   models(): Promise<readonly string[]>;
   /** A session ended: closes what its tools hold. */

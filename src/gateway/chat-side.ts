@@ -1,4 +1,4 @@
-import type { ApprovalRequest, Progress, TurnReport } from '../agent/runner.ts';
+import type { AgentRunner, ApprovalRequest, Progress, TurnReport } from '../agent/runner.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Timers } from '../events/timers.ts';
@@ -18,6 +18,7 @@ import { platformSender, type ReplyShape } from './platform-sender.ts';
 import { displayFor } from './presentation/display.ts';
 import { Presentation } from './presentation/presentation.ts';
 import { Reception } from './reception/reception.ts';
+import { Stickers } from './reception/stickers.ts';
 import { deliverable } from './reply-target.ts';
 import type { TurnRun } from './turn-run.ts';
 
@@ -32,6 +33,7 @@ export interface ChatSideDesk {
   /** Ways out that are no platforms of ours. */
   readonly senders: readonly Sender[];
   readonly approvals: Approvals;
+  readonly runner: () => AgentRunner;
   readonly conversations: () => Conversations;
   readonly commands: () => readonly { name: string; summary: string }[];
   readonly newDeliveryId: () => string;
@@ -46,12 +48,14 @@ export class ChatSide {
   readonly #desk: ChatSideDesk;
   readonly #house: PlatformHouse;
   readonly #presentation: Presentation;
+  readonly #stickers: Stickers;
 
   constructor(desk: ChatSideDesk) {
     const { config, engine, timers, log, configured } = desk;
     this.#desk = desk;
     this.access = new Access(engine.store, () => config);
     this.places = new Places(engine.store);
+    this.#stickers = new Stickers({ store: engine.store, log, runner: desk.runner });
     this.#presentation = new Presentation({
       ...{ timers, log },
       platformOf: (session) => this.platformOf(session),
@@ -156,7 +160,7 @@ export class ChatSide {
   #receptionDesk() {
     const { config, engine, approvals, log, conversations } = this.#desk;
     return {
-      ...{ config, engine, approvals, log, access: this.access, places: this.places },
+      ...{ config, engine, approvals, log, access: this.access, places: this.places, stickers: this.#stickers },
       conversations: conversations(),
       taken: this.#presentation.taken.bind(this.#presentation),
     };

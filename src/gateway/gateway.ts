@@ -124,6 +124,7 @@ export class Gateway {
       ...{ config, engine, timers: processTimers, log, senders: options.platforms, approvals: this.approvals },
       configured: options.chat ?? [],
       conversations: () => this.conversations,
+      runner: () => this.runner,
       brought: () => plugins.platforms,
       commands: () => [...COMMANDS, ...plugins.commands],
       newDeliveryId: () => ids.delivery(),

@@ -38,6 +38,26 @@ test('reasoning is not shown', { timeout: 60_000 }, async () => {
   expect(JSON.stringify(scene.bot.calls)).not.toContain('plum');
 });
 
+test('a sticker is looked at once, and told by what it shows', { timeout: 60_000 }, async () => {
+  scene = await TelegramScene.open(({ body, raw }) => {
+    if (raw.includes('Describe this picture')) return { text: 'A cat that waves.' };
+    return { text: `did: ${String(body.messages.at(-1)?.content)}` };
+  });
+  await scene.gateway().start();
+  const { file_id, file_unique_id, file_size } = scene.bot.keepFile(Buffer.from('RIFFxxxxWEBP'));
+  const sticker = {
+    ...{ file_id, file_unique_id, file_size, emoji: '👋', set_name: 'Cats' },
+    ...{ type: 'regular', width: 512, height: 512, is_animated: false, is_video: false },
+  };
+  for (const count of [1, 2]) {
+    scene.bot.say({ fields: { sticker } });
+    expect((await scene.heardIn(42, count)).at(-1)).toMatch(/did: \[A sticker .*👋.*Cats.*: A cat that waves\.\]/);
+  }
+  const looks = scene.model.requests.filter(({ raw }) => raw.includes('Describe this picture'));
+  expect(looks).toHaveLength(1);
+  expect(looks[0]?.raw).toContain('data:image/webp;base64,');
+});
+
 test('in a group only what is said to it is heard, or what has a word it wakes up to', async () => {
   scene = await TelegramScene.open();
   await scene.gateway({}, { wake_words: ['Clotho'] }).start();

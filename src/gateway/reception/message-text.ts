@@ -7,6 +7,8 @@ export interface ReceivedFile {
   /** Where it is, from the workspace; null when it could not be had. */
   readonly path: string | null;
   readonly problem: string | null;
+  /** What it shows, where somebody looked. */
+  readonly shows?: string | null;
 }
 
 const QUOTED = 500;
@@ -35,10 +37,10 @@ function quoteText({ text, author, own }: Quote): string {
   return words === '' ? `[This answers ${whose}.]` : `[This answers ${whose}: "${words}"]`;
 }
 
-function fileText({ file, path, problem }: ReceivedFile): string {
+function fileText({ file, path, problem, shows = null }: ReceivedFile): string {
   const what = [KINDS[file.kind], file.name === null ? '' : tame(file.name), file.hint === null ? '' : tame(file.hint)];
   const described = what.filter((part) => part !== '').join(' ');
-  if (file.kind === 'sticker') return `[${described}]`;
+  if (file.kind === 'sticker') return shows === null ? `[${described}]` : `[${described}: ${shows}]`;
   return path === null ? `[${described}, not received: ${problem ?? 'unknown'}]` : `[${described}, saved as ${path}]`;
 }
 

@@ -4,11 +4,13 @@ import { extname, join } from 'node:path';
 import type { Logger } from '../../log/logger.ts';
 import type { IncomingFile } from '../../platforms/platform.ts';
 import type { ReceivedFile } from './message-text.ts';
+import type { Stickers } from './stickers.ts';
 
 export interface FilesDesk {
   /** The agent's tools see nothing outside of it. */
   readonly workspace: string;
   readonly log: Logger;
+  readonly stickers: Stickers;
 }
 
 const FOLDER = 'received';
@@ -30,8 +32,11 @@ export async function receiveFiles(
   return [...(await Promise.all(taken)), ...left];
 }
 
-async function receiveFile(platform: string, file: IncomingFile, { workspace, log }: FilesDesk): Promise<ReceivedFile> {
-  if (file.kind === 'sticker') return { file, path: null, problem: null };
+async function receiveFile(platform: string, file: IncomingFile, desk: FilesDesk): Promise<ReceivedFile> {
+  const { workspace, log, stickers } = desk;
+  if (file.kind === 'sticker') {
+    return { file, path: null, problem: null, shows: await stickers.describe(platform, file) };
+  }
   if (file.bytes !== null && file.bytes > MAX_BYTES) return { file, path: null, problem: 'larger than 20 MB' };
   try {
     const bytes = await file.open(MAX_BYTES, AbortSignal.timeout(FETCH_MS));

@@ -14,6 +14,7 @@ import { tame } from '../outside-text.ts';
 import type { Places } from '../places.ts';
 import { messageText } from './message-text.ts';
 import { receiveFiles } from './received-files.ts';
+import type { Stickers } from './stickers.ts';
 
 export interface ReceptionDesk {
   readonly config: Config;
@@ -23,6 +24,7 @@ export interface ReceptionDesk {
   readonly approvals: Approvals;
   readonly places: Places;
   readonly log: Logger;
+  readonly stickers: Stickers;
   /** A message was taken: its turn begins soon. */
   readonly taken: (message: Incoming, turnId: string) => void;
 }
@@ -112,8 +114,10 @@ export class Reception implements Inbox {
   }
 
   async #take(message: Incoming, party: Party, visitor: Visitor): Promise<void> {
-    const { conversations, config, access, log, taken } = this.#desk;
-    const files = await receiveFiles(party.platform, message.files, { workspace: config.agent.workspace, log });
+    const { conversations, config, access, log, stickers, taken } = this.#desk;
+    const files = await receiveFiles(party.platform, message.files, {
+      ...{ workspace: config.agent.workspace, log, stickers },
+    });
     const text = messageText(message, files, isShared(party));
     // An agent that is addressed by name in front of a command still gets the command; everything else is text.
     const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { patience } from '../../../test/support/patience.ts';
 import { renderHtml } from './render.ts';
 
 describe('Markdown becomes the HTML Telegram takes', () => {

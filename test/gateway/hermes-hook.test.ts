@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { hasPython } from '../support/python.ts';
 import { Scene } from './scene.ts';
 
 let scene: Scene;
@@ -41,28 +42,34 @@ async function heard(count: number): Promise<Line[]> {
   return lines().map((line) => JSON.parse(line) as Line);
 }
 
-test('a Python hook written for another gateway hears of a session that goes idle with nobody writing', async () => {
-  scene = await Scene.open({ sessions: { reset: { mode: 'idle', idle: '24h' } } }, withHook);
-  await scene.ask('1', 'hello');
-  const { id, key } = await scene.sessionOf('1');
-  scene.later(DAY);
-  await scene.gateway.engine.expire('watcher');
-  const [start, end] = await heard(2);
-  const known = { platform: 'pigeon', user_id: 'user-1', session_id: id, session_key: key };
-  expect(start).toMatchObject({ event: 'session:start', ctx: known });
-  expect(end).toMatchObject({ event: 'session:end', ctx: { ...known, reason: 'idle_expiry' } });
-});
+test.skipIf(!hasPython())(
+  'a Python hook written for another gateway hears of a session that goes idle with nobody writing',
+  async () => {
+    scene = await Scene.open({ sessions: { reset: { mode: 'idle', idle: '24h' } } }, withHook);
+    await scene.ask('1', 'hello');
+    const { id, key } = await scene.sessionOf('1');
+    scene.later(DAY);
+    await scene.gateway.engine.expire('watcher');
+    const [start, end] = await heard(2);
+    const known = { platform: 'pigeon', user_id: 'user-1', session_id: id, session_key: key };
+    expect(start).toMatchObject({ event: 'session:start', ctx: known });
+    expect(end).toMatchObject({ event: 'session:end', ctx: { ...known, reason: 'idle_expiry' } });
+  },
+);
 
-test('it hears the end of an overdue session before the start of the one a message begins', async () => {
-  scene = await Scene.open({ sessions: { reset: { mode: 'idle', idle: '24h' } } }, withHook);
-  await scene.ask('1', 'hello');
-  const old = await scene.sessionOf('1');
-  scene.later(DAY);
-  await scene.ask('1', 'again');
-  const fresh = await scene.sessionOf('1');
-  expect((await heard(3)).map(({ event, ctx }) => [event, ctx.session_id, ctx.reason])).toEqual([
-    ['session:start', old.id, undefined],
-    ['session:end', old.id, 'auto_reset'],
-    ['session:start', fresh.id, undefined],
-  ]);
-});
+test.skipIf(!hasPython())(
+  'it hears the end of an overdue session before the start of the one a message begins',
+  async () => {
+    scene = await Scene.open({ sessions: { reset: { mode: 'idle', idle: '24h' } } }, withHook);
+    await scene.ask('1', 'hello');
+    const old = await scene.sessionOf('1');
+    scene.later(DAY);
+    await scene.ask('1', 'again');
+    const fresh = await scene.sessionOf('1');
+    expect((await heard(3)).map(({ event, ctx }) => [event, ctx.session_id, ctx.reason])).toEqual([
+      ['session:start', old.id, undefined],
+      ['session:end', old.id, 'auto_reset'],
+      ['session:start', fresh.id, undefined],
+    ]);
+  },
+);

@@ -5,7 +5,7 @@ import type { Session } from '../../src/lifecycle/session.ts';
 import { COLUMNS, type Evidence, type Path, tableOf } from './matrix.ts';
 import { processPaths } from './matrix-processes.ts';
 import { Scene } from './scene.ts';
-import { Witnesses } from './witnesses.ts';
+import { PRESENT, WITNESSES, Witnesses } from './witnesses.ts';
 
 const IDLE = { sessions: { reset: { mode: 'idle', idle: '24h' } } };
 const DAILY = { sessions: { reset: { mode: 'daily', at: '04:00', timezone: 'America/New_York' } } };
@@ -230,7 +230,8 @@ describe('every way a session goes leaves every effect behind', () => {
     expect(Object.fromEntries(wrong.map((name) => [name, verdicts[Object.keys(COLUMNS).indexOf(name)]]))).toEqual({});
   });
 
-  test('and the docs show the same table', async () => {
+  // The table in the docs was made where everybody could listen.
+  test.skipIf(PRESENT.length < WITNESSES.length)('and the docs show the same table', async () => {
     expect(rows).toHaveLength(ALL.length);
     const page = readFileSync(docs, 'utf8');
     const shown = /<!-- matrix -->\n([\s\S]*?)\n<!-- end -->/.exec(page)?.[1];

@@ -1,7 +1,7 @@
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import type { Message } from '../../src/store/transactions/messages.ts';
-import { isEndOf, type Testimony, WITNESSES, type Witness } from './witnesses.ts';
+import { isEndOf, PRESENT, type Testimony, WITNESSES, type Witness } from './witnesses.ts';
 
 /** What is known after a session went one of its ways. */
 export interface Evidence {
@@ -41,6 +41,7 @@ type Column = (evidence: Evidence, path: Path) => Verdict;
 /** The end, once, with its reason; and to a plugin before the reset that names the next session. */
 function heardBy(who: Witness): Column {
   return ({ session, heard, said }, { ends, removed, finalized }) => {
+    if (!PRESENT.includes(who)) return 'n/a';
     const own = heard.filter((each) => each.who === who);
     if (who === 'plugin' && finalized) {
       const told = own.filter(({ event }) => event.session_id === session.id && event.reason === 'shutdown');

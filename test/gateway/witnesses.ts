@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { until } from '../cli/house.ts';
 import { type HttpFake, startHttpFake } from '../fakes/http-fake.ts';
+import { hasPython } from '../support/python.ts';
 
 /** Everybody who can hear of the end of a session. */
 export const WITNESSES = ['hook.ts', 'hook.py', 'hook.sh', 'plugin', 'webhook', 'memory'] as const;
@@ -21,6 +22,9 @@ export interface Testimony {
   /** What people had said, as far as it was given to them: only memory gets that. */
   readonly said?: readonly string[];
 }
+
+/** Who is there to hear: without Python on the machine there is no hook in it. */
+export const PRESENT: readonly Witness[] = WITNESSES.filter((who) => who !== 'hook.py' || hasPython());
 
 const BOOK = 'witnesses.jsonl';
 const SECRET = `whsec_${Buffer.from('what the witnesses know').toString('base64')}`;
@@ -116,7 +120,7 @@ export class Witnesses {
   async untilHeard(home: string, sessionId: string): Promise<void> {
     const missing = (): string[] => {
       const ends = this.heard(home).filter((each) => isEndOf(each, sessionId));
-      return WITNESSES.filter((witness) => !ends.some(({ who }) => who === witness));
+      return PRESENT.filter((witness) => !ends.some(({ who }) => who === witness));
     };
     await until('everybody hears', () => missing().length === 0, HEARING_MS).catch(() => {
       throw new Error(`the end of ${sessionId} was not heard by ${missing().join(', ')}`);

@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { getPriority } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { processTimers } from '../../src/events/timers.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
+import { hasPython } from '../support/python.ts';
 import { manifest, noting, Scene, until } from './scene.ts';
 
 const PYTHON = hasPython();
@@ -121,12 +121,3 @@ async def handle(event_type, context):
     await upkeep.stop();
   }
 });
-
-function hasPython(): boolean {
-  try {
-    execFileSync('python3', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -19,7 +19,9 @@ interface Follower {
   readonly wanted: Wanted;
   /** Numbers up to here reach it in another way. */
   readonly after: number;
-  readonly mailbox: Mailbox<string>;
+  readonly mailbox: Mailbox<Told>;
+  /** Since when more came than its mailbox holds: it reads the log itself once it has taken what is there. */
+  behindSince: number | null;
   drop(): void;
 }
 
@@ -37,8 +39,10 @@ const SETTLE_MS = 5;
 const RETRY_MS = 1000;
 /** How many of the newest events are kept, for followers that come back after a cut connection. */
 const RECENT = 2000;
-/** What may wait for one follower; one that lets more pile up is dropped, and resumes where it was. */
+/** What may wait for one follower. A crowd of commits is more than that at once; who reads catches up from the log. */
 const MAILBOX_BYTES = 4 * 1024 * 1024;
+/** Who has not taken what waits after so long does not read: it is dropped, and resumes where it was. */
+const DEAF_MS = 10_000;
 
 /**
  * Reads the log once for everybody who follows it. It runs while somebody does. A follower reads by itself until it is
@@ -78,7 +82,12 @@ export class EventTail {
       // The reader may have stopped for want of followers just before this one came.
       if (this.#running === null) continue;
       // No pause between this look and joining: what comes meanwhile would be missed.
-      if (after >= this.#recentFrom) return yield* this.#listen(wanted, after, listener);
+      if (after >= this.#recentFrom) {
+        const behind = yield* this.#listen(wanted, after, listener);
+        if (behind === null) return;
+        after = behind;
+        continue;
+      }
       const upTo = this.#position;
       const page = await this.#store.read('listEvents', { ...wanted, after, limit: PAGE });
       if (page.events.length > 0) yield page.events.map((event) => tell(event).text).join('');
@@ -93,20 +102,25 @@ export class EventTail {
     for (const { mailbox } of this.#followers) mailbox.close();
   }
 
-  async *#listen(wanted: Wanted, after: number, listener: Listener): AsyncGenerator<string> {
-    const mailbox = new Mailbox<string>(MAILBOX_BYTES);
-    const follower: Follower = { wanted, after: Math.max(after, this.#position), mailbox, drop: listener.drop };
+  /** Returns the last number it told when it cannot keep up by being told; null when it is over. */
+  async *#listen(wanted: Wanted, after: number, listener: Listener): AsyncGenerator<string, number | null> {
+    const mailbox = new Mailbox<Told>(MAILBOX_BYTES);
+    const joined = Math.max(after, this.#position);
+    const follower: Follower = { wanted, after: joined, mailbox, behindSince: null, drop: listener.drop };
     const leave = (): void => mailbox.close();
     listener.signal.addEventListener('abort', leave);
     this.#followers.add(follower);
     // Not by the mailbox: it is for what comes in faster than it is read, and this may be more than it holds.
     const missed = this.#recent.filter((told) => told.seq > after && wants(wanted, told.event));
+    let last = joined;
     try {
       for (const told of missed) yield told.text;
       for (;;) {
-        const texts = await mailbox.take(HEARTBEAT_MS);
-        if (texts === null) return;
-        yield texts.length === 0 ? HEARTBEAT : texts.join('');
+        const waiting = await mailbox.take(HEARTBEAT_MS);
+        if (waiting === null) return null;
+        yield waiting.length === 0 ? HEARTBEAT : waiting.map(({ text }) => text).join('');
+        last = waiting.at(-1)?.seq ?? last;
+        if (follower.behindSince !== null) return last;
       }
     } finally {
       listener.signal.removeEventListener('abort', leave);
@@ -195,7 +209,9 @@ export class EventTail {
 function hand(follower: Follower, told: Told): void {
   const { wanted, after, mailbox } = follower;
   if (told.seq <= after || !wants(wanted, told.event)) return;
-  if (!mailbox.put(told.text, told.text.length)) follower.drop();
+  if (follower.behindSince === null) {
+    if (!mailbox.put(told, told.text.length)) follower.behindSince = performance.now();
+  } else if (performance.now() - follower.behindSince > DEAF_MS) follower.drop();
 }
 
 function wants({ types, sessionId }: Wanted, event: SequencedEvent['event']): boolean {

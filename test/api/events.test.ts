@@ -118,6 +118,21 @@ describe('the stream of the log', () => {
     await before.return(undefined).catch(() => undefined);
   });
 
+  test('keeps a client that reads, also when more comes at once than waits for anybody', async () => {
+    const stream = listen(house.api, '/v1/events?after=now');
+    const first = stream.next();
+    await until('it listens', async () => (await ask(house.api, '/metrics')).text.includes('_followers 1\n'));
+    const { id } = await house.engine.start(chatParty(`e${++chats}`));
+    expect((await first).value.data.session_id).toBe(id);
+    // At once: they are one page of the log.
+    const titles = Array.from({ length: 120 }, (_, i) => `${i} ${'x'.repeat(100_000)}`);
+    await Promise.all(titles.map((title) => house.engine.setTitle(id, title)));
+    const seen: unknown[] = [];
+    while (seen.length < titles.length) seen.push(Number.parseInt((await stream.next()).value.data.title, 10));
+    expect(seen.toSorted((a, b) => Number(a) - Number(b))).toEqual(titles.map((_, i) => i));
+    await stream.return(undefined);
+  });
+
   test('is filtered as a page is', async () => {
     const after = await newest();
     const one = await live();

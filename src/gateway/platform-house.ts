@@ -157,17 +157,17 @@ class Room {
   }
 
   async #open(): Promise<void> {
-    const { log, inboxOf, ready } = this.#desk;
+    const { log, inboxOf } = this.#desk;
     const platform = await this.#configured.make(this.#means());
-    await platform.start(inboxOf(platform, () => this.#changed(platform)));
     this.platform = platform;
+    await platform.start(inboxOf(platform, () => this.#changed(platform)));
     log.info('platform started', { platform: this.name });
-    ready(platform);
   }
 
   #standBy({ name, host, pid, instance }: CredentialHolder): void {
     const who = `${name ?? instance} (process ${pid} on ${host})`;
     const problem = `another gateway uses the same credential: ${who}; this one takes over when it is gone`;
+    if (this.#away.phase !== 'standby') this.#desk.log.warn('a platform stands by', { platform: this.name, problem });
     this.#say('standby', problem);
     this.#wait({ phase: 'standby', problem, lastSuccessAt: null }, STANDBY_MS);
   }
@@ -178,8 +178,10 @@ class Room {
     this.#cancel = this.#desk.timers.after(ms, () => this.start());
   }
 
-  #changed({ state }: Platform): void {
-    this.#say(state.phase, state.problem);
+  #changed(platform: Platform): void {
+    const { phase, problem } = platform.state;
+    this.#say(phase, problem);
+    if (phase === 'connected') this.#desk.ready(platform);
   }
 
   /** Each change once: a server that is away is not told about every second. */
@@ -187,9 +189,8 @@ class Room {
     const said = `${phase}: ${problem ?? ''}`;
     if (said === this.#told) return;
     this.#told = said;
-    const fields = { platform: this.name, phase, ...(problem === null ? {} : { problem }) };
-    if (problem === null) this.#desk.log.info('platform changed', fields);
-    else this.#desk.log.warn('platform changed', fields);
+    // What is wrong the platform has said in its own words.
+    this.#desk.log.info('platform changed', { platform: this.name, phase });
     this.#announce(phase, problem);
   }
 

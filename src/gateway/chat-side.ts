@@ -16,6 +16,7 @@ import { Places } from './places.ts';
 import { PlatformHouse, type PlatformStatus } from './platform-house.ts';
 import { platformSender, type ReplyShape } from './platform-sender.ts';
 import { displayFor } from './presentation/display.ts';
+import { EditPace } from './presentation/edit-pace.ts';
 import { Presentation } from './presentation/presentation.ts';
 import { Reception } from './reception/reception.ts';
 import { Stickers } from './reception/stickers.ts';
@@ -49,6 +50,7 @@ export class ChatSide {
   readonly #house: PlatformHouse;
   readonly #presentation: Presentation;
   readonly #stickers: Stickers;
+  readonly #pace: EditPace;
 
   constructor(desk: ChatSideDesk) {
     const { config, engine, timers, log, configured } = desk;
@@ -56,8 +58,9 @@ export class ChatSide {
     this.access = new Access(engine.store, () => config);
     this.places = new Places(engine.store);
     this.#stickers = new Stickers({ store: engine.store, log, runner: desk.runner });
+    this.#pace = new EditPace(timers);
     this.#presentation = new Presentation({
-      ...{ timers, log },
+      ...{ timers, log, pace: this.#pace },
       platformOf: (session) => this.platformOf(session),
       displayOf: (platform) => displayFor(config.display, platform.name, platform.abilities),
     });
@@ -93,7 +96,10 @@ export class ChatSide {
   }
 
   get senders(): readonly Sender[] {
-    return [...this.#desk.senders, ...this.#house.open.map((platform) => platformSender(platform, this.places))];
+    return [
+      ...this.#desk.senders,
+      ...this.#house.open.map((platform) => platformSender(platform, this.places, this.#pace)),
+    ];
   }
 
   status(): PlatformStatus[] {

@@ -9,6 +9,7 @@ import {
 } from '../platforms/platform.ts';
 import { splitText } from '../platforms/split-text.ts';
 import type { Places } from './places.ts';
+import type { EditPace } from './presentation/edit-pace.ts';
 
 /** What a reply is beside its text, as its row in the outbox keeps it. */
 export interface ReplyShape {
@@ -19,13 +20,15 @@ export interface ReplyShape {
 }
 
 /** Sends what is in the outbox through a platform. */
-export function platformSender(platform: Platform, places: Places): Sender {
+export function platformSender(platform: Platform, places: Places, pace: EditPace): Sender {
   return {
     name: platform.name,
     async send(target, text, signal, shape) {
       const place = target as unknown as Place;
       try {
-        return await sendOrEdit(platform, place, text, (shape ?? {}) as ReplyShape, signal);
+        const look = (shape ?? {}) as ReplyShape;
+        if (look.edit !== undefined) await pace.turn(platform, place);
+        return await sendOrEdit(platform, place, text, look, signal);
       } catch (thrown) {
         if (thrown instanceof SendFailure && thrown.kind === 'gone') {
           await places.gone(platform.name, place, thrown.message);

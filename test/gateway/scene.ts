@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../../src/config/load-config.ts';
+import { configuredPlatforms } from '../../src/gateway/configured-platforms.ts';
 import type { Heard } from '../../src/gateway/conversations.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
@@ -69,6 +70,7 @@ export class Scene {
       environment: { PATH: process.env.PATH },
       log: createLogger({ level: 'silent', format: 'json' }),
       makeRunner: () => this.runner,
+      chat: configuredPlatforms(config),
       lost: () => undefined,
     });
   }

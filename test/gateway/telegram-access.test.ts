@@ -147,6 +147,30 @@ describe('a question', () => {
   });
 });
 
+test('who was shut out cannot answer a question by its button', { timeout: 60_000 }, async () => {
+  scene = await TelegramScene.open([{ toolCalls: [{ name: 'run_command', args: { command: 'echo linen' } }] }]);
+  const gateway = await started();
+  scene.bot.say({ text: 'hello', ...STRANGER });
+  const [offer] = await scene.heardIn(66, 1);
+  await gateway.moirai('pairing', 'approve', 'telegram', codeIn(offer));
+  scene.bot.say({ text: 'weave', ...STRANGER });
+  await scene.heardIn(66, 2);
+  const asked = [...scene.bot.messages.values()].filter(({ chat }) => chat === 66).at(-1);
+  const keyboard = JSON.parse(JSON.stringify(asked?.payload.reply_markup)) as {
+    inline_keyboard: { callback_data: string }[][];
+  };
+  await gateway.moirai('pairing', 'revoke', '66');
+  scene.bot.push({
+    callback_query: {
+      ...{ id: 'late', data: keyboard.inline_keyboard[0]?.[0]?.callback_data, chat_instance: '1' },
+      from: { id: 66, is_bot: false, first_name: 'X' },
+      message: { message_id: asked?.messageId, date: 1, chat: { id: 66, type: 'private' } },
+    },
+  });
+  await until('it is refused', () => scene.bot.callbackAnswers.has('late'));
+  expect(scene.bot.callbackAnswers.get('late')).toBe('You may not do that.');
+});
+
 test('commands are for those who may give them', async () => {
   scene = await TelegramScene.open();
   await started({ access: { admins: ['telegram:42'], commands: { dm: ['new'] } } });

@@ -1,6 +1,7 @@
 import type { Timers } from '../../events/timers.ts';
 import { type Place, type Platform, SendFailure } from '../../platforms/platform.ts';
 import { splitText } from '../../platforms/split-text.ts';
+import type { EditPace } from './edit-pace.ts';
 
 const SLOWEST_MS = 10_000;
 const CALL_MS = 10_000;
@@ -17,6 +18,7 @@ export class LiveReply {
   readonly #platform: Platform;
   readonly #place: Place;
   readonly #timers: Timers;
+  readonly #pace: EditPace;
   readonly #abort = new AbortController();
   #text = '';
   #shown = '';
@@ -27,7 +29,8 @@ export class LiveReply {
   #cancel: (() => void) | null = null;
   #working: Promise<void> = Promise.resolve();
 
-  constructor(platform: Platform, place: Place, timers: Timers) {
+  constructor(platform: Platform, place: Place, timers: Timers, pace: EditPace) {
+    this.#pace = pace;
     this.#platform = platform;
     this.#place = place;
     this.#timers = timers;
@@ -66,6 +69,7 @@ export class LiveReply {
         this.#messageId = (await this.#platform.send(this.#place, { text: visible }, signal)).messageId;
       } else await this.#platform.edit?.(this.#place, this.#messageId, { text: visible }, signal);
       this.#shown = visible;
+      this.#pace.changed(this.#platform, this.#place);
     } catch (thrown) {
       this.#strikes++;
       const asked = thrown instanceof SendFailure ? (thrown.retryAfterMs ?? 0) : 0;

@@ -6,6 +6,7 @@ import type { Incoming, Place, Platform, ReactionSign } from '../../platforms/pl
 import { tame } from '../outside-text.ts';
 import type { TurnRun } from '../turn-run.ts';
 import type { Display } from './display.ts';
+import type { EditPace } from './edit-pace.ts';
 import { LiveReply } from './live-reply.ts';
 
 export interface PresentationDesk {
@@ -13,6 +14,7 @@ export interface PresentationDesk {
   readonly platformOf: (session: Session) => Platform | null;
   readonly displayOf: (platform: Platform) => Display;
   readonly timers: Timers;
+  readonly pace: EditPace;
   readonly log: Logger;
 }
 
@@ -55,7 +57,7 @@ export class Presentation {
     const place = run.session.origin as Place | null;
     if (platform === null || place === null) return;
     const display = this.#desk.displayOf(platform);
-    const live = display.streaming ? new LiveReply(platform, place, this.#desk.timers) : null;
+    const live = display.streaming ? new LiveReply(platform, place, this.#desk.timers, this.#desk.pace) : null;
     const shown: Shown = { platform, place, display, live, text: '', tools: [], stopTyping: () => undefined };
     this.#shown.set(run.turn.id, shown);
     if (display.typing) this.#keepTyping(shown);

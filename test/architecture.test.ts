@@ -15,7 +15,7 @@ const table: Table = {
     events: { rooms: ['errors', 'lifecycle', 'store'] },
     engine: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
     hooks: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events'] },
-    plugins: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'hooks'] },
+    plugins: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'hooks', 'memory'] },
     memory: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events'] },
     agent: { rooms: ['errors', 'log', 'lifecycle', 'store', 'config'] },
     cron: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'engine'] },

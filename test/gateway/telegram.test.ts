@@ -1,18 +1,8 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { until } from '../cli/house.ts';
+import { freePort } from '../support/free-port.ts';
 import { TelegramScene } from './telegram-scene.ts';
-
-/** One that nobody listens on just now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
 
 let scene: TelegramScene;
 

@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Saying, Taken } from '../../src/api/desk.ts';
 import { type RunningApi, startApi } from '../../src/api/server.ts';
@@ -9,6 +7,7 @@ import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { Abilities, Inbox, Incoming, Place, Platform, PlatformState } from '../../src/platforms/platform.ts';
 import { MAX_TEXT_CHARS } from '../../src/store/limits.ts';
 import { ScriptedDesk } from '../api/support/scripted-desk.ts';
+import { freePort } from '../support/free-port.ts';
 import { bootTestEngine, openTestStore } from '../support/stores.ts';
 import type { Driver, Said, Shown } from './contract/scene.ts';
 
@@ -181,12 +180,4 @@ export async function httpDriver(name: 'api' | 'web'): Promise<Driver> {
       await opened.remove();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }

@@ -4,7 +4,8 @@ import type { MoiraiEvent } from '../lifecycle/events.ts';
 import { policyFor, type ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ResetCause, SessionKind } from '../lifecycle/states.ts';
-import { deliverable, deliveryTo } from './reply-target.ts';
+import { outgoing } from './outgoing.ts';
+import { deliverable } from './reply-target.ts';
 import { expiredText, rolledOverText, STUCK_TEXT } from './texts.ts';
 
 /** What is told when a session of a kind has ended that worked for somebody else. */
@@ -28,7 +29,7 @@ export function noticesSubscriber(engine: Engine, rules: () => ResetRules, ended
       if (!deliverable(session)) return;
       const text = noticeFor(event, session, rules());
       if (text === null) return;
-      const deliveries = [deliveryTo(session, text, `${event.id}:notice`)];
+      const deliveries = outgoing(session, text, null, `${event.id}:notice`);
       await engine.store.write('addDeliveries', { giver: engine.giver(), sessionId: session.id, deliveries });
     },
   };

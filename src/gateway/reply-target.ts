@@ -1,5 +1,4 @@
 import type { Session } from '../lifecycle/session.ts';
-import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 
 /** Platforms whose people fetch replies, over HTTP or in the same process; nothing is sent to them. */
 const FETCHED: ReadonlySet<string> = new Set(['api', 'web', 'cli', 'webhook']);
@@ -12,8 +11,4 @@ export function deliverable({ kind, platform, origin }: Pick<Session, 'kind' | '
 /** False for a platform whose people look for themselves. */
 export function isSentTo(platform: string): boolean {
   return !FETCHED.has(platform);
-}
-
-export function deliveryTo(session: Session, text: string, id: string): DeliveryToMake {
-  return { id, platform: session.platform, target: session.origin ?? {}, text };
 }

@@ -1,0 +1,50 @@
+import type { Phase } from '../protocol.ts';
+
+/** A gateway, drawn as a room. */
+export interface SceneRoom {
+  readonly id: string;
+  readonly name: string;
+  /** Grey: nobody hears from it; what is in it is what was last known. */
+  readonly live: boolean;
+  /** A few words under the name: its state, or why it is grey. */
+  readonly note: string;
+}
+
+export interface SceneSession {
+  readonly id: string;
+  readonly room: string;
+  readonly platform: string;
+  readonly phase: Phase;
+  readonly tool: string | null;
+  /** What it is called where there is space for it; anything at all, from people. */
+  readonly label: string;
+}
+
+/** A session that has just ended: it says why, and leaves. */
+export interface SceneFarewell {
+  readonly id: string;
+  readonly reason: string;
+}
+
+export interface SceneWorld {
+  readonly rooms: readonly SceneRoom[];
+  readonly sessions: ReadonlyMap<string, SceneSession>;
+}
+
+/** The picture on a canvas. It draws what it was last shown, and keeps no other truth. */
+export interface Scene {
+  /** May be called many times a second with ten thousand sessions: what is the same object as before has not changed. */
+  show(world: SceneWorld): void;
+  farewell(ended: readonly SceneFarewell[]): void;
+  select(id: string | null): void;
+  /** Moves the selection as an arrow key says; null when there is nobody. Returns who is selected then. */
+  step(direction: 'left' | 'right' | 'up' | 'down'): string | null;
+  /** Nothing moves: for people who asked their system for that. */
+  setStill(still: boolean): void;
+  dispose(): void;
+}
+
+export interface SceneOptions {
+  readonly canvas: HTMLCanvasElement;
+  readonly onPick: (id: string | null) => void;
+}

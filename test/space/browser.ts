@@ -1,0 +1,26 @@
+import { existsSync, mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type Browser, chromium } from 'playwright-core';
+
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** Where the browser is; null on a machine without one. */
+export function findChromium(): string | null {
+  const named = process.env.MOIRAI_TEST_CHROMIUM;
+  if (named) return named;
+  return PLACES.find((path) => existsSync(path)) ?? null;
+}
+
+/** A real browser without a GPU and without a window. */
+export async function openChromium(): Promise<Browser> {
+  const executablePath = findChromium();
+  if (executablePath === null) throw new Error('no Chromium: install it, or name it in MOIRAI_TEST_CHROMIUM');
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+}
+
+/** The path of a picture that a person will look at. */
+export function artifact(name: string): string {
+  const folder = fileURLToPath(new URL('../../test-artifacts/', import.meta.url));
+  mkdirSync(folder, { recursive: true });
+  return `${folder}${name}`;
+}

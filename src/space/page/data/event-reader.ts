@@ -1,0 +1,45 @@
+/** One server-sent event. */
+export interface ServerEvent {
+  readonly event: string;
+  readonly id: string | null;
+  readonly data: string;
+}
+
+/**
+ * Reads server-sent events as they come. A comment is given as null, since it proves that somebody is there. What is
+ * cut off in the middle is not given at all.
+ */
+export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent | null> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  try {
+    while (true) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      rest += decoder.decode(value, { stream: true });
+      // A carriage return at the very end may be half of a line end.
+      const blocks = rest.replace(/\r\n/g, '\n').split('\n\n');
+      rest = blocks.pop() ?? '';
+      for (const block of blocks) yield readBlock(block);
+    }
+  } finally {
+    // Also when whoever reads has had enough: the connection must not stay open behind them.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+function readBlock(block: string): ServerEvent | null {
+  let event = 'message';
+  let id: string | null = null;
+  const data: string[] = [];
+  for (const line of block.split('\n')) {
+    const colon = line.indexOf(':');
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
+    if (field === 'event') event = value;
+    else if (field === 'id') id = value;
+    else if (field === 'data') data.push(value);
+  }
+  return data.length === 0 ? null : { event, id, data: data.join('\n') };
+}

@@ -1,0 +1,89 @@
+import { signal } from '@preact/signals';
+
+/** What is used of `sessionStorage` and `localStorage`. */
+export interface Drawer {
+  getItem(name: string): string | null;
+  setItem(name: string, value: string): void;
+  removeItem(name: string): void;
+}
+
+/** Why a person is asked for the key. */
+export type Asking =
+  | { readonly why: 'missing' | 'wrong' }
+  /** Too many wrong ones: no key is looked at until then (a time of this machine's clock). */
+  | { readonly why: 'wait'; readonly until: number };
+
+const NAME = 'moirai-key';
+
+/** The key to the gateways, and whether somebody has to be asked for it. It never appears in an address. */
+export class KeyRing {
+  readonly asking = signal<Asking | null>(null);
+  /** Counts the keys given: who was refused waits for the next one. */
+  readonly given = signal(0);
+  readonly known = signal(false);
+  readonly #drawers: { readonly session: Drawer; readonly lasting: Drawer };
+  #key: string | null;
+
+  constructor(session: Drawer, lasting: Drawer) {
+    this.#drawers = { session, lasting };
+    this.#key = session.getItem(NAME) ?? lasting.getItem(NAME);
+    this.known.value = this.#key !== null;
+  }
+
+  /** The header of a request; none while no key is known, which a gateway on the same machine may accept. */
+  headers(): Record<string, string> {
+    return this.#key === null ? {} : { authorization: `Bearer ${bytesOf(this.#key)}` };
+  }
+
+  give(key: string, remember: boolean): void {
+    this.#clear();
+    this.#key = key;
+    this.known.value = true;
+    keep(remember ? this.#drawers.lasting : this.#drawers.session, key);
+    this.asking.value = null;
+    this.given.value++;
+  }
+
+  forget(): void {
+    this.#clear();
+    this.#key = null;
+    this.known.value = false;
+    this.asking.value = { why: 'missing' };
+    this.given.value++;
+  }
+
+  /** An answer to a request made with these headers was 401. An answer to a key given up since then says nothing. */
+  refused(headers: Record<string, string>): void {
+    if (headers.authorization !== this.headers().authorization) return;
+    if (this.asking.value?.why === 'wait') return;
+    this.asking.value = { why: this.#key === null ? 'missing' : 'wrong' };
+  }
+
+  /** The door is closed for a while, to the right key too. */
+  closed(until: number): void {
+    this.asking.value = { why: 'wait', until };
+  }
+
+  /** A key was taken: whoever is asked need not answer. */
+  accepted(headers: Record<string, string>): void {
+    if (this.asking.value !== null && headers.authorization === this.headers().authorization) this.asking.value = null;
+  }
+
+  #clear(): void {
+    this.#drawers.session.removeItem(NAME);
+    this.#drawers.lasting.removeItem(NAME);
+  }
+}
+
+function keep(drawer: Drawer, key: string): void {
+  try {
+    drawer.setItem(NAME, key);
+  } catch {
+    // A full or forbidden drawer only means that the key is asked for again after a reload.
+  }
+}
+
+/** Headers carry bytes and nothing else: a letter that takes several bytes is sent as these. */
+function bytesOf(key: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(key));
+}

@@ -21,7 +21,7 @@ const table: Table = {
     cron: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'engine'] },
     api: { rooms: ['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine', 'agent', 'cron'] },
     platforms: { rooms: ['errors'], contract: 'platforms/platform.ts' },
-    space: { rooms: ['errors'] },
+    space: { rooms: ['errors', 'api'] },
     gateway: {
       rooms: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine'],

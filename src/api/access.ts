@@ -11,7 +11,14 @@ export interface AccessRules {
   readonly apiKey: string | null;
   /** Origins of pages that may call, beside the gateway's own. */
   readonly allowedOrigins: readonly string[];
+  readonly page?: PageHook;
 }
+
+/**
+ * The page that people open in a browser, which is not ours to make: the file at a path, or that it is still the one whose
+ * `ETag` is known there. Null for a path that is none of its own.
+ */
+export type PageHook = (path: string, knownTags: string | undefined) => Response | null;
 
 /** Whoever asks from this machine while no key is set. */
 const LOOPBACK_CREDENTIAL = 'loopback';
@@ -19,9 +26,10 @@ const LOOPBACK_CREDENTIAL = 'loopback';
 /**
  * Lets a request in, or not. `/health` is for probes that know nothing of us, and platforms prove themselves. A page of another origin is refused
  * whatever it knows; then the key decides or, without one, that both ends are on this machine. The `Host` is looked at
- * because a page may call its own name, made to mean our address.
+ * because a page may call its own name, made to mean our address. Files of our own page are answered here: it asks people
+ * for the key, so it comes before the key, and nothing else is reached on that way.
  */
-export function letIn({ apiKey, allowedOrigins }: AccessRules): MiddlewareHandler<ApiEnv> {
+export function letIn({ apiKey, allowedOrigins, page }: AccessRules): MiddlewareHandler<ApiEnv> {
   const failures = new FailedKeys();
   const expected = apiKey === null ? null : digest(Buffer.from(apiKey, 'utf8'));
   return async (c, next) => {
@@ -33,7 +41,9 @@ export function letIn({ apiKey, allowedOrigins }: AccessRules): MiddlewareHandle
       if (isPreflight(c)) return answerPreflight(c);
     }
     if (expected === null) assertLocal(c);
-    else assertKey(c, expected, failures);
+    const file = isRead(c) ? (page?.(c.req.path, c.req.header('if-none-match')) ?? null) : null;
+    if (file !== null) return c.newResponse(file.body, file);
+    if (expected !== null) assertKey(c, expected, failures);
     c.set('credential', expected === null ? LOOPBACK_CREDENTIAL : `key:${expected.toString('hex').slice(0, 16)}`);
     return next();
   };
@@ -51,6 +61,10 @@ function nameOrigin(c: ApiContext, origin: string): void {
   c.header('Access-Control-Allow-Origin', origin);
   c.header('Access-Control-Expose-Headers', 'ETag, x-moirai-session, x-moirai-turn');
   c.header('Vary', 'Origin');
+}
+
+function isRead(c: ApiContext): boolean {
+  return c.req.method === 'GET' || c.req.method === 'HEAD';
 }
 
 function isPreflight(c: ApiContext): boolean {

@@ -1,5 +1,4 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
-import type { MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { type AccessRules, letIn } from './access.ts';
@@ -9,6 +8,7 @@ import { addChatCompletionRoutes } from './openai/chat-completions.ts';
 import { addModelRoutes } from './openai/models.ts';
 import { addResponseRoutes } from './openai/responses.ts';
 import { addSpecificationRoute } from './openapi.ts';
+import { protect } from './protection.ts';
 import { DEFAULT_BODY_BYTES, readBody } from './request-body.ts';
 import { addChatRoutes } from './routes/chat.ts';
 import { addCronRoutes } from './routes/cron.ts';
@@ -18,15 +18,12 @@ import { addHealthRoutes } from './routes/health.ts';
 import { addPlatformRoutes } from './routes/platforms.ts';
 import { addSessionChangeRoutes } from './routes/session-changes.ts';
 import { addSessionRoutes } from './routes/sessions.ts';
+import { addSourceRoute } from './routes/sources.ts';
 import { addSpaceRoutes } from './routes/space.ts';
 import { addSubscriberRoutes } from './routes/subscribers.ts';
 
-/** Pages that are not ours to make: the web chat and what it loads. Null for a path that is none of its own. */
-export type PageHook = (path: string) => Response | null;
-
 export interface AppOptions extends AccessRules {
   readonly maxBodyBytes?: number;
-  readonly page?: PageHook;
 }
 
 const ROUTES = [
@@ -43,6 +40,7 @@ const ROUTES = [
   addGatewayRoutes,
   addPlatformRoutes,
   addSpaceRoutes,
+  addSourceRoute,
   addSpecificationRoute,
 ];
 
@@ -55,38 +53,8 @@ export function createApp(parts: ApiParts, options: AppOptions): Api {
   app.use(readBody(options.maxBodyBytes ?? DEFAULT_BODY_BYTES));
   for (const add of ROUTES) add(app, parts);
   const paths = routedPaths(app);
-  app.notFound((c) => {
-    const page = isRead(c) ? (options.page?.(c.req.path) ?? null) : null;
-    return page === null ? answerError(c, missing(c, paths), parts.log) : protectPage(page);
-  });
+  app.notFound((c) => answerError(c, missing(c, paths), parts.log));
   return app;
-}
-
-/** Headers that keep browsers from doing more with an answer than it is for. */
-const PROTECTION = {
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-  'Referrer-Policy': 'no-referrer',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-  'Cache-Control': 'no-store',
-};
-
-/** Pages load things too, but from nowhere else. */
-const PAGE_PROTECTION = { ...PROTECTION, 'Content-Security-Policy': "default-src 'self'; frame-ancestors 'none'" };
-
-const protect: MiddlewareHandler<ApiEnv> = (c, next) => {
-  for (const [name, value] of Object.entries(PROTECTION)) c.header(name, value);
-  return next();
-};
-
-/** What a page says of itself goes first. */
-function protectPage(page: Response): Response {
-  const headers = new Headers(page.headers);
-  for (const [name, value] of Object.entries(PAGE_PROTECTION)) {
-    if (!headers.has(name)) headers.set(name, value);
-  }
-  return new Response(page.body, { status: page.status, headers });
 }
 
 type Validated = { success: true } | { success: false; error: z.ZodError; target: string };
@@ -98,10 +66,6 @@ function refuseInvalid(result: Validated): void {
   const place = issue?.path.map(String).join('.') ?? '';
   const where = place === '' ? (result.target === 'json' ? 'the body' : `the ${result.target}`) : place;
   throw new MoiraiError('bad_input', `${where}: ${issue?.message ?? 'is not valid'}`, { cause: result.error });
-}
-
-function isRead(c: ApiContext): boolean {
-  return c.req.method === 'GET' || c.req.method === 'HEAD';
 }
 
 interface RoutedPath {

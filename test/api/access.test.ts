@@ -72,7 +72,7 @@ describe('with a key', () => {
   const bearer = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
 
   test('everything but health asks for it, whatever the host', async () => {
-    for (const path of ['/v1/sessions', '/ready', '/metrics', '/openapi.json', '/', '/v1/models']) {
+    for (const path of ['/v1/sessions', '/ready', '/metrics', '/openapi.json', '/', '/v1/models', '/space.json']) {
       const answer = await ask(house.api, path);
       expect([path, answer.status, answer.json.error.code]).toEqual([path, 401, 'unauthorized']);
       expect(answer.headers['www-authenticate']).toBe('Bearer');
@@ -80,6 +80,39 @@ describe('with a key', () => {
     expect((await ask(house.api, '/health')).status).toBe(200);
     const headers = { host: 'moirai.example', authorization: `Bearer ${KEY}` };
     expect((await ask(house.api, '/v1/sessions', { headers })).status).toBe(200);
+  });
+
+  describe('and a page', () => {
+    const html = { headers: { 'content-type': 'text/html' } };
+    const page = (path: string) => (['/', '/a.js'].includes(path) ? new Response(`at ${path}`, html) : null);
+
+    test('gives its files without the key, since it asks for it, and nothing else', async () => {
+      await house.reopen({ apiKey: KEY, page });
+      for (const path of ['/', '/a.js']) {
+        const file = await ask(house.api, path, { headers: { host: 'moirai.example' } });
+        expect([file.status, file.text]).toEqual([200, `at ${path}`]);
+        expect((await ask(house.api, path, { method: 'HEAD' })).status).toBe(200);
+      }
+      expect((await ask(house.api, '/', bearer('wrong'))).status).toBe(200);
+      const others = ['/space.json', '/v1/sessions', '/b.js', '/a.js/', '/a.js/../v1/sessions', '//v1/sessions'];
+      for (const path of [...others, '/a.js?/../v1/sessions/..', '/a.js%2f..%2fv1%2fsessions']) {
+        const answer = await ask(house.api, path);
+        const told = answer.json?.error.code ?? answer.text;
+        expect([path, told]).toEqual([path, path.startsWith('/a.js?') ? 'at /a.js' : 'unauthorized']);
+      }
+      expect((await ask(house.api, '/', { body: {} })).json.error.code).toBe('unauthorized');
+    });
+
+    test('does not give them to pages of other origins', async () => {
+      await house.reopen({ apiKey: KEY, page });
+      const answer = await ask(house.api, '/', { headers: { origin: 'https://example.org' } });
+      expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden_origin']);
+    });
+
+    test('that has the path of a route hides it, and never opens it', async () => {
+      await house.reopen({ apiKey: KEY, page: (path) => (path === '/v1/sessions' ? new Response('mine') : null) });
+      expect((await ask(house.api, '/v1/sessions')).text).toBe('mine');
+    });
   });
 
   test('a platform needs none: it proves itself in its own way, and reaches nothing else', async () => {
@@ -130,17 +163,24 @@ describe('the port', () => {
     await expect(again).rejects.toMatchObject({ code: 'port_in_use' });
   });
 
-  test('serves pages of others where it has no route, under the same rules', async () => {
+  test('serves a page that others made, under the same rules', async () => {
     const html = { headers: { 'content-type': 'text/html', 'cache-control': 'max-age=60' } };
     await house.reopen({ page: (path) => (path === '/' ? new Response('<h1>Moirai</h1>', html) : null) });
     const page = await ask(house.api, '/');
     expect([page.status, page.text]).toEqual([200, '<h1>Moirai</h1>']);
     expect(page.headers).toMatchObject({
-      'content-security-policy': "default-src 'self'; frame-ancestors 'none'",
+      'content-type': 'text/html',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       'cache-control': 'max-age=60',
       'x-frame-options': 'DENY',
     });
     expect((await ask(house.api, '/nothing')).json.error.code).toBe('not_found');
     expect((await ask(house.api, '/', { headers: { host: 'example.org' } })).status).toBe(403);
+  });
+
+  test('tells the page that it shows this gateway', async () => {
+    const { status, json } = await ask(house.api, '/space.json');
+    expect([status, json]).toEqual([200, { sources: [{ name: expect.any(String), base: '' }], chat: true }]);
+    expect(json.sources[0].name).not.toBe('');
   });
 });

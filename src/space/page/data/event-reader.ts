@@ -7,20 +7,26 @@ export interface ServerEvent {
 
 /**
  * Reads server-sent events as they come. A comment is given as null, since it proves that somebody is there. What is
- * cut off in the middle is not given at all.
+ * cut off in the middle is not given at all. `heard` is called for every piece, also in the middle of a long event.
  */
-export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent | null> {
+export async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  heard: () => void = () => undefined,
+): AsyncGenerator<ServerEvent | null> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  let rest = '';
+  let pieces: string[] = [];
   try {
     while (true) {
       const { value, done } = await reader.read();
       if (done) return;
-      rest += decoder.decode(value, { stream: true });
-      // A carriage return at the very end may be half of a line end.
-      const blocks = rest.replace(/\r\n/g, '\n').split('\n\n');
-      rest = blocks.pop() ?? '';
+      heard();
+      const piece = decoder.decode(value, { stream: true });
+      pieces.push(piece);
+      // An event of megabytes comes in hundreds of pieces; only one with a line end can finish it.
+      if (!piece.includes('\n')) continue;
+      const blocks = pieces.join('').replace(/\r\n/g, '\n').split('\n\n');
+      pieces = [blocks.pop() ?? ''];
       for (const block of blocks) yield readBlock(block);
     }
   } finally {

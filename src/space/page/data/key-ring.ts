@@ -55,7 +55,6 @@ export class KeyRing {
   /** An answer to a request made with these headers was 401. An answer to a key given up since then says nothing. */
   refused(headers: Record<string, string>): void {
     if (headers.authorization !== this.headers().authorization) return;
-    if (this.asking.value?.why === 'wait') return;
     this.asking.value = { why: this.#key === null ? 'missing' : 'wrong' };
   }
 

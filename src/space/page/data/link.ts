@@ -1,0 +1,175 @@
+import { AnswerError, sentenceOf } from './answer-error.ts';
+import { readEvents, type ServerEvent } from './event-reader.ts';
+import type { KeyRing } from './key-ring.ts';
+import { readDelta, readSnapshot } from './reading.ts';
+import type { Source } from './source.ts';
+import type { World } from './world.ts';
+
+const PATH = '/v1/space/activity';
+/** A stream says something every two seconds; after this long it is gone, whatever the connection pretends. */
+const SILENCE_MS = 5_000;
+const POLL_MS = 2_000;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 5_000;
+/** Answers of a version that knows no stream. */
+const NO_STREAM = [404, 405, 406];
+
+export interface LinkParts {
+  readonly world: World;
+  readonly ring: KeyRing;
+  readonly random: () => number;
+  /** Resolves after a while, or when the signal aborts. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Hears of sessions that vanished without a word. */
+  readonly vanished: (source: Source, ids: readonly string[]) => void;
+}
+
+/** How long to wait before the next attempt: twice as long each time, and not all pages at once. */
+export function backoff(attempt: number, random: () => number): number {
+  const full = Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS);
+  return full * (0.75 + random() * 0.25);
+}
+
+/** Follows one source until the signal aborts, however often it goes away. */
+export async function follow(source: Source, parts: LinkParts, signal: AbortSignal): Promise<void> {
+  const { world, random } = parts;
+  let attempt = 0;
+  while (!signal.aborted) {
+    const before = parts.ring.given.value;
+    const call = new Call(source, parts, signal);
+    const why = await call.stay();
+    if (signal.aborted) return;
+    world.gone(source.id, why.words);
+    attempt = call.heard ? 0 : attempt + 1;
+    if (why.keyRefused) await keyAfter(before, parts, signal, why.waitMs);
+    else await parts.pause(backoff(Math.max(attempt - 1, 0), random), signal);
+  }
+}
+
+/** Waits for another key, or for the door to open again. */
+async function keyAfter(before: number, { ring, pause }: LinkParts, signal: AbortSignal, waitMs: number | null) {
+  const given = new AbortController();
+  const stop = ring.given.subscribe((count) => {
+    if (count !== before) given.abort();
+  });
+  const longest = waitMs ?? 24 * 3_600_000;
+  await pause(longest, AbortSignal.any([signal, given.signal]));
+  stop();
+}
+
+interface Parting {
+  readonly words: string;
+  readonly keyRefused: boolean;
+  readonly waitMs: number | null;
+}
+
+/** One connection. */
+class Call {
+  /** Whether the source said anything: then the next attempt is a first one again. */
+  heard = false;
+  readonly #source: Source;
+  readonly #parts: LinkParts;
+  readonly #cut = new AbortController();
+  readonly #signal: AbortSignal;
+  #silence: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(source: Source, parts: LinkParts, signal: AbortSignal) {
+    this.#source = source;
+    this.#parts = parts;
+    this.#signal = AbortSignal.any([signal, this.#cut.signal]);
+  }
+
+  /** Stays as long as the source does; returns why it did not. */
+  async stay(): Promise<Parting> {
+    try {
+      await this.#stay();
+      return parting('it closed the connection');
+    } catch (thrown) {
+      if (this.#cut.signal.aborted) return parting(`nothing was heard for ${SILENCE_MS / 1000} seconds`);
+      const refused = thrown instanceof AnswerError && (thrown.status === 401 || thrown.status === 429);
+      const wait = thrown instanceof AnswerError && thrown.waitSeconds !== null ? thrown.waitSeconds * 1000 : null;
+      return { words: wordsOf(thrown), keyRefused: refused, waitMs: wait };
+    } finally {
+      clearTimeout(this.#silence);
+      this.#cut.abort();
+    }
+  }
+
+  async #stay(): Promise<void> {
+    this.#hear();
+    const { id } = this.#source;
+    const seq = this.#parts.world.seqOf(id);
+    const headers: Record<string, string> = { accept: 'text/event-stream' };
+    if (seq > 0) headers['last-event-id'] = String(seq);
+    const response = await this.#source.fetch(PATH, { headers, signal: this.#signal });
+    this.#hear();
+    if (NO_STREAM.includes(response.status)) return this.#poll(null);
+    if (!response.ok) throw await AnswerError.from(response);
+    // An older version takes no notice of what is accepted, and answers with JSON.
+    if (!isStream(response)) return this.#poll(response);
+    if (response.body === null) return;
+    for await (const event of readEvents(response.body, () => this.#hear())) this.#take(event);
+  }
+
+  #take(event: ServerEvent | null): void {
+    const { world, vanished } = this.#parts;
+    const { id } = this.#source;
+    if (event === null) {
+      // Before the first word, silence with a heartbeat shows nothing; after it, that nothing has changed.
+      if (world.seqOf(id) > 0) world.heard(id);
+    } else if (event.event === 'snapshot')
+      vanished(this.#source, world.applySnapshot(id, readSnapshot(JSON.parse(event.data))));
+    else if (event.event === 'delta') world.applyDelta(id, readDelta(JSON.parse(event.data)));
+    this.heard = true;
+  }
+
+  async #poll(first: Response | null): Promise<void> {
+    const { world, vanished, pause } = this.#parts;
+    let etag: string | null = null;
+    let response = first;
+    while (true) {
+      const headers: Record<string, string> = { accept: 'application/json' };
+      if (etag !== null) headers['if-none-match'] = etag;
+      response ??= await this.#source.fetch(PATH, { headers, signal: this.#signal });
+      if (response.status === 304) world.heard(this.#source.id);
+      else if (response.ok) {
+        const snapshot = readSnapshot(await response.json());
+        const odd = `it has no stream and is asked every ${POLL_MS / 1000} seconds`;
+        vanished(this.#source, world.applySnapshot(this.#source.id, { ...snapshot, odd }));
+      } else throw await AnswerError.from(response);
+      etag = response.headers.get('etag') ?? etag;
+      response = null;
+      this.heard = true;
+      this.#hear();
+      await pause(POLL_MS, this.#signal);
+      this.#signal.throwIfAborted();
+    }
+  }
+
+  /** Something was heard: the silence begins anew. */
+  #hear(): void {
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#cut.abort(), SILENCE_MS);
+  }
+}
+
+function parting(words: string): Parting {
+  return { words, keyRefused: false, waitMs: null };
+}
+
+function isStream(response: Response): boolean {
+  return (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  unauthorized: 'it refuses the key',
+  too_many_failures: 'too many wrong keys; it listens to none for a while',
+  gateway_unreachable: 'the gateway cannot be reached',
+  gateway_refused_key: 'the gateway refuses the key of this server',
+};
+
+function wordsOf(thrown: unknown): string {
+  if (thrown instanceof AnswerError) return WORDS[thrown.code] ?? sentenceOf(thrown);
+  if (thrown instanceof SyntaxError) return 'it says what this page does not understand';
+  return sentenceOf(thrown);
+}

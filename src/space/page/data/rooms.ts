@@ -1,0 +1,109 @@
+import { PHASES, type Phase } from '../protocol.ts';
+import type { SceneRoom, SceneSession } from '../scene/port.ts';
+import { plainLine } from './plain-text.ts';
+import type { SeenGateway } from './reading.ts';
+import type { SourceView, WorldSession } from './world.ts';
+
+/** A gateway as people see it, whoever told of it. */
+export interface Room {
+  readonly id: string;
+  readonly name: string;
+  readonly state: string;
+  readonly live: boolean;
+  readonly note: string;
+  readonly gateway: SeenGateway | null;
+  /** The source that is this gateway; null when it is known by hearsay only. */
+  readonly source: SourceView | null;
+}
+
+const ALIVE: ReadonlySet<string> = new Set(['starting', 'ready', 'draining', 'up', 'unknown']);
+/** A gateway lost longer ago than this is shown only when sessions are still in its room. */
+const LOST_SHOWN_MS = 120_000;
+
+/** All gateways of all sources, each once, and sources that never said who they are. */
+export function roomsOf(sources: readonly SourceView[], inhabited: ReadonlySet<string>, now: number): Room[] {
+  const rooms = new Map<string, Room>();
+  // Those that speak for themselves first, then hearsay from those that live.
+  for (const source of sources) {
+    const self = source.gateways.find((one) => one.self);
+    if (self !== undefined) rooms.set(self.id, roomOfSource(source, self));
+    else rooms.set(source.source.id, roomOfSource(source, null));
+  }
+  for (const source of [...sources].sort((a, b) => Number(b.state === 'live') - Number(a.state === 'live'))) {
+    for (const gateway of source.gateways) {
+      const known = rooms.get(gateway.id);
+      if (known === undefined) rooms.set(gateway.id, roomByHearsay(source, gateway));
+      else if (!known.live && source.state === 'live' && ALIVE.has(gateway.state) && !gateway.self) {
+        const note = `${gateway.state} says ${source.source.name}; not reached from here: ${known.note}`;
+        rooms.set(gateway.id, { ...known, live: true, state: gateway.state, note });
+      }
+    }
+  }
+  const all = [...rooms.values()];
+  return all.filter((room) => room.live || room.source !== null || inhabited.has(room.id) || isFresh(room, all, now));
+}
+
+/** Lost a moment ago, and no successor of the same name has come. */
+function isFresh({ gateway, id }: Room, all: readonly Room[], now: number): boolean {
+  if (gateway === null || gateway.state === 'stopped') return false;
+  const heard = Date.parse(gateway.lastHeartbeatAt ?? '');
+  const succeeded = all.some(
+    (one) => one.id !== id && one.live && one.gateway?.name === gateway.name && one.gateway?.host === gateway.host,
+  );
+  return !succeeded && now - heard < LOST_SHOWN_MS;
+}
+
+function roomOfSource(source: SourceView, self: SeenGateway | null): Room {
+  const { state, why } = source;
+  const live = state === 'live';
+  return {
+    id: self?.id ?? source.source.id,
+    name: source.source.name || self?.name || self?.host || 'gateway',
+    state: live ? (self?.state ?? 'live') : state,
+    live,
+    note: live ? (self?.state ?? 'live') : state === 'connecting' ? 'connecting' : why,
+    gateway: self,
+    source,
+  };
+}
+
+function roomByHearsay(source: SourceView, gateway: SeenGateway): Room {
+  const live = source.state === 'live' && ALIVE.has(gateway.state);
+  const note = source.state === 'live' ? gateway.state : `${gateway.state}, when last heard`;
+  const name = gateway.name ?? (gateway.host === '' ? gateway.id : `${gateway.host} ${gateway.pid ?? ''}`.trim());
+  return { id: gateway.id, name, state: gateway.state, live, note, gateway, source: null };
+}
+
+export function sceneRoom({ id, name, live, note }: Room): SceneRoom {
+  return { id, name: plainLine(name), live, note: plainLine(note) };
+}
+
+export function sceneSession({ view, room }: WorldSession): SceneSession {
+  const { id, platform, tool } = view;
+  return { id, room, platform, phase: drawnPhase(view.phase), tool, label: labelOf(view) };
+}
+
+/** A phase of another version is drawn like one that rests; its word stands in the table. */
+function drawnPhase(phase: string): Phase {
+  return PHASES.find((known) => known === phase) ?? 'idle';
+}
+
+/** What a session is called in one line. */
+export function labelOf({
+  title,
+  key,
+  user,
+  id,
+}: {
+  title: string | null;
+  key: string;
+  user?: string | null;
+  id: string;
+}) {
+  return plainLine(title || shortKey(key) || user || id) || id;
+}
+
+/** A key without what all of them begin with. */
+function shortKey(key: string): string {
+  return key.replace(/^agent:main:/, '');
+}

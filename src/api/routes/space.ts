@@ -1,14 +1,24 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { ActivityBoard, PHASES } from '../activity.ts';
-import type { Api, ApiParts } from '../api.ts';
-import { json } from '../schemas.ts';
+import { isoTime } from '../../engine/views.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { ActivityBoard } from '../activity/board.ts';
+import { PHASES } from '../activity/views.ts';
+import { ActivityWatch } from '../activity/watching.ts';
+import type { Api, ApiContext, ApiParts } from '../api.ts';
+import { streamEvents, wantsStream } from '../event-stream.ts';
+import { parseSince, wholeNumber } from '../query.ts';
+import { eventStream, json } from '../schemas.ts';
 
 const activitySchema = z
   .object({
     seq: z.number().int().openapi({ description: 'Follow the log after this number.' }),
     gateways: z.array(z.looseObject({ id: z.string(), name: z.string().nullable(), state: z.string() })),
-    sessions: z.array(z.looseObject({ id: z.string(), phase: z.enum(PHASES), gateway: z.string().nullable() })),
+    totals: z.object({
+      open: z.number().int(),
+      unowned: z.number().int().openapi({ description: 'Open sessions that nobody alive answers for: 0.' }),
+    }),
     more: z.boolean().openapi({ description: 'There are more open sessions than are shown.' }),
+    sessions: z.array(z.looseObject({ id: z.string(), phase: z.enum(PHASES), gateway: z.string().nullable() })),
   })
   .openapi('Activity');
 
@@ -16,23 +26,108 @@ const activity = createRoute({
   method: 'get',
   path: '/v1/space/activity',
   operationId: 'getActivity',
-  summary: 'A snapshot of what goes on, for visualizers; follow it with the log',
-  request: { headers: z.object({ 'if-none-match': z.string().optional() }) },
+  summary: 'What goes on, for visualizers; with `Accept: text/event-stream` it goes on',
+  request: {
+    query: z.object({
+      after: wholeNumber(0, Number.MAX_SAFE_INTEGER)
+        .optional()
+        .openapi({ description: 'A stream begins with what has changed since this `seq`, if that is known.' }),
+    }),
+    headers: z.object({
+      'if-none-match': z.string().optional(),
+      'last-event-id': z.string().optional().openapi({ description: 'The same as `after`, and newer.' }),
+    }),
+  },
   responses: {
-    200: json(activitySchema, 'The snapshot.'),
+    200: {
+      description: 'All of it; or a stream of `snapshot` and `delta`, whose id is a `seq`.',
+      content: { 'application/json': { schema: activitySchema }, ...eventStream },
+    },
     304: { description: 'Nothing has changed since the given `ETag`.' },
+  },
+});
+
+/** The most steps of a timeline: more than a screen has columns is of no use. */
+const MOST_STEPS = 500;
+const DAY_MS = 86_400_000;
+
+const timeline = createRoute({
+  method: 'get',
+  path: '/v1/space/timeline',
+  operationId: 'getTimeline',
+  summary: 'How many sessions began and ended over time, by reason',
+  request: {
+    query: z.object({
+      from: z.string().optional().openapi({ description: 'A time (ISO 8601) or a while ago; 24h unless given.' }),
+      to: z.string().optional().openapi({ description: 'A time (ISO 8601) or a while ago; now unless given.' }),
+      step: wholeNumber(1, 31 * 86_400)
+        .optional()
+        .openapi({ description: `Seconds; a hundredth of the span unless given, and at most ${MOST_STEPS} of them.` }),
+    }),
+  },
+  responses: {
+    200: json(
+      z.object({
+        from: z.string(),
+        to: z.string(),
+        step: z.number().int(),
+        started: z.array(z.number().int()),
+        ended: z.record(z.string(), z.array(z.number().int())),
+      }),
+      'One number for each step.',
+    ),
   },
 });
 
 /** What visualizers ask for. */
 export function addSpaceRoutes(app: Api, parts: ApiParts): void {
   const board = new ActivityBoard(parts);
+  const watch = new ActivityWatch(parts, board);
   app.openapi(activity, async (c) => {
-    const { body, etag } = await board.snapshot();
+    if (wantsStream(c)) {
+      const after = cursorOf(c) ?? c.req.valid('query').after ?? null;
+      return streamEvents(c, parts.closing, (listener) => watch.follow(after, listener));
+    }
+    await board.look();
+    const { body, etag } = board.snapshot();
     c.header('ETag', etag);
     c.header('Cache-Control', 'no-cache');
-    const known = (c.req.header('if-none-match') ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
-    if (known.includes(etag) || known.includes('*')) return c.body(null, 304);
-    return c.json(body, 200);
+    if (knows(c, etag)) return c.body(null, 304);
+    c.header('Content-Type', 'application/json');
+    return c.body(body, 200);
   });
+  app.openapi(timeline, async (c) => {
+    const { from, to, step } = c.req.valid('query');
+    const span = spanOf(from, to, step);
+    const { started, ended } = await parts.engine.store.read('timeline', span);
+    const times = { from: isoTime(span.from), to: isoTime(span.to), step: span.stepMs / 1000 };
+    return c.json({ ...times, started: [...started], ended: mutable(ended) }, 200);
+  });
+}
+
+/** A number the client has from another store, or cannot have, is no cursor: it gets everything. */
+function cursorOf(c: ApiContext): number | null {
+  const given = c.req.header('last-event-id') ?? '';
+  return /^\d{1,15}$/.test(given) ? Number(given) : null;
+}
+
+function knows(c: ApiContext, etag: string): boolean {
+  const known = (c.req.header('if-none-match') ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
+  return known.includes(etag) || known.includes('*');
+}
+
+function spanOf(from: string | undefined, to: string | undefined, step: number | undefined) {
+  // A span ends before its last moment: what happened just now is in it.
+  const now = Date.now() + 1;
+  const end = to === undefined ? now : parseSince(to, now);
+  const start = from === undefined ? end - DAY_MS : parseSince(from, now);
+  if (end <= start) throw new MoiraiError('bad_input', 'from is before to');
+  const stepMs = (step ?? Math.max(1, Math.ceil((end - start) / 100_000))) * 1000;
+  const steps = Math.ceil((end - start) / stepMs);
+  if (steps > MOST_STEPS) throw new MoiraiError('bad_input', `${steps} steps are too many: ${MOST_STEPS} at most`);
+  return { from: start, to: end, stepMs };
+}
+
+function mutable(ended: Readonly<Record<string, readonly number[]>>): Record<string, number[]> {
+  return Object.fromEntries(Object.entries(ended).map(([reason, counts]) => [reason, [...counts]]));
 }

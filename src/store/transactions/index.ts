@@ -1,6 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { storable } from '../text.ts';
 import type { Tx, TxContext } from '../transaction.ts';
+import * as activity from './activity.ts';
 import * as conversations from './conversations.ts';
 import * as credentials from './credentials.ts';
 import * as deletion from './deletion.ts';
@@ -83,7 +84,10 @@ export const READS = {
   listEvents: reading.listEvents,
   lastSeq: reading.lastSeq,
   lastEvents: reading.lastEvents,
-  activity: reading.activity,
+  activity: activity.activity,
+  pulse: activity.pulse,
+  sessionsById: activity.sessionsById,
+  timeline: activity.timeline,
   subscriberPositions: reading.subscriberPositions,
   getTurn: turns.getTurn,
   turnResult: turns.turnResult,
@@ -110,6 +114,7 @@ export const READS = {
   heldBy: liveness.heldBy,
   listSubscribers: lanes.listSubscribers,
   listDeadLetters: lanes.listDeadLetters,
+  countDeliveries: deliveries.countDeliveries,
   checkPromises: promises.checkPromises,
   engineSettings: inspection.engineSettings,
   checkIntegrity: inspection.checkIntegrity,

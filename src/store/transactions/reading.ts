@@ -1,7 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Session } from '../../lifecycle/session.ts';
-import type { TurnState } from '../../lifecycle/states.ts';
 import { pageSize } from '../limits.ts';
 import {
   nullableNumber,
@@ -105,53 +104,6 @@ export function* lastSeq(ctx: TxContext, _args: Record<never, never>): Tx<number
   yield* sequenceEvents(ctx);
   const row = yield* queryOne(`SELECT max(${ctx.dialect.seqColumn}) AS seq FROM events`);
   return row === undefined ? 0 : numberOf(row, 'seq');
-}
-
-/** How the unfinished turns of one session stand. */
-export interface TurnsUnderWay {
-  readonly queued: number;
-  readonly cut: number;
-  /** When the running turn began; null when none runs. */
-  readonly runningSince: number | null;
-}
-
-export interface Activity {
-  readonly seq: number;
-  /** Sessions that have not ended, the last active first. */
-  readonly sessions: readonly Session[];
-  /** By session id; sessions without unfinished turns are not in it. */
-  readonly turns: Readonly<Record<string, TurnsUnderWay>>;
-  /** There are more open sessions than were asked for. */
-  readonly more: boolean;
-}
-
-/**
- * What goes on, with the number of the newest event before it: who follows the log from there misses nothing, and may
- * hear of something that the snapshot shows already.
- */
-export function* activity(ctx: TxContext, args: { limit: number }): Tx<Activity> {
-  const seq = yield* lastSeq(ctx, {});
-  const limit = pageSize(args.limit);
-  const found = yield* querySessions(
-    `SELECT ${SELECT_SESSION} FROM sessions WHERE state <> 'ended' ORDER BY last_activity_at DESC, id DESC LIMIT ?`,
-    limit + 1,
-  );
-  const rows = yield* query(
-    `SELECT session_id, state, count(*) AS n, min(started_at) AS since FROM turns WHERE state <> 'over'
-     GROUP BY session_id, state`,
-  );
-  const turns: Record<string, TurnsUnderWay> = {};
-  for (const row of rows) {
-    const id = textOf(row, 'session_id');
-    turns[id] = { ...(turns[id] ?? { queued: 0, cut: 0, runningSince: null }), ...turnsUnderWay(row) };
-  }
-  return { seq, sessions: found.slice(0, limit), turns, more: found.length > limit };
-}
-
-function turnsUnderWay(row: Row): Partial<TurnsUnderWay> {
-  const state = textOf(row, 'state') as TurnState;
-  if (state === 'running') return { runningSince: nullableNumber(row, 'since') };
-  return state === 'queued' ? { queued: numberOf(row, 'n') } : { cut: numberOf(row, 'n') };
 }
 
 /**

@@ -153,7 +153,7 @@ export function listingsContract(open: Open): void {
     const activity = (scene: Scene, limit = 50) => scene.store.read('activity', { limit });
 
     test('shows what has not ended, the last active first, with the turns under way', async (scene) => {
-      expect(await activity(scene)).toEqual({ seq: 0, sessions: [], turns: {}, more: false });
+      expect(await activity(scene)).toEqual({ seq: 0, sessions: [], turns: {}, open: 0 });
       const idle = await started(scene, '1');
       const ended = await started(scene, '2');
       await scene.end(ended.id, 'admin_close');
@@ -165,18 +165,61 @@ export function listingsContract(open: Open): void {
       const snapshot = await activity(scene);
       expect(snapshot.sessions.map(({ id }) => id)).toEqual([busy.id, idle.id]);
       expect(snapshot.sessions[0]).toEqual(await scene.session(busy.id));
-      expect(snapshot.turns).toEqual({ [busy.id]: { queued: 1, cut: 0, runningSince: since } });
+      expect(snapshot.turns).toEqual({
+        [busy.id]: { queued: 1, cut: 0, runningSince: since, beatAt: (await scene.session(busy.id)).lastHeartbeatAt },
+      });
       expect(snapshot.seq).toBe(await scene.store.read('lastSeq', {}));
-      expect(snapshot.more).toBe(false);
+      expect(snapshot.open).toBe(2);
       const one = await activity(scene, 1);
-      expect([one.sessions.map(({ id }) => id), one.more]).toEqual([[busy.id], true]);
+      expect([one.sessions.map(({ id }) => id), one.open]).toEqual([[busy.id], 2]);
     });
 
     test('shows turns that were cut', async (scene) => {
       const { session } = await scene.say('1', 'hello', { begin: true });
       await scene.command(session.id, { name: 'interrupt', reason: 'restart', epoch: session.epoch });
       const { turns } = await activity(scene);
-      expect(turns).toEqual({ [session.id]: { queued: 0, cut: 1, runningSince: null } });
+      expect(turns).toMatchObject({ [session.id]: { queued: 0, cut: 1, runningSince: null } });
+    });
+  });
+
+  describe('the pulse', () => {
+    const pulse = (scene: Scene, after: number, limit = 50) => scene.store.read('pulse', { after, limit, check: true });
+
+    test('says what was touched since a number, what ended and why, and what is under way', async (scene) => {
+      const idle = await started(scene, '1');
+      const before = await scene.store.read('lastSeq', {});
+      expect(await pulse(scene, before)).toMatchObject({ seq: before, touched: [], ended: [], turns: {} });
+      const { session: busy } = await scene.say('2', 'hello', { begin: true });
+      await scene.end(idle.id, 'admin_close');
+      const now = await pulse(scene, before);
+      expect([...(now.touched ?? [])].sort()).toEqual([busy.id, idle.id].sort());
+      expect(now.ended).toEqual([{ id: idle.id, reason: 'admin_close', cause: null, at: scene.clock.now() }]);
+      expect(Object.keys(now.turns)).toEqual([busy.id]);
+      expect(now.seq).toBe(await scene.store.read('lastSeq', {}));
+      expect(now.open).toEqual({ open: 1, versions: (await scene.session(busy.id)).version });
+      expect((await pulse(scene, before, 1)).touched).toBeNull();
+      const both = await scene.store.read('sessionsById', { ids: [idle.id, busy.id, 'ses_none'] });
+      expect(both.map(({ id }) => id).sort()).toEqual([idle.id, busy.id].sort());
+    });
+  });
+
+  describe('the timeline', () => {
+    test('counts starts and ends by reason in each step', async (scene) => {
+      const from = scene.clock.now();
+      const first = await scene.start('1');
+      scene.clock.advance(MINUTE);
+      await scene.start('2');
+      const third = await scene.start('3');
+      scene.clock.advance(MINUTE);
+      await scene.end(first.id, 'admin_close');
+      await scene.end(third.id, 'api_close');
+      const span = { from, to: from + 3 * MINUTE, stepMs: MINUTE };
+      expect(await scene.store.read('timeline', span)).toEqual({
+        started: [1, 2, 0],
+        ended: { admin_close: [0, 0, 1], api_close: [0, 0, 1] },
+      });
+      const later = { from: from + MINUTE, to: from + 2 * MINUTE, stepMs: MINUTE };
+      expect(await scene.store.read('timeline', later)).toEqual({ started: [2], ended: {} });
     });
   });
 

@@ -1,0 +1,121 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { ApiParts } from '../api.ts';
+import { frame, HEARTBEAT, type Listener } from '../event-stream.ts';
+import type { ActivityBoard } from './board.ts';
+
+/** How often a quiet stream says that it lives: whoever looks on should notice within seconds that nobody is there. */
+const HEARTBEAT_MS = 2000;
+/** What other processes do, and the steps of a turn, are looked for; commits of this process are heard of. */
+const POLL_MS = 200;
+/** Commits come in crowds: one look for all of them. */
+const SETTLE_MS = 25;
+const RETRY_MS = 1000;
+
+/**
+ * Tells whoever looks on what changes. Each is told what has changed since it last took something: a slow one gets fewer
+ * and bigger words, and nothing piles up for it.
+ */
+export class ActivityWatch {
+  readonly #parts: ApiParts;
+  readonly #board: ActivityBoard;
+  #watchers = 0;
+  #running = false;
+  #wakers = new Set<() => void>();
+  #hear: () => void = () => undefined;
+  /** The last words, which most watchers share. */
+  #said: { readonly since: number; readonly change: number; readonly text: string } | null = null;
+
+  constructor(parts: ApiParts, board: ActivityBoard) {
+    this.#parts = parts;
+    this.#board = board;
+    parts.closing.addEventListener('abort', () => this.#hear());
+  }
+
+  /** All that goes on, or what has changed since a number of the log; then what changes, until the listener has gone. */
+  async *follow(after: number | null, listener: Listener): AsyncGenerator<string> {
+    await this.#board.look();
+    this.#watchers += 1;
+    void this.#run();
+    try {
+      let seen = this.#board.change;
+      yield this.#opening(after);
+      while (!listener.signal.aborted) {
+        if (this.#board.change === seen) await this.#change(listener.signal);
+        if (listener.signal.aborted) return;
+        const text = this.#board.change === seen ? HEARTBEAT : this.#since(seen);
+        seen = this.#board.change;
+        yield text;
+      }
+    } finally {
+      this.#watchers -= 1;
+    }
+  }
+
+  #opening(after: number | null): string {
+    const { seq } = this.#board;
+    const delta = after === null ? null : this.#board.deltaSinceSeq(after);
+    if (delta !== null) return frame(delta, { event: 'delta', id: seq });
+    return frame(this.#board.snapshot().body.toString(), { event: 'snapshot', id: seq });
+  }
+
+  #since(since: number): string {
+    const { change, seq } = this.#board;
+    if (this.#said?.since === since && this.#said.change === change) return this.#said.text;
+    const text = frame(this.#board.deltaSince(since), { event: 'delta', id: seq });
+    this.#said = { since, change, text };
+    return text;
+  }
+
+  /** Until something has changed, or it is time to say that one is still here. */
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#wakers.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, HEARTBEAT_MS);
+      this.#wakers.add(wake);
+      signal.addEventListener('abort', wake);
+    });
+  }
+
+  /** Looks for as long as somebody watches. */
+  async #run(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    const unlisten = this.#parts.engine.store.onCommit(() => this.#hear());
+    while (this.#watchers > 0 && !this.#parts.closing.aborted) {
+      const before = this.#board.change;
+      const pause = await this.#look();
+      if (this.#board.change !== before) for (const wake of this.#wakers) wake();
+      await this.#pause(pause);
+    }
+    unlisten();
+    this.#running = false;
+  }
+
+  async #look(): Promise<number> {
+    try {
+      await this.#board.look();
+      return POLL_MS;
+    } catch (thrown) {
+      if (!this.#parts.closing.aborted) {
+        this.#parts.log.warn('what goes on could not be read; trying again', { error: MoiraiError.wrap(thrown) });
+      }
+      return RETRY_MS;
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#hear = () => {
+        this.#hear = () => undefined;
+        clearTimeout(timer);
+        setTimeout(resolve, SETTLE_MS);
+      };
+    });
+  }
+}

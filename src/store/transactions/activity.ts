@@ -1,0 +1,186 @@
+import type { Session } from '../../lifecycle/session.ts';
+import type { EndCause, EndReason } from '../../lifecycle/states.ts';
+import { SESSION_KINDS, type TurnState } from '../../lifecycle/states.ts';
+import {
+  nullableNumber,
+  nullableText,
+  numberOf,
+  placeholders,
+  query,
+  queryOne,
+  type Row,
+  type Tx,
+  type TxContext,
+  textOf,
+} from '../transaction.ts';
+import { type Instance, listInstances } from './liveness.ts';
+import { lastSeq, sequenceEvents } from './reading.ts';
+import { querySessions, SELECT_SESSION } from './rows.ts';
+
+/** How the unfinished turns of one session stand. */
+export interface TurnsUnderWay {
+  readonly queued: number;
+  readonly cut: number;
+  /** When the running turn began; null when none runs. */
+  readonly runningSince: number | null;
+  /** When its owner last said that it lives. */
+  readonly beatAt: number | null;
+}
+
+/** By session id; sessions without unfinished turns are not in it. */
+export type UnderWay = Readonly<Record<string, TurnsUnderWay>>;
+
+export interface Activity {
+  readonly seq: number;
+  /** Sessions that have not ended, the last active first. */
+  readonly sessions: readonly Session[];
+  readonly turns: UnderWay;
+  /** How many are open in all: more than were asked for, perhaps. */
+  readonly open: number;
+}
+
+/** The most sessions that one look gives. */
+const MOST_SESSIONS = 50_000;
+
+/**
+ * What goes on, with the number of the newest event before it: who follows the log from there misses nothing, and may
+ * hear of something that the snapshot shows already.
+ */
+export function* activity(ctx: TxContext, args: { limit: number }): Tx<Activity> {
+  const seq = yield* lastSeq(ctx, {});
+  const sessions = yield* querySessions(
+    `SELECT ${SELECT_SESSION} FROM sessions WHERE state <> 'ended' ORDER BY last_activity_at DESC, id DESC LIMIT ?`,
+    Math.max(1, Math.min(args.limit, MOST_SESSIONS)),
+  );
+  const turns = yield* underWay();
+  const { open } = yield* openSessions();
+  return { seq, sessions, turns, open };
+}
+
+export interface Ended {
+  readonly id: string;
+  readonly reason: EndReason;
+  readonly cause: EndCause | null;
+  readonly at: number;
+}
+
+/** What has happened since a number, in few words. */
+export interface Pulse {
+  readonly seq: number;
+  /** The sessions that events tell of; null when there are more events than were asked for. */
+  readonly touched: readonly string[] | null;
+  readonly ended: readonly Ended[];
+  readonly turns: UnderWay;
+  readonly instances: readonly Instance[];
+  /** How many sessions are open, and the sum of their versions, which grows with every change; null unless asked for. */
+  readonly open: { readonly open: number; readonly versions: number } | null;
+}
+
+/**
+ * Costs what has happened and what is under way, not what there is: for whoever looks again and again. `check` counts
+ * the open sessions, which costs what is open.
+ */
+export function* pulse(ctx: TxContext, args: { after: number; limit: number; check: boolean }): Tx<Pulse> {
+  yield* sequenceEvents(ctx);
+  const seq = ctx.dialect.seqColumn;
+  const rows = yield* query(
+    `SELECT ${seq} AS seq, session_id, CASE WHEN type = 'session:end' THEN body END AS body FROM events
+     WHERE ${seq} > ? ORDER BY ${seq} LIMIT ?`,
+    args.after,
+    args.limit + 1,
+  );
+  const tooMany = rows.length > args.limit;
+  const touched = new Set(rows.map((row) => nullableText(row, 'session_id')).filter((id) => id !== null));
+  const last = rows.at(-1);
+  return {
+    seq: last === undefined ? args.after : numberOf(last, 'seq'),
+    touched: tooMany ? null : [...touched],
+    ended: rows.map(endOf).filter((end) => end !== null),
+    turns: yield* underWay(),
+    instances: yield* listInstances(ctx, {}),
+    open: args.check ? yield* openSessions() : null,
+  };
+}
+
+function endOf(row: Row): Ended | null {
+  const body = nullableText(row, 'body');
+  if (body === null) return null;
+  const { session_id: id, reason, cause, at } = JSON.parse(body);
+  return { id, reason, cause, at: Date.parse(at) };
+}
+
+function* underWay(): Tx<UnderWay> {
+  const rows = yield* query(
+    `SELECT t.session_id, t.state, count(*) AS n, min(t.started_at) AS since, max(s.last_heartbeat_at) AS beat
+     FROM turns t JOIN sessions s ON s.id = t.session_id WHERE t.state <> 'over' GROUP BY t.session_id, t.state`,
+  );
+  const turns: Record<string, TurnsUnderWay> = {};
+  for (const row of rows) {
+    const id = textOf(row, 'session_id');
+    const others = turns[id] ?? { queued: 0, cut: 0, runningSince: null };
+    turns[id] = { ...others, ...inState(row), beatAt: nullableNumber(row, 'beat') };
+  }
+  return turns;
+}
+
+function inState(row: Row): Partial<TurnsUnderWay> {
+  const state = textOf(row, 'state') as TurnState;
+  if (state === 'running') return { runningSince: nullableNumber(row, 'since') };
+  return state === 'queued' ? { queued: numberOf(row, 'n') } : { cut: numberOf(row, 'n') };
+}
+
+function* openSessions(): Tx<{ open: number; versions: number }> {
+  const row = yield* queryOne(
+    "SELECT count(*) AS open, coalesce(sum(version), 0) AS versions FROM sessions WHERE state <> 'ended'",
+  );
+  return {
+    open: row === undefined ? 0 : numberOf(row, 'open'),
+    versions: row === undefined ? 0 : Number(row.versions),
+  };
+}
+
+/** Sessions by their ids, in no order; those that are gone are left out. */
+export function* sessionsById(ctx: TxContext, args: { ids: readonly string[] }): Tx<Session[]> {
+  return yield* querySessions(
+    `SELECT ${SELECT_SESSION} FROM sessions WHERE id IN (${ctx.dialect.listed})`,
+    JSON.stringify(args.ids),
+  );
+}
+
+export interface TimelineSpan {
+  readonly from: number;
+  readonly to: number;
+  readonly stepMs: number;
+}
+
+/** How many sessions began and ended in each step of a span of time. */
+export interface Timeline {
+  readonly started: readonly number[];
+  readonly ended: Readonly<Record<string, readonly number[]>>;
+}
+
+/** Costs what began and ended in the span. (Engines differ in whether they divide whole numbers into whole ones.) */
+export function* timeline(_ctx: TxContext, { from, to, stepMs }: TimelineSpan): Tx<Timeline> {
+  const slots = Math.ceil((to - from) / stepMs);
+  const started = Array.from({ length: slots }, () => 0);
+  const starts = yield* query(
+    `SELECT CAST((started_at - ?) / ? AS BIGINT) AS slot, count(*) AS n FROM sessions WHERE started_at >= ? AND started_at < ?
+     GROUP BY 1`,
+    ...[from, stepMs, from, to],
+  );
+  for (const row of starts) started[numberOf(row, 'slot')] = numberOf(row, 'n');
+  const ended: Record<string, number[]> = {};
+  // The index of ends begins with the kind: naming all kinds makes it one of times.
+  const ends = yield* query(
+    `SELECT CAST((ended_at - ?) / ? AS BIGINT) AS slot, end_reason, count(*) AS n FROM sessions
+     WHERE kind IN (${placeholders(SESSION_KINDS.length)}) AND ended_at IS NOT NULL AND ended_at >= ? AND ended_at < ?
+     GROUP BY 1, end_reason`,
+    ...[from, stepMs, ...SESSION_KINDS, from, to],
+  );
+  for (const row of ends) {
+    const reason = textOf(row, 'end_reason');
+    ended[reason] ??= Array.from({ length: slots }, () => 0);
+    ended[reason][numberOf(row, 'slot')] = numberOf(row, 'n');
+  }
+  return { started, ended };
+}

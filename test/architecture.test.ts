@@ -20,25 +20,29 @@ const table: Table = {
     agent: { rooms: ['errors', 'log', 'lifecycle', 'store', 'config'] },
     cron: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'engine'] },
     api: { rooms: ['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine', 'agent', 'cron'] },
+    tracing: { rooms: ['log', 'config'] },
     platforms: { rooms: ['errors'], contract: 'platforms/platform.ts' },
     space: { rooms: ['errors', 'api'] },
     gateway: {
       rooms: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine'],
-        ...['hooks', 'plugins', 'memory', 'agent', 'cron', 'api', 'platforms'],
+        ...['hooks', 'plugins', 'memory', 'agent', 'cron', 'api', 'platforms', 'tracing'],
       ],
     },
     cli: {
       rooms: [
         ...['errors', 'config', 'lifecycle', 'store', 'events', 'engine', 'hooks', 'memory', 'agent', 'cron', 'api'],
-        ...['log', 'plugins', 'platforms', 'space', 'gateway'],
+        ...['log', 'plugins', 'platforms', 'space', 'gateway', 'tracing'],
       ],
       environment: true,
     },
     // The door for other people's code, a file of its own.
     'index.ts': { rooms: ['plugins'], packages: [], builtins: false },
   },
-  owned: { 'node:sqlite': 'store', pg: 'store' },
+  owned: {
+    ...{ 'node:sqlite': 'store', pg: 'store' },
+    ...{ '@opentelemetry/api': 'tracing', '@opentelemetry/sdk-trace': 'tracing' },
+  },
 };
 
 const src = fileURLToPath(new URL('../src', import.meta.url));

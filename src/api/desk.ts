@@ -2,6 +2,7 @@ import type { Progress } from '../agent/runner.ts';
 import type { JobBook } from '../cron/job-book.ts';
 import type { TurnOutcome } from '../lifecycle/states.ts';
 import type { JobTarget } from '../store/transactions/jobs.ts';
+import type { Figures } from './figures.ts';
 
 /** Something a client says over HTTP: text for the agent, or a slash command. */
 export interface Saying {
@@ -70,6 +71,10 @@ export interface ApiDesk {
   undrain(): Promise<void>;
   /** How many turns run and wait, and other gauges, by metric name. */
   gauges(): Promise<Readonly<Record<string, number>>>;
+  /** What is measured as it happens. */
+  readonly figures?: Figures;
+  /** How the chat platforms stand. */
+  platforms?(): readonly { readonly name: string; readonly phase: string }[];
   /** What a running turn of this gateway does just now; null when it is not here. Without it all of them think. */
   doing?(sessionId: string): Doing | null;
 }

@@ -42,13 +42,14 @@ export class Metrics {
 
   async #compute(): Promise<string> {
     const began = performance.now();
-    const readings = [this.#sessions(), this.#subscribers(), this.#gateway(), this.#process()];
+    const readings = [this.#sessions(), this.#subscribers(), this.#deliveries(), this.#gateway(), this.#process()];
     for (const { reason } of (await Promise.allSettled(readings)).filter(isRejected)) {
       this.#parts.log.warn('some figures could not be computed', { error: MoiraiError.wrap(reason) });
     }
     const now = performance.now();
     this.#freshUntil = now + Math.max(FRESH_MS, Math.min((now - began) * REST_FACTOR, MOST_REST_MS));
-    return this.#registry.metrics();
+    const figures = await this.#parts.desk.figures?.render();
+    return `${await this.#registry.metrics()}${figures ?? ''}`;
   }
 
   async #sessions(): Promise<void> {
@@ -71,13 +72,31 @@ export class Metrics {
     each('moirai_subscriber_lag', 'Events not delivered yet', (one) => one.lag);
     each('moirai_subscriber_dead_letters', 'Events given up', (one) => one.deadLetters);
     each('moirai_subscriber_failures', 'Failed attempts at what is pending', (one) => one.failures);
+    each('moirai_subscriber_lanes', 'Conversations with events not delivered yet', (one) => one.lanes);
+    each('moirai_subscriber_oldest_seconds', 'Age of the oldest event not delivered yet', ({ oldestPendingAt }) => {
+      return oldestPendingAt === null ? 0 : Math.max(0, Date.now() - oldestPendingAt) / 1000;
+    });
+  }
+
+  async #deliveries(): Promise<void> {
+    const waiting = Object.entries(await this.#parts.engine.store.read('countDeliveries', {}));
+    this.#setEach('moirai_deliveries_waiting', 'Replies that have not arrived yet', 'platform', waiting);
   }
 
   async #gateway(): Promise<void> {
+    this.#platforms();
     this.#set('moirai_event_followers', 'Clients that follow the log', this.#parts.tail.followers);
     for (const [name, value] of Object.entries(await this.#parts.desk.gauges())) {
       const full = name.startsWith('moirai_') ? name : `moirai_${name}`;
       this.#set(full, `${name.replace(/^moirai_/, '').replaceAll('_', ' ')} of this gateway`, value);
+    }
+  }
+
+  #platforms(): void {
+    const gauge = this.#gauge('moirai_platform_up', '1 while the platform is connected', ['platform', 'phase']);
+    gauge.reset();
+    for (const { name, phase } of this.#parts.desk.platforms?.() ?? []) {
+      gauge.set({ platform: name, phase }, phase === 'connected' ? 1 : 0);
     }
   }
 

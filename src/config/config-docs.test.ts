@@ -7,7 +7,8 @@ import { allKeys } from './schema-keys.ts';
 const page = readFileSync(new URL('../../docs/config.md', import.meta.url), 'utf8');
 
 /** Keys that are described once for all the names they may have. */
-const SUMMED_UP = /^(sessions\.reset_by_type|sessions\.reset_by_platform|mcp\.servers\.\*\.(?:env|headers))\..*$/;
+const SUMMED_UP =
+  /^(sessions\.reset_by_type|sessions\.reset_by_platform|mcp\.servers\.\*\.(?:env|headers)|tracing\.headers)\..*$/;
 
 function documented(): string[] {
   return [...page.matchAll(/^\| `([^`]+)` \| (.*?) \|/gm)].map(([, key, byDefault]) => `${key} ${byDefault}`);
@@ -43,7 +44,7 @@ test('every key that is mentioned in docs/config.md exists', () => {
 
 test('every example of docs/config.md is valid', () => {
   const home = new ConfigHome();
-  const env = { PG_PASSWORD: 'x', LEDGER_SECRET: 'whsec_YQ==', TRACKER_TOKEN: 'x' };
+  const env = { PG_PASSWORD: 'x', LEDGER_SECRET: 'whsec_YQ==', TRACKER_TOKEN: 'x', COLLECTOR_KEY: 'x' };
   const examples = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text]) => text ?? '');
   expect(examples.length).toBeGreaterThan(3);
   for (const example of examples) expect(() => home.load(example, env)).not.toThrow();

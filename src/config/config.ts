@@ -50,6 +50,16 @@ export interface Config {
   readonly cron: { readonly enabled: boolean };
   readonly display: DisplayConfig;
   readonly log: { readonly level: LogLevel; readonly format: 'pretty' | 'json' };
+  readonly tracing: TracingConfig;
+}
+
+export interface TracingConfig {
+  /** An OpenTelemetry collector; null for no traces. */
+  readonly endpoint: string | null;
+  readonly serviceName: string;
+  /** Which part of all traces is kept, from 0 to 1. */
+  readonly sample: number;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** What people see of a turn beside its reply. Null leaves it to what is less particular. */

@@ -64,6 +64,7 @@ test('a home without files has the defaults of the contract', () => {
     cron: { enabled: true },
     display: { streaming: null, typing: null, reactions: null, toolProgress: null, footer: null, platforms: {} },
     log: { level: 'info', format: 'pretty' },
+    tracing: { endpoint: null, serviceName: 'moirai', sample: 1, headers: {} },
   });
 });
 
@@ -207,6 +208,13 @@ describe('the environment', () => {
       discord: { token: null },
       slack: { token: 'other', appToken: 'a' },
     });
+  });
+
+  test('gives the collector of traces unless the file gives another, or none', () => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+    expect(home.load('', env).tracing.endpoint).toBe('http://127.0.0.1:4318');
+    expect(home.load('tracing: { endpoint: "https://x.example" }', env).tracing.endpoint).toBe('https://x.example');
+    expect(home.load('tracing: { endpoint: null }', env).tracing.endpoint).toBeNull();
   });
 
   test(`wins over .env, which serves both \${NAME} and what is read without being asked for`, () => {

@@ -7,7 +7,7 @@ import { expandVariables } from './expand-variables.ts';
 import { explainIssues, problemAt } from './explain-issues.ts';
 import { configInvalid, type Path } from './problem.ts';
 import { resolveConfig } from './resolve.ts';
-import { fileSchema, TOKEN_VARIABLES, type Variable } from './schema.ts';
+import { fileSchema, KNOWN_VARIABLES, type Variable } from './schema.ts';
 import { noFile, parseYaml, readText, type YamlFile } from './yaml-file.ts';
 
 export interface ConfigSource {
@@ -32,7 +32,7 @@ export function loadConfig(source: ConfigSource): Config {
   const variable: Variable = (name) => (Object.hasOwn(env, name) && env[name]) || null;
   const yaml = readYaml(home, source.file);
 
-  const expanded = expandVariables(yaml.value, env, TOKEN_VARIABLES);
+  const expanded = expandVariables(yaml.value, env, KNOWN_VARIABLES);
   const schema = fileSchema(variable);
   const read = schema.safeParse(expanded.value, { jitless: true });
   const unset = expanded.faults.map(({ path, message }) => problemAt(path, message, yaml));

@@ -43,8 +43,14 @@ export function price(value: unknown): number {
   throw fault('not a number from 0');
 }
 
-/** Digits in quotes are read too: what comes from the environment is always text. */
+/** A part of a whole, from none to all of it. */
+export function share(value: unknown): number {
+  const number = typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value;
+  if (typeof number === 'number' && number >= 0 && number <= 1) return number;
+  throw fault('not a number from 0 to 1');
+}
 
+/** Digits in quotes are read too: what comes from the environment is always text. */
 export function whole(least: number, most: number): Reader<number> {
   return (value) => {
     const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;

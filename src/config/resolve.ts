@@ -9,6 +9,7 @@ import type {
   McpServerConfig,
   ModelConfig,
   PlatformsConfig,
+  TracingConfig,
   WebhookRouteConfig,
 } from './config.ts';
 import type { ConfigFile, DisplayFile, ResetOverride, Variable } from './schema.ts';
@@ -54,6 +55,7 @@ export function resolveConfig(file: ConfigFile, home: string, variable: Variable
     cron: file.cron,
     display: displayOf(file.display),
     log: file.log,
+    tracing: tracingOf(file.tracing),
   };
 }
 
@@ -171,6 +173,10 @@ function displayOf({ platforms, ...all }: ConfigFile['display']): DisplayConfig 
 
 function displaySettingsOf({ tool_progress, ...same }: DisplayFile): DisplaySettings {
   return { ...same, toolProgress: tool_progress };
+}
+
+function tracingOf({ service_name, ...same }: ConfigFile['tracing']): TracingConfig {
+  return { ...same, serviceName: service_name };
 }
 
 /** The IANA name of the zone this machine lives in. */

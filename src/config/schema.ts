@@ -7,11 +7,12 @@ import * as read from './readers.ts';
 export type Variable = (name: string) => string | null;
 
 /** Variables that are read without being asked for; whoever writes `${NAME}` of one of these may leave it unset. */
-export const TOKEN_VARIABLES: readonly string[] = [
+export const KNOWN_VARIABLES: readonly string[] = [
   'TELEGRAM_BOT_TOKEN',
   'DISCORD_BOT_TOKEN',
   'SLACK_BOT_TOKEN',
   'SLACK_APP_TOKEN',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
 ];
 
 const MANY = Number.MAX_SAFE_INTEGER;
@@ -46,6 +47,12 @@ export function fileSchema(variable: Variable) {
     log: section({
       level: setting(read.oneOf('debug', 'info', 'warn', 'error', 'silent')).prefault('info'),
       format: setting(read.oneOf('pretty', 'json')).prefault('pretty'),
+    }),
+    tracing: section({
+      endpoint: setting(read.optional(read.webAddress)).prefault(variable('OTEL_EXPORTER_OTLP_ENDPOINT')),
+      service_name: setting(read.text).prefault('moirai'),
+      sample: setting(read.share).prefault(1),
+      headers: named(() => true, 'no name', setting(plainText)),
     }),
   });
 }

@@ -26,6 +26,7 @@ mcp:
   servers:
     local: { command: npx, args: [-y, server], env: { KEY: hidden-17, EMPTY: "" } }
     remote: { url: "https://u:hidden-18@x", headers: { Authorization: "Bearer hidden-19" } }
+tracing: { endpoint: "https://u:hidden-22@x", headers: { Authorization: "Basic hidden-23" } }
 `;
 
 test('no secret is shown, and everything else is', () => {
@@ -49,6 +50,7 @@ test('no secret is shown, and everything else is', () => {
         remote: { url: 'https://u:***@x', headers: { Authorization: '***' } },
       },
     },
+    tracing: { endpoint: 'https://u:***@x', headers: { Authorization: '***' } },
   });
 });
 

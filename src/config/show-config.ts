@@ -8,7 +8,8 @@ const HIDDEN = '***';
  * shows means the same when it is loaded again, secrets apart.
  */
 export function showConfig(config: Config) {
-  const { gateway, store, model, agent, sessions, hooks, memory, access, platforms, mcp, cron, display, log } = config;
+  const { gateway, store, model, agent, sessions, hooks, memory, access, platforms, mcp, cron, display, log, tracing } =
+    config;
   return {
     gateway: {
       host: gateway.host,
@@ -48,6 +49,12 @@ export function showConfig(config: Config) {
     cron,
     display: { ...showDisplay(display), platforms: mapValues(display.platforms, showDisplay) },
     log,
+    tracing: {
+      endpoint: hidePasswordIn(tracing.endpoint),
+      service_name: tracing.serviceName,
+      sample: tracing.sample,
+      headers: mapValues(tracing.headers, () => HIDDEN),
+    },
   };
 }
 
@@ -148,6 +155,7 @@ export function secretsOf(config: Config): string[] {
     telegram.apiRoot,
     telegram.webhookUrl,
     discord.apiRoot,
+    config.tracing.endpoint,
   ];
   const servers = Object.values(config.mcp.servers);
   const addresses = [...urls, slack.apiRoot, ...config.hooks.webhooks.map(({ url }) => url), ...servers.map(urlOf)];
@@ -156,6 +164,7 @@ export function secretsOf(config: Config): string[] {
     ...[telegram.token, telegram.webhookSecret, discord.token, slack.token, slack.appToken],
     ...config.hooks.webhooks.map(({ secret }) => secret),
     ...Object.values(webhook.routes).map(({ secret }) => secret),
+    ...Object.values(config.tracing.headers),
     ...servers.flatMap(({ env, headers }) => [...Object.values(env), ...Object.values(headers)]),
     ...addresses.flatMap(passwordsIn),
   ];

@@ -35,6 +35,8 @@ export interface CourierDesk {
   /** A fresh command id under this process's lease. */
   readonly giver: () => Giver;
   readonly failed: (error: MoiraiError) => void;
+  /** Somebody did not take an event, and gets it again. */
+  readonly retried?: (subscriber: string) => void;
 }
 
 const EVENTS_PER_CLAIM = 16;
@@ -224,6 +226,7 @@ export class Courier {
       retryInMs: down ? this.#backoff(waits, WAIT_CAP_MS) : this.#backoff(attempts, RETRY_CAP_MS),
       dead: !down && attempts >= this.spec.maxAttempts,
     };
+    if (!failure.dead) this.#desk.retried?.(this.spec.name);
     await this.#insist(() => this.#desk.store.write('failLane', { giver: this.#desk.giver(), ...failure }));
   }
 

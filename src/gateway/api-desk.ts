@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ApiDesk, Reply, Saying, Taken } from '../api/desk.ts';
+import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { keyFor } from '../lifecycle/session-key.ts';
 import type { Party } from '../store/transactions/conversations.ts';
@@ -14,10 +15,11 @@ export interface ApiDeskOptions {
   readonly gateway: Gateway;
   readonly model: string;
   readonly readiness: ApiDesk['readiness'];
+  readonly figures: Figures;
 }
 
 /** What HTTP may ask of the gateway. */
-export function apiDesk({ gateway, model, readiness }: ApiDeskOptions): ApiDesk {
+export function apiDesk({ gateway, model, readiness, figures }: ApiDeskOptions): ApiDesk {
   return {
     model,
     readiness,
@@ -38,6 +40,8 @@ export function apiDesk({ gateway, model, readiness }: ApiDeskOptions): ApiDesk 
       const { running, waiting } = gateway.load;
       return { turns_running: running, turns_waiting: waiting };
     },
+    figures,
+    platforms: () => gateway.chat.status(),
   };
 }
 

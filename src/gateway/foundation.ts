@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import type { Figures } from '../api/figures.ts';
 import type { Config } from '../config/config.ts';
 import { Engine } from '../engine/engine.ts';
 import { describeThisProcess } from '../engine/host.ts';
@@ -29,11 +30,12 @@ export interface FoundationOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly keeper: boolean;
   readonly memoryProviders?: readonly MemoryProvider[];
+  readonly figures?: Figures;
 }
 
 /** Throws what no later start would change, such as `memory_provider`; then nothing of it stays behind. */
 export async function lay(options: FoundationOptions): Promise<Foundation> {
-  const { config, store, version, log, environment, keeper } = options;
+  const { config, store, version, log, environment, keeper, figures } = options;
   const ids = timeSortedIds(Date.now, () => randomInt(2 ** 32) / 2 ** 32);
   const id = ids.command().replace(/^cmd/, 'ins');
   const instance = { id, name: config.gateway.name, version, ...describeThisProcess() };
@@ -42,6 +44,7 @@ export async function lay(options: FoundationOptions): Promise<Foundation> {
     ...{ store, timers: processTimers, random: Math.random },
     giver: () => engine.giver(),
     failed: (error) => log.warn('handing out events failed; trying again', { error }),
+    retried: (subscriber) => figures?.subscriberRetried(subscriber),
   });
   const plugins = await PluginSide.start({ config, store, dispatcher, log, environment, keeper });
   try {

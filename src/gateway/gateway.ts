@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { ToolPorts } from '../agent/tools/ports.ts';
+import type { Figures } from '../api/figures.ts';
 import type { Config, ModelConfig } from '../config/config.ts';
 import { type Engine, isLeaseLost } from '../engine/engine.ts';
 import type { Ids } from '../engine/ids.ts';
@@ -14,6 +15,7 @@ import type { Logger } from '../log/logger.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
 import type { Sender } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
+import type { Tracer } from '../tracing/tracer.ts';
 import { Approvals } from './approvals.ts';
 import { Banner } from './banner.ts';
 import { runBoot } from './boot.ts';
@@ -26,14 +28,17 @@ import { GatewayCron } from './cron.ts';
 import { EndedSessions } from './ended-sessions.ts';
 import { type Foundation, lay } from './foundation.ts';
 import { Listeners } from './listeners.ts';
+import { measuring } from './measuring.ts';
 import { GatewayMemory } from './memory.ts';
 import type { EndedHandlers } from './notices.ts';
+import { type Observer, observeWith } from './observer.ts';
 import { Outbox } from './outbox.ts';
 import type { ReplyShape } from './platform-sender.ts';
 import type { PluginSide } from './plugin-side.ts';
 import { deliverable } from './reply-target.ts';
 import { stoppingText } from './texts.ts';
 import { toolPorts } from './tool-ports.ts';
+import { traces } from './traces.ts';
 import { Transcripts } from './transcripts.ts';
 import { Turns } from './turns.ts';
 
@@ -62,6 +67,10 @@ export interface GatewayOptions {
   readonly memoryProviders?: readonly MemoryProvider[];
   /** Hears what is said to a conversation that nothing is sent to, beside its replies. */
   readonly told?: (session: Session, text: string) => void;
+  /** Where what is measured goes; nowhere unless given. */
+  readonly figures?: Figures;
+  /** Where traces go; null and nothing for nowhere. */
+  readonly tracer?: Tracer | null;
 }
 
 /**
@@ -87,6 +96,7 @@ export class Gateway {
   readonly #children: Children;
   readonly #plugins: PluginSide;
   readonly #ids: Ids;
+  readonly #observer: Observer;
   #rules: ResetRules;
   #hurry: () => void = () => undefined;
 
@@ -97,6 +107,7 @@ export class Gateway {
     this.#ids = ids;
     this.#plugins = plugins;
     this.#rules = config.sessions.rules;
+    this.#observer = observerOf(options, engine.instance);
     this.engine = engine;
     this.transcripts = new Transcripts(engine);
     this.dispatcher = foundation.dispatcher;
@@ -147,6 +158,7 @@ export class Gateway {
     this.#outbox = new Outbox({
       ...{ engine, timers: processTimers, log, random: Math.random },
       senders: () => this.chat.senders,
+      observer: this.#observer,
     });
     this.#ended = new EndedSessions(engine.store, processTimers, log, (id) => this.#sessionEnded(id));
     this.#upkeep = new Upkeep(engine, {
@@ -299,6 +311,7 @@ export class Gateway {
   #makeTurns(): Turns {
     const { config, log } = this.#options;
     const { engine, runner, transcripts, memory } = this;
+    const observer = this.#observer;
     return new Turns({
       engine,
       timers: processTimers,
@@ -306,14 +319,24 @@ export class Gateway {
       maxConcurrent: config.gateway.maxConcurrentTurns,
       busyMode: () => config.agent.busyMode,
       admits: (session) => this.chat.admits(session),
+      received: observer.received,
       surroundings: {
         ...{ runner, memory, plugins: this.#plugins },
         timeoutMs: config.agent.turnTimeoutMs,
         transcript: (session) => transcripts.of(session),
         deliveries: (run, text, report) => this.chat.repliesOf(run, text, report),
-        begun: (run) => this.chat.begun(run),
-        show: (run, progress) => this.chat.show(run, progress),
-        over: (run) => this.chat.over(run),
+        begun: (run) => {
+          observer.begun(run);
+          this.chat.begun(run);
+        },
+        show: (run, progress) => {
+          observer.showed(run, progress);
+          this.chat.show(run, progress);
+        },
+        over: (run) => {
+          observer.over(run);
+          this.chat.over(run);
+        },
         approve: (run, request) => this.#ask(run.session, request, run.signal),
       },
     });
@@ -344,6 +367,14 @@ export class Gateway {
     const id = (turnId: string): string => `${turnId}:${this.engine.instance}:stopping`;
     await Promise.allSettled(runs.map(({ session, turn }) => this.tell(session, stoppingText(reason), id(turn.id))));
   }
+}
+
+function observerOf({ figures, tracer = null, log }: GatewayOptions, instance: string): Observer {
+  const observers = [
+    ...(figures === undefined ? [] : [measuring(figures)]),
+    ...(tracer === null ? [] : [traces(tracer, instance)]),
+  ];
+  return observeWith(observers, log);
 }
 
 function pricesOf({ priceIn, priceOut }: ModelConfig): { input: number; output: number } | null {

@@ -4,6 +4,7 @@ import type { Timers } from '../events/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import { type Sender, SendFailure } from '../platforms/platform.ts';
 import type { Delivery, DeliveryOutcome } from '../store/transactions/deliveries.ts';
+import { type Observer, stopwatch } from './observer.ts';
 
 export interface OutboxOptions {
   readonly engine: Engine;
@@ -12,6 +13,7 @@ export interface OutboxOptions {
   readonly random: () => number;
   /** Asked each time: platforms come and go. */
   readonly senders: () => readonly Sender[];
+  readonly observer: Pick<Observer, 'tried' | 'sent'>;
 }
 
 const CLAIM = 32;
@@ -86,10 +88,17 @@ export class Outbox {
     let held: DeliveryOutcome | null = null;
     for (const delivery of deliveries) {
       // What comes behind a part that waits has to wait as well.
-      const outcome: DeliveryOutcome = held ?? (await this.#send(delivery));
+      const outcome: DeliveryOutcome = held ?? (await this.#try(delivery));
       if (outcome.state === 'retry') held = outcome;
       await this.#settle(delivery, outcome);
     }
+  }
+
+  async #try(delivery: Delivery): Promise<DeliveryOutcome> {
+    const took = stopwatch();
+    const outcome = await this.#send(delivery);
+    this.#options.observer.tried(delivery, outcome, took());
+    return outcome;
   }
 
   async #send(delivery: Delivery): Promise<DeliveryOutcome> {
@@ -114,12 +123,15 @@ export class Outbox {
   }
 
   async #settle(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
-    const { engine, log } = this.#options;
-    if (outcome.state !== 'sent') log.warn('a reply was not sent', { delivery: delivery.id, ...outcome });
+    const { engine, log, observer } = this.#options;
+    const { id: deliveryId, sessionId: session, turnId: turn } = delivery;
+    const names = { delivery: deliveryId, session, turn };
+    if (outcome.state !== 'sent') log.warn('a reply was not sent', { ...names, ...outcome });
     try {
-      await engine.store.write('settleDelivery', { giver: engine.giver(), deliveryId: delivery.id, outcome });
+      const settled = await engine.store.write('settleDelivery', { giver: engine.giver(), deliveryId, outcome });
+      if (settled !== null && outcome.state === 'sent') observer.sent(delivery, settled.ms);
     } catch (thrown) {
-      log.error('how a reply fared could not be written', { delivery: delivery.id, error: MoiraiError.wrap(thrown) });
+      log.error('how a reply fared could not be written', { ...names, error: MoiraiError.wrap(thrown) });
     }
   }
 }

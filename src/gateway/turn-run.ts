@@ -22,6 +22,7 @@ import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import { TURN_TEXT_SEEN } from '../store/transactions/rows.ts';
 import type { GatewayMemory } from './memory.ts';
+import { stopwatch, type Took } from './observer.ts';
 import { failureText, INTERRUPTED_TEXTS } from './texts.ts';
 import { chosenModel } from './transcripts.ts';
 
@@ -90,7 +91,8 @@ export class TurnRun {
   #userKept = false;
   #tool: string | null = null;
   #replying = false;
-  #outcome: Finished['outcome'] | null = null;
+  readonly #took = stopwatch();
+  #finished: Finished | null = null;
 
   /** `note` is what the agent is told about a turn that was cut before. */
   constructor(life: Life, turn: Turn, note: string | null, around: TurnSurroundings) {
@@ -115,7 +117,17 @@ export class TurnRun {
 
   /** What came of it; null while it runs, and when it was cut. */
   get outcome(): Finished['outcome'] | null {
-    return this.#outcome;
+    return this.#finished?.outcome ?? null;
+  }
+
+  /** What was written at its end; null while it runs, and when it was cut. */
+  get finished(): Finished | null {
+    return this.#finished;
+  }
+
+  /** How long it has been running. */
+  get took(): Took {
+    return this.#took();
   }
 
   get signal(): AbortSignal {
@@ -181,6 +193,11 @@ export class TurnRun {
       text === null ? null : memory.recall(session, { turnId: turn.id, text }, transcript),
     ]);
     return { about, recalled };
+  }
+
+  /** As every line of the log names it. */
+  get #names(): { session: string; turn: string } {
+    return { session: this.session.id, turn: this.turn.id };
   }
 
   /** The whole text; a turn carries only the beginning of a long one. */
@@ -253,7 +270,7 @@ export class TurnRun {
     try {
       await this.#settleAs(stop, thrown);
     } catch (failed) {
-      if (!isOver(failed)) this.#around.log.error('a turn could not be settled', { turn: this.turn.id, error: failed });
+      if (!isOver(failed)) this.#around.log.error('a turn could not be settled', { ...this.#names, error: failed });
     }
   }
 
@@ -283,7 +300,7 @@ export class TurnRun {
 
   async #fail(error: MoiraiError): Promise<void> {
     const { log, deliveries } = this.#around;
-    log.warn('a turn failed', { session: this.session.id, turn: this.turn.id, code: error.code, error });
+    log.warn('a turn failed', { ...this.#names, code: error.code, error });
     const text = failureText(error.code, error.message);
     return this.#finishWithout('failed', text, error.code, await deliveries(this, text, null));
   }
@@ -304,7 +321,7 @@ export class TurnRun {
   }
 
   async #finish(finished: Finished): Promise<void> {
-    this.#outcome = finished.outcome;
+    this.#finished = finished;
     await this.#insist(() => this.#around.engine.finish(this.#hold, this.turn.id, finished));
   }
 
@@ -316,7 +333,10 @@ export class TurnRun {
         return;
       } catch (thrown) {
         if (wait === null || isOver(thrown) || !isStoreTrouble(thrown)) throw thrown;
-        this.#around.log.warn('the store did not take the end of a turn; trying again', { error: thrown });
+        this.#around.log.warn('the store did not take the end of a turn; trying again', {
+          ...this.#names,
+          error: thrown,
+        });
         await new Promise<void>((resume) => this.#around.timers.after(wait, resume));
       }
     }

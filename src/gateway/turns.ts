@@ -7,6 +7,7 @@ import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Received } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
+import { stopwatch, type Took } from './observer.ts';
 import { Pieces } from './pieces.ts';
 import { resumeNote } from './texts.ts';
 import { TurnEnds } from './turn-ends.ts';
@@ -22,6 +23,8 @@ export interface TurnsOptions {
   readonly busyMode: () => BusyMode;
   /** Whether who wrote it may still talk: asked before a turn begins that waited, or was cut. */
   readonly admits: (session: Session) => Promise<boolean>;
+  /** A message is durable, and was not before. */
+  readonly received: (session: Session, turn: Turn, took: Took) => void;
   /** What a run needs beside what this class gives it. */
   readonly surroundings: Omit<TurnSurroundings, 'takeSteering' | 'engine' | 'timers' | 'log'>;
 }
@@ -101,6 +104,7 @@ export class Turns {
     const free = uncapped || this.#running.size + this.#starting < this.#options.maxConcurrent;
     const begin = free && !this.#halted && settleMs === 0;
     if (begin) this.#starting++;
+    const took = stopwatch();
     let received: Received;
     try {
       received = await this.#options.engine.receive({ ...inbound, begin });
@@ -108,6 +112,7 @@ export class Turns {
       if (begin) this.#starting--;
     }
     const { session, turn } = received;
+    if (!received.duplicate) this.#options.received(session, turn, took());
     // The run before it may still be listed: its end is written, or this one could not have begun.
     if (received.begun) this.#start({ session, turns: [turn] }, turn, null);
     else if (turn.state === 'queued' && !received.duplicate) {

@@ -44,11 +44,11 @@ export class GatewayProcess {
   }
 
   /** Resolves when it says where it listens. */
-  async start(): Promise<number> {
+  async start(more: Readonly<Record<string, string>> = {}): Promise<number> {
     const began = performance.now();
     const { MOIRAI_DEBUG: _, OPENAI_API_KEY: _o, ANTHROPIC_API_KEY: _a, ...env } = process.env;
     const child = spawn(process.execPath, [...NODE_FLAGS, launcher, 'gateway', 'run', '--json'], {
-      env: { ...env, MOIRAI_HOME: this.home },
+      env: { ...env, MOIRAI_HOME: this.home, ...more },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;

@@ -105,6 +105,10 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'display.platforms.*.footer': {},
   'log.level': 'verbose',
   'log.format': 'text',
+  'tracing.endpoint': 'localhost:4318',
+  'tracing.service_name': '',
+  'tracing.sample': 1.5,
+  'tracing.headers.*': {},
 };
 const RESET = ['mode', 'idle', 'at', 'timezone', 'notify', 'notify_exclude'];
 const OVERRIDES = [

@@ -1,4 +1,5 @@
 import type { ApiDesk, Readiness } from '../../api/desk.ts';
+import { Figures } from '../../api/figures.ts';
 import { type RunningApi, startApi } from '../../api/server.ts';
 import type { Config } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
@@ -9,6 +10,8 @@ import type { PlatformStatus } from '../../gateway/platform-house.ts';
 import type { Logger } from '../../log/logger.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/port.ts';
+import { startTracing } from '../../tracing/start-tracing.ts';
+import type { Tracer } from '../../tracing/tracer.ts';
 import { packageVersion } from '../package-version.ts';
 import { makeRunner } from './make-runner.ts';
 import { webPage } from './page.ts';
@@ -32,12 +35,14 @@ export class GatewayHost {
   readonly gateway: Gateway;
   readonly store: Store;
   readonly #api: RunningApi;
+  readonly #tracer: Tracer | null;
   readonly #phase: Phase;
 
-  private constructor(gateway: Gateway, store: Store, api: RunningApi, phase: Phase) {
+  private constructor(gateway: Gateway, store: Store, api: RunningApi, tracer: Tracer | null, phase: Phase) {
     this.gateway = gateway;
     this.store = store;
     this.#api = api;
+    this.#tracer = tracer;
     this.#phase = phase;
   }
 
@@ -52,9 +57,11 @@ export class GatewayHost {
       log.warn('this platform cannot be used yet; its token is not touched', { platform });
     }
     try {
+      const figures = new Figures();
+      const tracer = await startTracing(config.tracing, packageVersion(), log);
       const gateway = await Gateway.start({
         ...{ config, store, log, restart, lost, environment, keeper: true, platforms: [] },
-        chat: configuredPlatforms(config),
+        ...{ chat: configuredPlatforms(config), figures, tracer },
         version: packageVersion(),
         makeRunner: (ports) => makeRunner(config, { ...ports, environment }, log),
       });
@@ -62,10 +69,11 @@ export class GatewayHost {
         gateway,
         model: gateway.runner.model ?? 'default',
         readiness: () => readiness(gateway, phase.state),
+        figures,
       });
       const api = await openDoor(config, desk, gateway, log);
       phase.state = 'ready';
-      return new GatewayHost(gateway, store, api, phase);
+      return new GatewayHost(gateway, store, api, tracer, phase);
     } catch (thrown) {
       await store.close();
       throw thrown;
@@ -76,8 +84,11 @@ export class GatewayHost {
   async stop(reason: 'restart' | 'shutdown'): Promise<void> {
     this.#phase.state = 'draining';
     await this.gateway.stop(reason);
+    // Beside the rest: a collector that is away delays nothing.
+    const traced = this.#tracer?.close();
     await this.#api.close();
     await this.store.close();
+    await traced;
     this.#phase.state = 'stopped';
   }
 }

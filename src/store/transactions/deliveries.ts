@@ -107,11 +107,14 @@ export type DeliveryOutcome =
   | { readonly state: 'retry'; readonly afterMs: number; readonly error: string }
   | { readonly state: 'failed'; readonly error: string };
 
-/** Says how a claimed reply fared. `sent` and `failed` are final and written to the log. */
+/**
+ * Says how a claimed reply fared. `sent` and `failed` are final and written to the log: then this is how long after it was
+ * put into the outbox. Null for what is not final, or not ours to settle.
+ */
 export function* settleDelivery(
   ctx: TxContext,
   args: { giver: Giver; deliveryId: string; outcome: DeliveryOutcome },
-): Tx<void> {
+): Tx<{ readonly ms: number } | null> {
   const desk = yield* enter(ctx, args.giver);
   const row = yield* queryOne('SELECT * FROM deliveries WHERE id = ?', args.deliveryId);
   if (row === undefined) throw new MoiraiError('bad_input', `no delivery ${args.deliveryId}`);
@@ -130,7 +133,7 @@ export function* settleDelivery(
     args.giver.instance,
   );
   // Not ours any more: the reaper gave it to somebody else, who will say how it fared.
-  if (updated[0] === undefined || retry) return;
+  if (updated[0] === undefined || retry) return null;
   const fields = { delivery_id: args.deliveryId, attempts: numberOf(updated[0], 'attempts') };
   yield* record(ctx, desk.subscribers, [
     {
@@ -143,6 +146,16 @@ export function* settleDelivery(
           : { type: 'delivery:failed', fields: { ...fields, error: outcome.error } },
     },
   ]);
+  return { ms: ctx.now - numberOf(row, 'created_at') };
+}
+
+/** How many replies are on their way, by platform. */
+export function* countDeliveries(_ctx: TxContext, _args: Record<never, never>): Tx<Readonly<Record<string, number>>> {
+  const rows = yield* query(
+    `SELECT platform, count(*) AS n FROM deliveries WHERE state = 'queued' OR state = 'sending'
+     GROUP BY platform ORDER BY platform`,
+  );
+  return Object.fromEntries(rows.map((row) => [textOf(row, 'platform'), numberOf(row, 'n')]));
 }
 
 /** Replies a dead instance was sending are due again, marked as possible duplicates. */

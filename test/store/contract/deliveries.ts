@@ -50,6 +50,20 @@ export function deliveriesContract(open: Open): void {
       expect(await claim(scene)).toEqual([]);
     });
 
+    test('is counted by its platform until it is settled, which says how long that took', async (scene) => {
+      const counted = () => scene.store.read('countDeliveries', {});
+      await reply(scene, '42', ['dlv-1', 'dlv-2', 'dlv-3']);
+      expect(await counted()).toEqual({ telegram: 3 });
+      await claim(scene);
+      expect(await settle(scene, 'dlv-1', { state: 'retry', afterMs: SECOND, error: 'no route' })).toBeNull();
+      expect(await counted()).toEqual({ telegram: 3 });
+      scene.clock.advance(5 * SECOND);
+      expect(await settle(scene, 'dlv-2', { state: 'sent' })).toEqual({ ms: 5 * SECOND });
+      expect(await settle(scene, 'dlv-2', { state: 'sent' })).toBeNull();
+      expect(await settle(scene, 'dlv-3', { state: 'failed', error: 'gone' })).toEqual({ ms: 5 * SECOND });
+      expect(await counted()).toEqual({ telegram: 1 });
+    });
+
     test('that could not be sent is due again later, and its attempts are counted', async (scene) => {
       await reply(scene, '42', ['dlv-1']);
       await claim(scene);
@@ -150,6 +164,6 @@ function claim(scene: Scene, limit = 100) {
   return scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit });
 }
 
-function settle(scene: Scene, deliveryId: string, outcome: DeliveryOutcome): Promise<void> {
+function settle(scene: Scene, deliveryId: string, outcome: DeliveryOutcome): Promise<{ ms: number } | null> {
   return scene.store.write('settleDelivery', { giver: scene.giver(), deliveryId, outcome });
 }

@@ -1,0 +1,53 @@
+import type { Progress } from '../agent/runner.ts';
+import type { Session, Turn } from '../lifecycle/session.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Delivery, DeliveryOutcome } from '../store/transactions/deliveries.ts';
+import type { TurnRun } from './turn-run.ts';
+
+/** When something began, by the wall clock, and how long it took, by one that never jumps. */
+export interface Took {
+  readonly began: number;
+  readonly ms: number;
+}
+
+/** Says how long it is since it was made. */
+export function stopwatch(): () => Took {
+  const began = Date.now();
+  const start = performance.now();
+  return () => ({ began, ms: performance.now() - start });
+}
+
+/** Sees what passes through the gateway, each fact where all of its kind pass. Called in the middle of it: it must be quick. */
+export interface Observer {
+  /** A message is durable; one that came again is not told again. */
+  received(session: Session, turn: Turn, took: Took): void;
+  begun(run: TurnRun): void;
+  showed(run: TurnRun, progress: Progress): void;
+  /** Whatever came of it is written. */
+  over(run: TurnRun): void;
+  /** One try to send a reply. */
+  tried(delivery: Delivery, outcome: DeliveryOutcome, took: Took): void;
+  /** It arrived, this long after it was put into the outbox. */
+  sent(delivery: Delivery, ms: number): void;
+}
+
+/** All of them as one. Whoever fails spoils nothing for anybody: to be looked at must not change what happens. */
+export function observeWith(observers: readonly Partial<Observer>[], log: Logger): Observer {
+  const tell = (look: (observer: Partial<Observer>) => void): void => {
+    for (const observer of observers) {
+      try {
+        look(observer);
+      } catch (error) {
+        log.warn('an observer failed', { error });
+      }
+    }
+  };
+  return {
+    received: (...facts) => tell((observer) => observer.received?.(...facts)),
+    begun: (run) => tell((observer) => observer.begun?.(run)),
+    showed: (run, progress) => tell((observer) => observer.showed?.(run, progress)),
+    over: (run) => tell((observer) => observer.over?.(run)),
+    tried: (...facts) => tell((observer) => observer.tried?.(...facts)),
+    sent: (delivery, ms) => tell((observer) => observer.sent?.(delivery, ms)),
+  };
+}

@@ -1,0 +1,124 @@
+import type { Progress } from '../agent/runner.ts';
+import { spanIdOf, traceIdOf } from '../tracing/span-ids.ts';
+import type { Span, Tracer } from '../tracing/tracer.ts';
+import type { Observer, Took } from './observer.ts';
+import type { TurnRun } from './turn-run.ts';
+
+type Attributes = Span['attributes'];
+
+/** Names that models make up are no texts, and no names either. */
+const LONGEST_NAME = 64;
+
+/**
+ * Turns what passes through the gateway into traces: one for each message, from where it is received through its turn to
+ * where the reply leaves. See docs/decisions/0017-traces.md for how the parts find each other.
+ */
+export function traces(tracer: Tracer, instance: string): Partial<Observer> {
+  const runs = new WeakMap<TurnRun, RunTrace>();
+  return {
+    received: ({ id, platform, kind }, turn, took) =>
+      tracer.record({
+        ...{ name: 'receive', kind: 'server', ...at(turn.id), ...took, parentId: null, error: null },
+        id: spanIdOf('receive', turn.id),
+        attributes: { ...nameOf(id, turn.id), 'moirai.platform': platform, 'moirai.kind': kind },
+      }),
+    begun: (run) => runs.set(run, new RunTrace(run, tracer)),
+    showed: (run, progress) => runs.get(run)?.showed(progress),
+    over: (run) => tracer.record(turnSpan(run, instance)),
+    tried: ({ id, sessionId, turnId, platform, attempts }, outcome, took) =>
+      tracer.record({
+        ...{ name: 'deliver', kind: 'client', ...at(turnId ?? id), ...took },
+        id: spanIdOf(`deliver ${attempts}`, id),
+        // What is no turn's reply, such as a notice, is a trace of its own.
+        parentId: turnId === null ? null : spanIdOf('turn', turnId),
+        attributes: {
+          ...{ ...nameOf(sessionId, turnId), 'moirai.platform': platform },
+          ...{ 'moirai.attempts': attempts, 'moirai.outcome': outcome.state },
+        },
+        error: outcome.state === 'sent' ? null : 'not_sent',
+      }),
+  };
+}
+
+/**
+ * The span of a turn is written by whoever brings the turn to its end, so that there is one, whatever was cut on the way.
+ * A run that was cut is a part of it.
+ */
+function turnSpan({ session, turn, outcome, finished, took }: TurnRun, instance: string): Span {
+  const cut = outcome === null;
+  const attributes = {
+    ...{ ...nameOf(session.id, turn.id), 'moirai.platform': session.platform, 'moirai.kind': session.kind },
+    ...{ 'moirai.instance': instance, 'moirai.outcome': outcome ?? 'cut', 'moirai.cuts': turn.cuts },
+    ...(finished?.model == null ? {} : { 'gen_ai.response.model': finished.model }),
+    ...(finished?.usage == null ? {} : usageOf(finished.usage)),
+  };
+  const error = finished?.error ?? null;
+  if (cut) return { ...partOf(turn.id, 'cut', turn.cuts, took), attributes, error };
+  const id = { id: spanIdOf('turn', turn.id), parentId: spanIdOf('receive', turn.id) };
+  return { name: 'turn', kind: 'internal', ...at(turn.id), ...id, ...whole(turn, took), attributes, error };
+}
+
+/** A turn that was cut reaches back to where it came from: its first runs are in it. */
+function whole({ cuts, createdAt }: TurnRun['turn'], took: Took): Took {
+  if (cuts === 0) return took;
+  return { began: createdAt, ms: took.began + took.ms - createdAt };
+}
+
+/** What the model and the tools of one run do. */
+class RunTrace {
+  readonly #run: TurnRun;
+  readonly #tracer: Tracer;
+  readonly #tools = new Map<string, number>();
+  /** When the model had all it needed to go on. */
+  #ready = 0;
+  #parts = 0;
+
+  constructor(run: TurnRun, tracer: Tracer) {
+    this.#run = run;
+    this.#tracer = tracer;
+  }
+
+  showed(progress: Progress): void {
+    switch (progress.type) {
+      case 'step':
+        this.#part('model', this.#ready, { 'moirai.step': progress.iteration }, null);
+        this.#ready = this.#run.took.ms;
+        break;
+      case 'tool_start':
+        this.#tools.set(progress.id, this.#run.took.ms);
+        break;
+      case 'tool_end': {
+        const name = { 'gen_ai.tool.name': progress.name.slice(0, LONGEST_NAME) };
+        this.#part('tool', this.#tools.get(progress.id) ?? this.#ready, name, progress.ok ? null : 'tool_failed');
+        this.#tools.delete(progress.id);
+        this.#ready = this.#run.took.ms;
+        break;
+      }
+    }
+  }
+
+  #part(name: string, from: number, attributes: Attributes, error: string | null): void {
+    const { turn, took } = this.#run;
+    const ms = took.ms - from;
+    this.#parts += 1;
+    const part = partOf(turn.id, name, `${turn.cuts} ${this.#parts}`, { began: took.began + from, ms });
+    this.#tracer.record({ ...part, attributes, error });
+  }
+}
+
+function partOf(turnId: string, name: string, which: string | number, took: Took): Omit<Span, 'attributes' | 'error'> {
+  const id = spanIdOf(`${name} ${which}`, turnId);
+  return { name, kind: 'internal', ...at(turnId), id, parentId: spanIdOf('turn', turnId), ...took };
+}
+
+function at(id: string): { traceId: string } {
+  return { traceId: traceIdOf(id) };
+}
+
+function nameOf(sessionId: string, turnId: string | null): Attributes {
+  return { 'moirai.session_id': sessionId, ...(turnId === null ? {} : { 'moirai.turn_id': turnId }) };
+}
+
+function usageOf({ input, output }: { readonly input: number; readonly output: number }): Attributes {
+  return { 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output };
+}

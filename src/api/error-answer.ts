@@ -46,6 +46,8 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   model_cut: 502,
   model_refused: 502,
   model_overflow: 502,
+  gateway_refused_key: 502,
+  gateway_unreachable: 502,
   too_many_steps: 502,
   tool_failed: 502,
   draining: 503,
@@ -57,6 +59,7 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   store_closed: 503,
   store_io: 503,
   store_outcome_unknown: 503,
+  gateway_slow: 504,
   model_timeout: 504,
   turn_timeout: 504,
 };

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { MAX_TEXT_CHARS } from '../store/limits.ts';
@@ -14,9 +13,7 @@ const CHAT_PATHS = new Set(['/v1/chat', '/v1/chat/completions', '/v1/responses']
 export function readBody(limit: number): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
-    const allowed = CHAT_PATHS.has(c.req.path) ? Math.max(limit, CHAT_BODY_BYTES) : limit;
-    if (Number(c.req.header('content-length') ?? 0) > allowed) throw tooLarge(c, allowed);
-    const text = await readText(c, allowed);
+    const text = await readText(c, bodyLimit(c.req.path, limit));
     if (text !== '') assertJson(c);
     // Where a body may be left out, an empty one is as good as none. (What is kept there is awaited, whatever its type.)
     c.req.bodyCache.text = Promise.resolve(text.trim() === '' ? '{}' : text) as never;
@@ -24,27 +21,34 @@ export function readBody(limit: number): MiddlewareHandler<ApiEnv> {
   };
 }
 
+/** How many bytes the body of a request to a path may have. */
+export function bodyLimit(path: string, limit: number = DEFAULT_BODY_BYTES): number {
+  return CHAT_PATHS.has(path) ? Math.max(limit, CHAT_BODY_BYTES) : limit;
+}
+
+/** A body as it comes. Throws `body_too_large` before more than is allowed of it was given on. */
+export async function* chunksOf(c: ApiContext, limit: number): AsyncGenerator<Buffer> {
+  if (Number(c.req.header('content-length') ?? 0) > limit) throw tooLarge(c, limit);
+  let bytes = 0;
+  // To stop reading must not destroy the connection: the answer that says why goes through it.
+  for await (const chunk of c.env.incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.byteLength;
+    // A body sent in chunks says nothing about its length before.
+    if (bytes > limit) throw tooLarge(c, limit);
+    yield chunk;
+  }
+}
+
 async function readText(c: ApiContext, limit: number): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
-  let bytes = 0;
   let text = '';
   try {
-    for await (const chunk of chunksOf(c.env.incoming)) {
-      bytes += chunk.byteLength;
-      // A body sent in chunks says nothing about its length before.
-      if (bytes > limit) throw tooLarge(c, limit);
-      text += decoder.decode(chunk, { stream: true });
-    }
+    for await (const chunk of chunksOf(c, limit)) text += decoder.decode(chunk, { stream: true });
     return text + decoder.decode();
   } catch (thrown) {
     if (thrown instanceof MoiraiError) throw thrown;
     throw new MoiraiError('bad_input', 'the body broke off, or is not UTF-8', { cause: thrown });
   }
-}
-
-/** To stop reading must not destroy the connection: the answer that says why goes through it. */
-function chunksOf(incoming: IncomingMessage): AsyncIterable<Buffer> {
-  return incoming.iterator({ destroyOnReturn: false });
 }
 
 function tooLarge(c: ApiContext, limit: number): MoiraiError {

@@ -77,6 +77,7 @@ const COMMANDS: readonly Entry[] = [
       { name: 'revoke', summary: 'shut somebody out', load: () => import('./commands/pairing/revoke.ts') },
     ],
   },
+  { name: 'space', summary: 'one page over several gateways', load: () => import('./commands/space.ts') },
   { name: 'send', summary: 'send a message to a conversation', load: () => import('./commands/send.ts') },
   { name: 'events', summary: 'the log of what happened', load: () => import('./commands/events.ts') },
   { name: 'run', summary: 'run any command as a session', load: () => import('./commands/run.ts') },

@@ -1,0 +1,201 @@
+import type { ReadonlySignal } from '@preact/signals';
+import { useSignalEffect } from '@preact/signals';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { clampText, plainLine } from '../data/plain-text.ts';
+import type { Source } from '../data/source.ts';
+import { Composer } from './composer.tsx';
+import { ConversationBook } from './conversation-book.ts';
+import { ConversationHead, ConversationList } from './conversation-list.tsx';
+import { Entry, Unanswered } from './entries.tsx';
+import { Thread } from './thread.ts';
+import './chat.css';
+
+export interface ChatProps {
+  readonly source: Source;
+  /** Changes when something happened in the gateway; without it the page looks for itself. */
+  readonly changes?: ReadonlySignal<unknown>;
+}
+
+const LOOK_EVERY_MS = 5000;
+/** The list changes less than what is open. */
+const LIST_EVERY = 3;
+const CHANGE_PAUSE_MS = 300;
+const ANNOUNCED_CHARS = 400;
+
+/** Conversations with the agent of one gateway. */
+export function Chat({ source, changes }: ChatProps) {
+  const [announced, setAnnounced] = useState('');
+  const [drawer, setDrawer] = useState(false);
+  const { book, threads } = useMemo(() => openBook(source, setAnnounced), [source]);
+  const thread = threads.get(book.open.value);
+  useEffect(() => () => threads.close(), [threads]);
+  useLooking(book, thread, changes);
+  useEffect(() => {
+    if (!drawer) return undefined;
+    const close = (event: KeyboardEvent): void => {
+      if (event.key === 'Escape') setDrawer(false);
+    };
+    window.addEventListener('keydown', close);
+    return () => window.removeEventListener('keydown', close);
+  }, [drawer]);
+
+  const say = (text: string): void => {
+    if (!text.startsWith('/')) book.said(thread.conversation, text);
+    thread.say(text);
+  };
+  return (
+    <section class="chat" aria-label="Chat">
+      <div class={`chat-side${drawer ? ' chat-side-open' : ''}`}>
+        <ConversationList book={book} onChosen={() => setDrawer(false)} />
+      </div>
+      {drawer && (
+        <button type="button" class="chat-veil" aria-label="Close the list" onClick={() => setDrawer(false)} />
+      )}
+      <div class="chat-main">
+        <ConversationHead book={book} onList={() => setDrawer(!drawer)} />
+        <Log key={thread.conversation} thread={thread} />
+        <Composer source={source} thread={thread} onSay={say} />
+      </div>
+      <p class="chat-hidden" role="status">
+        {announced}
+      </p>
+    </section>
+  );
+}
+
+function openBook(source: Source, announce: (text: string) => void) {
+  const book = new ConversationBook(source, localStorage);
+  const open = new Map<string, Thread>();
+  const replied = (text: string): void => announce(`Reply: ${plainLine(clampText(text, ANNOUNCED_CHARS).text)}`);
+  const threads = {
+    /** Conversations stay open, so that a reply comes in while another one is looked at. */
+    get(conversation: string): Thread {
+      const known = open.get(conversation);
+      if (known !== undefined) return known;
+      const found = book.take.bind(book);
+      const thread = new Thread({ source, conversation, shelf: sessionStorage, found, replied });
+      open.set(conversation, thread);
+      return thread;
+    },
+    close(): void {
+      for (const thread of open.values()) thread.close();
+    },
+  };
+  return { book, threads };
+}
+
+/** Looks for what is new: when the conversation is opened, when something changed, and now and then. */
+function useLooking(book: ConversationBook, thread: Thread, changes: ReadonlySignal<unknown> | undefined): void {
+  // The threads tell what is wrong; a list that could not be read is read again soon.
+  const lookAtList = (): void => void book.refresh().catch(() => undefined);
+  useEffect(() => {
+    let looks = 0;
+    const look = (): void => {
+      if (document.hidden) return;
+      void thread.refresh();
+      if (looks++ % LIST_EVERY === 0) lookAtList();
+    };
+    const reread = (): void => book.read();
+    look();
+    const timer = setInterval(look, LOOK_EVERY_MS);
+    document.addEventListener('visibilitychange', look);
+    window.addEventListener('storage', reread);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', look);
+      window.removeEventListener('storage', reread);
+    };
+  }, [book, thread]);
+  useSignalEffect(() => {
+    if (changes === undefined) return undefined;
+    void changes.value;
+    const timer = setTimeout(() => void thread.refresh().then(lookAtList), CHANGE_PAUSE_MS);
+    return () => clearTimeout(timer);
+  });
+}
+
+const NEAR_PX = 80;
+
+/** What was said, the newest at the bottom and in sight as long as nobody scrolls away from it. */
+function Log({ thread }: { thread: Thread }) {
+  const box = useRef<HTMLDivElement>(null);
+  const inner = useRef<HTMLDivElement>(null);
+  const [away, setAway] = useState(false);
+  const stick = useRef(true);
+  /** How far from the bottom to stay while earlier messages are put above. */
+  const hold = useRef<number | null>(null);
+
+  useLayoutEffect(() => {
+    const settle = (): void => {
+      const { current } = box;
+      if (current === null) return;
+      if (hold.current !== null) current.scrollTop = current.scrollHeight - hold.current;
+      else if (stick.current) current.scrollTop = current.scrollHeight;
+    };
+    const observer = new ResizeObserver(settle);
+    if (inner.current !== null) observer.observe(inner.current);
+    if (box.current !== null) observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+
+  const earlier = async (): Promise<void> => {
+    const { current } = box;
+    if (current === null || hold.current !== null || !thread.hasEarlier.value) return;
+    hold.current = current.scrollHeight - current.scrollTop;
+    await thread.loadEarlier();
+    // The observer comes after the next layout.
+    requestAnimationFrame(() => requestAnimationFrame(() => (hold.current = null)));
+  };
+  const onScroll = (): void => {
+    const { current } = box;
+    if (current === null || hold.current !== null) return;
+    stick.current = current.scrollHeight - current.scrollTop - current.clientHeight < NEAR_PX;
+    setAway(!stick.current);
+    if (current.scrollTop < NEAR_PX && thread.opened.value) void earlier();
+  };
+  const sends = thread.sends.value;
+  useLayoutEffect(() => {
+    // Who says something wants to see it.
+    stick.current = true;
+    if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, [sends.at(-1)?.key]);
+
+  const items = thread.items.value;
+  return (
+    <div class="chat-log-frame">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
+      <section class="chat-log" ref={box} aria-label="Messages" tabIndex={0} onScroll={onScroll}>
+        <div class="chat-log-inner" ref={inner}>
+          {thread.hasEarlier.value && (
+            <button type="button" class="chat-more" onClick={() => void earlier()}>
+              Earlier messages
+            </button>
+          )}
+          {thread.opened.value && items.length === 0 && sends.length === 0 && thread.trouble.value === null && (
+            <p class="chat-empty">Nothing was said here yet.</p>
+          )}
+          {items.map((item) => (
+            <Entry key={item.key} item={item} thread={thread} />
+          ))}
+          {sends.map((send) => (
+            <Unanswered key={send.key} send={send} thread={thread} />
+          ))}
+          {thread.trouble.value !== null && (
+            <p class="chat-remark chat-apart" role="status">
+              The transcript cannot be read just now: {thread.trouble.value}
+            </p>
+          )}
+        </div>
+      </section>
+      {away && (
+        <button
+          type="button"
+          class="chat-newest"
+          onClick={() => box.current?.scrollTo({ top: box.current.scrollHeight })}
+        >
+          To the newest
+        </button>
+      )}
+    </div>
+  );
+}

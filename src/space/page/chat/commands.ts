@@ -1,0 +1,36 @@
+import { postJson, type Source } from '../data/source.ts';
+import type { Outcome } from './say.ts';
+
+export interface Command {
+  readonly name: string;
+  /** Behind the name. */
+  readonly takes: string;
+  readonly summary: string;
+}
+
+/** The commands a gateway has, those of its plugins too: what its `/help` says. It leaves no session behind. */
+export async function askForCommands(source: Source): Promise<Command[]> {
+  const { reply } = await postJson<Outcome>(source, '/v1/chat', { text: '/help', platform: 'web', stream: false });
+  return parseHelp(reply);
+}
+
+/** Lines such as `/new, /reset [title] - end this session`; every name is a command of its own. */
+export function parseHelp(text: string): Command[] {
+  return text.split('\n').flatMap((line) => {
+    const [, names = '', takes = '', summary = ''] = /^((?:\/[\w-]+(?:, )?)+)(.*?) - (.+)$/.exec(line) ?? [];
+    const said = names.match(/[\w-]+/g) ?? [];
+    return said.map((name) => ({ name, takes: takes.trim(), summary }));
+  });
+}
+
+/** What is being typed, as long as it is the name of a command: its beginning. */
+export function beginningOf(text: string): string | null {
+  return /^\/([\w-]*)$/.exec(text)?.[1]?.toLowerCase() ?? null;
+}
+
+/** Commands that begin so, those that contain it behind them. */
+export function matching(commands: readonly Command[], beginning: string): Command[] {
+  const first = commands.filter(({ name }) => name.startsWith(beginning));
+  const others = commands.filter(({ name }) => !name.startsWith(beginning) && name.includes(beginning));
+  return beginning === '' ? first : [...first, ...others];
+}

@@ -1,0 +1,163 @@
+import { AnswerError } from '../data/answer-error.ts';
+import { readEvents } from '../data/event-reader.ts';
+import type { Source } from '../data/source.ts';
+
+/** Something to be said, under a key of its own: however often it is sent, it is answered once. */
+export interface Saying {
+  readonly conversation: string;
+  readonly text: string;
+  readonly key: string;
+  /** The turn it is known to be; null before it was taken. */
+  readonly turnId: string | null;
+}
+
+/** What is heard before the end. */
+export type Told =
+  | { readonly type: 'taken'; readonly sessionId: string; readonly turnId: string | null }
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'tool'; readonly id: string; readonly name: string; readonly ok: boolean | null }
+  /** The connection is lost; it is tried again. */
+  | { readonly type: 'apart' };
+
+/** How it came out. */
+export interface Outcome {
+  readonly session_id: string;
+  readonly turn_id: string | null;
+  readonly reply: string;
+  readonly outcome: 'done' | 'failed' | 'interrupted' | 'timeout';
+  readonly error?: { readonly code: string; readonly message: string; readonly hint: string };
+}
+
+/** The connection broke, and it is not known what became of what was said. */
+export class ConnectionLost extends Error {}
+
+const QUIET_MS = 45_000;
+const LONGEST_PAUSE_MS = 5000;
+/** Nobody has heard of it yet: a person looks on. */
+const TRIES_BEFORE_TAKEN = 3;
+/** It is safe in the gateway, which may be restarting. */
+const TRIES_AFTER_TAKEN = 200;
+
+export const isCommand = (text: string): boolean => /^\s*\/[a-z][\w-]*(@\S+)?(\s|$)/i.test(text);
+
+/**
+ * Says something and waits for the end, over lost connections and restarts of the gateway. Throws `AnswerError` for a
+ * refusal and `ConnectionLost` when it gives up.
+ */
+export async function say(
+  source: Source,
+  saying: Saying,
+  hear: (told: Told) => void,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  let { turnId } = saying;
+  let failures = 0;
+  const listen = (told: Told): void => {
+    failures = 0;
+    if (told.type === 'taken') turnId = told.turnId;
+    hear(told);
+  };
+  for (;;) {
+    try {
+      return await sayOnce(source, saying, turnId !== null, listen, signal);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      failures++;
+      if (!isWorthAnother(thrown, saying, turnId !== null, failures)) throw asLoss(thrown);
+    }
+    hear({ type: 'apart' });
+    await pause(Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failures), signal);
+  }
+}
+
+async function sayOnce(
+  source: Source,
+  { conversation, text, key }: Saying,
+  again: boolean,
+  hear: (told: Told) => void,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const silence = new AbortController();
+  const body = {
+    text: again ? wordsOf(text) : text,
+    conversation,
+    platform: 'web',
+    idempotency_key: key,
+    stream: true,
+  };
+  let timer = setTimeout(() => silence.abort(), QUIET_MS);
+  try {
+    const response = await source.fetch('/v1/chat', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.any([signal, silence.signal]),
+    });
+    if (!response.ok || response.body === null) throw await AnswerError.from(response);
+    for await (const event of readEvents(response.body)) {
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), QUIET_MS);
+      if (event === null) continue;
+      const end = understand(event.event, JSON.parse(event.data), hear);
+      if (end !== null) return end;
+    }
+    throw new ConnectionLost('the reply broke off');
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The turn of `/queue TEXT` is TEXT: that is what it is known by from then on. */
+function wordsOf(text: string): string {
+  return /^\s*\/(?:queue|steer)\s+([\s\S]*)$/i.exec(text)?.[1]?.trim() ?? text;
+}
+
+interface Frame extends Outcome {
+  readonly text: string;
+  readonly id: string;
+  readonly name: string;
+  readonly state: string;
+  readonly ok: boolean;
+}
+
+function understand(event: string, data: Frame, hear: (told: Told) => void): Outcome | null {
+  if (event === 'session') hear({ type: 'taken', sessionId: data.session_id, turnId: data.turn_id });
+  else if (event === 'text') hear({ type: 'text', text: data.text });
+  else if (event === 'tool') {
+    hear({ type: 'tool', id: data.id, name: data.name, ok: data.state === 'end' ? data.ok : null });
+  } else if (event === 'done') {
+    // The gateway stops, and the turn goes on in the next one: whoever waits comes back.
+    if (data.error?.code === 'draining') throw new ConnectionLost(data.error.message);
+    return data;
+  }
+  return null;
+}
+
+function isWorthAnother(thrown: unknown, { text }: Saying, taken: boolean, failures: number): boolean {
+  if (thrown instanceof AnswerError) return taken && isPassing(thrown) && failures < TRIES_AFTER_TAKEN;
+  // A command that is no turn has no key: sent twice, it may be done twice.
+  if (!taken) return !isCommand(text) && failures < TRIES_BEFORE_TAKEN;
+  return failures < TRIES_AFTER_TAKEN;
+}
+
+function isPassing({ status, code }: AnswerError): boolean {
+  return code === 'draining' || status === 502 || status === 503 || status === 504;
+}
+
+function asLoss(thrown: unknown): unknown {
+  return thrown instanceof AnswerError ? thrown : new ConnectionLost('the connection was lost', { cause: thrown });
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      },
+      { once: true },
+    );
+  });
+}

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { patience } from '../../test/support/patience.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { createLogger, type LogOptions } from './logger.ts';
 
@@ -109,4 +110,61 @@ test('a pretty line is for people, and nothing in it acts on the terminal', () =
     /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+\] INFO: first\\nINFO: forged \\u001b\[31m \{"session":"ses_1"\}\n/,
   );
   expect(text()).not.toContain('\u001b');
+});
+
+const HOSTILE = {
+  escapes: 'a\u001b[31mred\u001b]0;title\u0007 \u009b31m \u007f',
+  lines: 'one\nINFO: forged\r\n{"level":"info"}\u0085\u2028\u2029INFO: forged',
+  directions: 'abc\u202etxt.exe\u202c \u2066x\u2069 \u200f\u200e\u061c',
+  invisible: 'a\u200bb\ufeffc\u00ad \u{e0041}\u{e007f}',
+  halves: 'a\ud800b\udc00',
+};
+/** Everything that acts on a terminal, on the order of letters, or on nothing one could see. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const ACTING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029]|\p{Cf}/u;
+
+describe.each(['json', 'pretty'] as const)('in a %s log', (format) => {
+  test.each(Object.entries(HOSTILE))('hostile text is harmless wherever it stands: %s', (_, text) => {
+    const { log, text: written, lines } = logOf({ format });
+    const error = new MoiraiError('bad_input', text, { cause: new TypeError(text), details: { text, [text]: text } });
+    log
+      .child({ who: text, [text]: 1 })
+      .warn(text, { text, [text]: text, deep: [{ [text]: [text] }], error, err: text });
+    expect(lines).toHaveLength(1);
+    expect(written()).not.toMatch(ACTING);
+    // Nothing in it passes for a line of its own: what a line begins with is ours.
+    const [first, ...rest] = written().trimEnd().split('\n');
+    expect(first).toMatch(format === 'json' ? /^\{"level":"warn","time":"/ : /^\[\d{4}-\d\d-\d\d .* WARN: /);
+    for (const line of rest) expect(line).toMatch(/^ {4}/);
+    expect(format === 'json' ? rest : []).toEqual([]);
+  });
+
+  test('a long text is shortened behind its beginning, and its secrets are hidden before that', () => {
+    const { log, text: written } = logOf({ format, secrets: ['sesame-open'] });
+    log.warn('m'.repeat(10_000), {
+      long: `${'x'.repeat(3995)}sesame-open${'y'.repeat(10_000)}`,
+      fits: 'z'.repeat(4000),
+    });
+    expect(written().length).toBeLessThan(13_000);
+    expect(written()).toContain('... (6000 more)');
+    expect(written()).toContain('x***yy... (9998 more)');
+    expect(written()).toContain(`${'z'.repeat(4000)}"`);
+    expect(written()).not.toContain('sesa');
+  });
+});
+
+test('what JSON spells out means the same to a program', () => {
+  const { log, records } = logOf();
+  const { halves: _, ...whole } = HOSTILE;
+  log.info('x', whole);
+  expect(records()[0]).toMatchObject(whole);
+});
+
+test('no text takes long', () => {
+  const { log } = logOf({ secrets: ['sesame-open'] });
+  const began = performance.now();
+  for (const text of ['a.'.repeat(500_000), 'a:'.repeat(500_000), 'Bearer '.repeat(150_000), '://a:'.repeat(200_000)]) {
+    log.info('x', { text });
+  }
+  expect(performance.now() - began).toBeLessThan(patience(2000));
 });

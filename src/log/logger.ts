@@ -35,7 +35,8 @@ export interface LogOptions {
 
 /** Lines are written at once and in order, so that the last one before a crash is there. */
 export function createLogger({ level, format, secrets = [], stream = standardError() }: LogOptions): LeveledLogger {
-  const destination = format === 'json' ? stream : prettified(stream);
+  const harmless = { write: (line: string) => stream.write(spellOut(line)) };
+  const destination = format === 'json' ? harmless : prettified(harmless, stream.isTTY === true);
   const log = pino(
     {
       // Everything: what is written is decided by the gate, which all children share.
@@ -79,9 +80,9 @@ function wrap(log: PinoLogger, redactor: Redactor, gate: Gate): Logger {
 }
 
 /** In this process and at once: the worker thread that pino would start loses lines when the process dies. */
-function prettified(stream: LogStream): LogStream {
+function prettified(stream: LogStream, colorize: boolean): LogStream {
   const prettify = prettyFactory({
-    colorize: stream.isTTY === true,
+    colorize,
     translateTime: 'SYS:yyyy-mm-dd HH:MM:ss.l',
     singleLine: true,
   });
@@ -96,7 +97,17 @@ function visible(name: string, value: unknown): unknown {
 
 function codeOf(character: string): string {
   if (character === '\n') return '\\n';
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/**
+ * What turns the direction of a line around, has no width, breaks lines in some programs or steers old terminals. JSON lets
+ * all of it pass; as codes it means the same to a program.
+ */
+const UNSEEN = /[\u007f-\u009f\u2028\u2029]|\p{Cf}/gu;
+
+function spellOut(line: string): string {
+  return line.replace(UNSEEN, codeOf);
 }
 
 let listening = false;

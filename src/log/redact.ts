@@ -3,13 +3,16 @@ const HIDDEN = '***';
 /** Shorter than this, a "secret" would blot out ordinary words. */
 const SHORTEST_SECRET = 4;
 const MAX_DEPTH = 8;
+/** Of a longer text the beginning is shown: a line of the log is for reading. */
+const LONGEST_TEXT = 4000;
 
 /** Names whose values are nobody's business. Not `tokens`, which are counted, nor `session_key`, which is an address. */
 const SECRET_NAME =
   /(?:^|_)(?:api_?key|access_?key|private_?key|secret_?key|token|secret|authorization|password|passwd|passphrase|credentials?|cookie)$/;
 
 const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{4,}/gi;
-const URL_PASSWORD = /(\b[a-z][a-z0-9+.-]*:\/\/[^\s:/@]*):[^\s/@]+@/gi;
+// No scheme is longer; without a limit, a text of nothing but dots and letters would take for ever.
+const URL_PASSWORD = /(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s:/@]*):[^\s/@]+@/gi;
 
 export interface Redactor {
   /** The text without any secret that is known or can be recognised. */
@@ -73,8 +76,14 @@ function makeTextRedactor(secrets: readonly string[]): (text: string) => string 
   known.sort((a, b) => b.length - a.length);
   return (text) => {
     const hidden = known.reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), text);
-    return hidden.replace(BEARER, `$1 ${HIDDEN}`).replace(URL_PASSWORD, `$1:${HIDDEN}@`);
+    // Shortened only now: of a secret that is cut in two, neither part would be known.
+    return shortened(hidden.replace(BEARER, `$1 ${HIDDEN}`).replace(URL_PASSWORD, `$1:${HIDDEN}@`));
   };
+}
+
+function shortened(text: string): string {
+  if (text.length <= LONGEST_TEXT) return text;
+  return `${text.slice(0, LONGEST_TEXT).toWellFormed()}... (${text.length - LONGEST_TEXT} more)`;
 }
 
 function isSecretName(name: string): boolean {

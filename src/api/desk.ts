@@ -69,7 +69,7 @@ export interface ApiDesk {
   receiveFromPlatform(name: string, request: PlatformRequest): Promise<200 | 401 | 404 | 503>;
   drain(): Promise<void>;
   undrain(): Promise<void>;
-  /** How many turns run and wait, and other gauges, by metric name. */
+  /** How many turns run and wait, and other gauges, by metric name without what all of them begin with. */
   gauges(): Promise<Readonly<Record<string, number>>>;
   /** What is measured as it happens. */
   readonly figures?: Figures;

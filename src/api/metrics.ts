@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { ApiParts } from './api.ts';
 
@@ -17,6 +17,9 @@ export class Metrics {
   readonly #parts: ApiParts;
   readonly #registry = new Registry();
   readonly #gauges = new Map<string, Gauge<string>>();
+  readonly #cpu = new Counter({
+    ...{ name: 'process_cpu_seconds_total', help: 'Processor time used', registers: [this.#registry] },
+  });
   readonly #delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   #rendered: Promise<string> | null = null;
   #freshUntil = 0;
@@ -87,8 +90,8 @@ export class Metrics {
     this.#platforms();
     this.#set('moirai_event_followers', 'Clients that follow the log', this.#parts.tail.followers);
     for (const [name, value] of Object.entries(await this.#parts.desk.gauges())) {
-      const full = name.startsWith('moirai_') ? name : `moirai_${name}`;
-      this.#set(full, `${name.replace(/^moirai_/, '').replaceAll('_', ' ')} of this gateway`, value);
+      const words = name.replaceAll('_', ' ');
+      this.#set(`moirai_${name}`, `${words.charAt(0).toUpperCase()}${words.slice(1)} in this gateway`, value);
     }
   }
 
@@ -104,7 +107,8 @@ export class Metrics {
     const { rss, heapUsed, external } = process.memoryUsage();
     const { user, system } = process.cpuUsage();
     this.#set('moirai_info', 'Always 1; the label says which version runs', 1, { version: this.#parts.version });
-    this.#set('process_cpu_seconds_total', 'Processor time used', (user + system) / 1e6);
+    this.#cpu.reset();
+    this.#cpu.inc((user + system) / 1e6);
     this.#set('process_resident_memory_bytes', 'Resident memory', rss);
     this.#set('process_start_time_seconds', 'When the process started', Date.now() / 1000 - process.uptime());
     this.#set('nodejs_heap_size_used_bytes', 'Heap in use', heapUsed);

@@ -10,9 +10,10 @@ import { fill } from './fill.ts';
 import { INSTANCE, type Rate, rateOf } from './load.ts';
 import { startModelProcess } from './model-process.ts';
 import { Report } from './report.ts';
+import { fillMostlyEnded, measureSpace } from './space.ts';
 import { measureTelegram } from './telegram.ts';
 
-const USAGE = `npm run bench:gateway -- [--parts throughput,telegram,memory,endurance] [--conversations 5000] [--turns 100000] [--json]`;
+const USAGE = `npm run bench:gateway -- [--parts throughput,telegram,memory,endurance,space] [--conversations 5000] [--turns 100000] [--json]`;
 
 const OVERHEAD_MS = 25;
 const RESIDENT_MB = 500;
@@ -20,7 +21,7 @@ const READY_MS = 2000;
 
 const { values } = parseArgs({
   options: {
-    parts: { type: 'string', default: 'throughput,telegram,memory,endurance' },
+    parts: { type: 'string', default: 'throughput,telegram,memory,endurance,space' },
     conversations: { type: 'string', default: '5000' },
     turns: { type: 'string', default: '100000' },
     json: { type: 'boolean', default: false },
@@ -223,5 +224,9 @@ else {
   if (parts.includes('telegram')) await measureTelegram(report);
   if (parts.includes('memory')) await measureMemory(Number(values.conversations));
   if (parts.includes('endurance')) await measureEndurance(Number(values.turns));
+  if (parts.includes('space')) {
+    const prepare = (database: DatabaseSync): Promise<void> => fillMostlyEnded(database, report);
+    await withGateway(prepare, (gateway) => measureSpace(report, gateway));
+  }
   process.stdout.write(values.json ? `${JSON.stringify(report.figures, null, 2)}\n` : `${report.table()}\n`);
 }

@@ -35,7 +35,8 @@ interface Gone {
 }
 
 export interface Snapshot {
-  readonly body: Buffer<ArrayBuffer>;
+  /** JSON, in pieces that are kept from one snapshot to the next where nothing has changed. */
+  readonly parts: readonly Buffer[];
   readonly etag: string;
 }
 
@@ -92,8 +93,7 @@ export class ActivityBoard {
     const etag = `"${this.#name}.${this.#change}.${this.#seq}"`;
     if (this.#snapshot?.etag === etag) return this.#snapshot;
     const head = `{"seq":${this.#seq},"gateways":${this.#gateways},"totals":${this.#totals},"more":${this.#more},"sessions":[`;
-    const body = Buffer.concat([Buffer.from(head), ...this.#sheet.render(), Buffer.from(']}')]);
-    this.#snapshot = { body, etag };
+    this.#snapshot = { parts: [Buffer.from(head), ...this.#sheet.render(), Buffer.from(']}')], etag };
     return this.#snapshot;
   }
 
@@ -132,9 +132,11 @@ export class ActivityBoard {
   async #update(): Promise<void> {
     const { engine, desk } = this.#parts;
     const check = performance.now() - this.#checkedAt > CHECK_MS;
-    const { state } = await desk.readiness();
     if (this.#knownFrom === null) await this.#readAll();
-    const pulse = await engine.store.read('pulse', { after: this.#seq, limit: MOST_EVENTS, check });
+    const [pulse, { state }] = await Promise.all([
+      engine.store.read('pulse', { after: this.#seq, limit: MOST_EVENTS, check }),
+      desk.readiness(),
+    ]);
     const ids = this.#toRead(pulse);
     if (ids === null) return this.#startOver(pulse, state);
     const sessions = ids.length === 0 ? [] : await engine.store.read('sessionsById', { ids });

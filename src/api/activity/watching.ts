@@ -55,7 +55,8 @@ export class ActivityWatch {
     const { seq } = this.#board;
     const delta = after === null ? null : this.#board.deltaSinceSeq(after);
     if (delta !== null) return frame(delta, { event: 'delta', id: seq });
-    return frame(this.#board.snapshot().body.toString(), { event: 'snapshot', id: seq });
+    const body = Buffer.concat(this.#board.snapshot().parts).toString();
+    return frame(body, { event: 'snapshot', id: seq });
   }
 
   #since(since: number): string {

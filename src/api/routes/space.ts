@@ -8,6 +8,7 @@ import type { Api, ApiContext, ApiParts } from '../api.ts';
 import { streamEvents, wantsStream } from '../event-stream.ts';
 import { parseSince, wholeNumber } from '../query.ts';
 import { eventStream, json } from '../schemas.ts';
+import { sendShared } from '../shared-bytes.ts';
 
 const activitySchema = z
   .object({
@@ -89,12 +90,12 @@ export function addSpaceRoutes(app: Api, parts: ApiParts): void {
       return streamEvents(c, parts.closing, (listener) => watch.follow(after, listener));
     }
     await board.look();
-    const { body, etag } = board.snapshot();
+    const { parts: pieces, etag } = board.snapshot();
     c.header('ETag', etag);
     c.header('Cache-Control', 'no-cache');
     if (knows(c, etag)) return c.body(null, 304);
     c.header('Content-Type', 'application/json');
-    return c.body(body, 200);
+    return sendShared(c, pieces);
   });
   app.openapi(timeline, async (c) => {
     const { from, to, step } = c.req.valid('query');

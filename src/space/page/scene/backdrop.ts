@@ -1,0 +1,198 @@
+import { paintBubble, paintText } from './bubble.ts';
+import type { Actor } from './cast.ts';
+import { type Measures, plainText } from './labels.ts';
+import { AREA_HEADING, type Box, ROOM_HEADING } from './layout.ts';
+import { type Chamber, cellOf, figureOf, type Ground, isSeated, type Stage } from './stage.ts';
+import type { Theme } from './theme.ts';
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", sans-serif';
+export const fontOf = (size: number, unit: number, weight = ''): string => `${weight} ${size * unit}px ${FONT}`.trim();
+
+const NAME_LENGTH = 48;
+
+/** All that does not move, painted once on a canvas that is not shown: figures are drawn over copies of it. */
+export class Backdrop {
+  readonly canvas = document.createElement('canvas');
+  readonly #context = this.canvas.getContext('2d', { alpha: false }) as CanvasRenderingContext2D;
+  readonly #stage: Stage;
+  readonly #measures: Measures;
+  #theme: Theme;
+  #weave: CanvasPattern | null = null;
+  #hatch: CanvasPattern | null = null;
+
+  constructor(stage: Stage, measures: Measures, theme: Theme) {
+    this.#stage = stage;
+    this.#measures = measures;
+    this.#theme = theme;
+  }
+
+  paint(theme: Theme): void {
+    const { width, height, chambers } = this.#stage;
+    if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
+    this.#theme = theme;
+    this.#weave = this.#pattern(WEAVE, theme.text);
+    this.#hatch = this.#pattern(HATCH, theme.text);
+    const context = this.#context;
+    context.direction = 'ltr';
+    context.fillStyle = theme.wall;
+    context.fillRect(0, 0, width, height);
+    for (const chamber of chambers) this.#paintChamber(chamber);
+    if (chambers.length === 0) this.#say('No gateway has been heard of yet', { x: 0, y: 0, width, height });
+  }
+
+  /** The name of a room and the words under it. Returns where they stand. */
+  paintHeading({ room, box }: Chamber): Box {
+    const { unit } = this.#stage;
+    const context = this.#context;
+    const { text, muted, floor } = this.#theme;
+    const heading = { x: box.x, y: box.y, width: box.width, height: ROOM_HEADING * unit };
+    const inner = { ...heading, x: box.x + 2 * unit, y: box.y + 2 * unit, width: box.width - 4 * unit };
+    this.#fill(floor, { ...inner, height: heading.height - 2 * unit });
+    const space = box.width - 20 * unit;
+    const lines = [
+      [room.info.name, fontOf(14, unit, '600'), text, 14],
+      [room.info.note, fontOf(11.5, unit), muted, 30],
+    ] as const;
+    context.textAlign = 'left';
+    context.textBaseline = 'middle';
+    for (const [words, font, colour, y] of lines) {
+      const shown = this.#measures.fit(plainText(words, 120), font, space);
+      context.font = font;
+      context.fillStyle = colour;
+      context.fillText(shown, Math.round(box.x + 10 * unit), Math.round(box.y + y * unit));
+    }
+    return heading;
+  }
+
+  /** The name of somebody, and what they work with. Returns the whole cell, which must be copied anew. */
+  paintActor(ground: Ground, actor: Actor): Box {
+    const cell = cellOf(ground, actor.seat);
+    this.clear(ground, actor.seat);
+    this.#paintName(ground, actor, cell);
+    return cell;
+  }
+
+  clear(ground: Ground, seat: number): Box {
+    const cell = cellOf(ground, seat);
+    this.#paintFloor(cell, ground.area.room.info.live);
+    return cell;
+  }
+
+  #paintChamber(chamber: Chamber): void {
+    const { room, box, grounds } = chamber;
+    const { unit } = this.#stage;
+    paintBubble(this.#context, roundBox(box), 2 * unit, this.#theme.floor, this.#mixed(0.25));
+    this.paintHeading(chamber);
+    for (const ground of grounds) this.#paintGround(ground);
+    if (grounds.some(({ area }) => area.seats.count > 0)) return;
+    const below = ROOM_HEADING * unit;
+    this.#say(room.info.live ? 'All quiet: no thread is being spun' : 'Nobody was here', {
+      ...box,
+      y: box.y + below,
+      height: box.height - below,
+    });
+  }
+
+  #paintGround(ground: Ground): void {
+    const { unit } = this.#stage;
+    const { area, box, fit } = ground;
+    const context = this.#context;
+    this.#paintFloor(roundBox(box), area.room.info.live);
+    const font = fontOf(11, unit, '600');
+    context.font = font;
+    context.fillStyle = this.#theme.muted;
+    context.textAlign = 'left';
+    context.textBaseline = 'middle';
+    const name = this.#measures.fit(plainText(area.platform, NAME_LENGTH), font, box.width - 12 * unit);
+    context.fillText(name, Math.round(box.x + 6 * unit), Math.round(box.y + (AREA_HEADING / 2 + 1) * unit));
+    if (fit.below === 0) return;
+    for (const actor of area.seats.taken)
+      if (actor !== undefined && isSeated(ground, actor.seat))
+        this.#paintName(ground, actor, cellOf(ground, actor.seat));
+  }
+
+  #paintName(ground: Ground, { session, gone, seat }: Actor, cell: Box): void {
+    const { above, below } = ground.fit;
+    if (below === 0) return;
+    const { unit } = this.#stage;
+    const { text, muted, floor, accent } = this.#theme;
+    const figure = figureOf(ground, seat);
+    const under = { ...cell, y: figure.y + figure.height, height: below };
+    const font = fontOf(11, unit);
+    const space = cell.width - 4 * unit;
+    const working = gone === null && session.phase === 'tool' && session.tool !== null;
+    const colour = ground.area.room.info.live ? text : muted;
+    const tool = working ? plainText(session.tool ?? '', NAME_LENGTH) : '';
+    // Where there is one line only, what somebody does now is more than their name, which a hover tells.
+    if (above > 0 || tool === '')
+      paintText(
+        this.#context,
+        this.#measures.fit(plainText(session.label, NAME_LENGTH), font, space),
+        font,
+        colour,
+        under,
+      );
+    if (tool === '') return;
+    const small = fontOf(10, unit, '600');
+    const words = this.#measures.fit(tool, small, space - 10 * unit);
+    const width = Math.round(this.#measures.width(words, small) + 10 * unit);
+    const line = above > 0 ? { y: figure.y - above, height: above - 2 * unit } : under;
+    const pill = {
+      x: Math.round(cell.x + (cell.width - width) / 2),
+      y: Math.round(line.y),
+      width,
+      height: Math.round(line.height),
+    };
+    paintBubble(this.#context, pill, unit, accent, accent);
+    paintText(this.#context, words, small, floor, pill);
+  }
+
+  #paintFloor(box: Box, live: boolean): void {
+    this.#fill(this.#theme.floor, box);
+    this.#context.globalAlpha = live ? 0.05 : 0.14;
+    this.#fill(live ? this.#theme.text : this.#theme.muted, box);
+    this.#context.globalAlpha = live ? 0.06 : 0.16;
+    this.#fill((live ? this.#weave : this.#hatch) ?? 'transparent', box);
+    this.#context.globalAlpha = 1;
+  }
+
+  #say(words: string, box: Box): void {
+    const font = fontOf(13, this.#stage.unit, 'italic');
+    paintText(this.#context, this.#measures.fit(words, font, box.width - 16), font, this.#theme.muted, box);
+  }
+
+  #fill(style: string | CanvasPattern, { x, y, width, height }: Box): void {
+    this.#context.fillStyle = style;
+    this.#context.fillRect(x, y, width, height);
+  }
+
+  /** A line between wall and text: colours come in any notation, so the canvas has to mix them. */
+  #mixed(part: number): string {
+    const percent = Math.round(part * 100);
+    return `color-mix(in srgb, ${this.#theme.text} ${percent}%, ${this.#theme.floor})`;
+  }
+
+  #pattern(drawing: readonly string[], colour: string): CanvasPattern | null {
+    const pixel = Math.max(1, Math.round(this.#stage.unit));
+    const tile = document.createElement('canvas');
+    tile.width = tile.height = drawing.length * pixel;
+    const context = tile.getContext('2d') as CanvasRenderingContext2D;
+    context.fillStyle = colour;
+    drawing.forEach((line, y) => {
+      [...line].forEach((char, x) => {
+        if (char === '#') context.fillRect(x * pixel, y * pixel, pixel, pixel);
+      });
+    });
+    return this.#context.createPattern(tile, 'repeat');
+  }
+}
+
+/** Cloth on the floor of a room; lines over one that is grey. */
+const WEAVE = ['##......', '........', '........', '........', '....##..', '........', '........', '........'];
+const HATCH = ['#.......', '.#......', '..#.....', '...#....', '....#...', '.....#..', '......#.', '.......#'];
+
+const roundBox = (box: Box): Box => {
+  const x = Math.round(box.x);
+  const y = Math.round(box.y);
+  return { x, y, width: Math.round(box.x + box.width) - x, height: Math.round(box.y + box.height) - y };
+};

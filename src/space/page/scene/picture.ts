@@ -1,0 +1,194 @@
+import { Backdrop } from './backdrop.ts';
+import type { Actor, Cast, Changes } from './cast.ts';
+import { Measures } from './labels.ts';
+import type { Box } from './layout.ts';
+import { frameAt, partingFrame, presence, stillFrame } from './motion.ts';
+import { type Attention, type Overlay, Overlays } from './overlays.ts';
+import { FRAMES } from './sheet.ts';
+import { type Atlas, cutAtlas, GREY, type Wardrobe } from './sprites.ts';
+import { eachWithin, figureOf, type Ground, isSeated, meets, Stage } from './stage.ts';
+import { readTheme, type Theme } from './theme.ts';
+import type { View } from './view.ts';
+
+const KEPT_ATLASES = 6;
+
+/** Puts the cast on the canvas, and of it only what looks different than before. */
+export class Picture {
+  readonly stage = new Stage();
+  readonly #context: CanvasRenderingContext2D;
+  readonly #canvas: HTMLCanvasElement;
+  readonly #backdrop: Backdrop;
+  readonly #overlays: Overlays;
+  readonly #atlases = new Map<string, Atlas>();
+  #theme: Theme;
+  #wardrobe: Wardrobe | null = null;
+  #lying: readonly Overlay[] = [];
+  #lyingKey = '';
+  /** What has to be done before the next figure is drawn. */
+  #due: 'nothing' | 'everything' | 'layout' = 'layout';
+
+  constructor(canvas: HTMLCanvasElement) {
+    this.#canvas = canvas;
+    this.#context = canvas.getContext('2d', { alpha: false }) as CanvasRenderingContext2D;
+    this.#theme = readTheme(canvas);
+    const measures = new Measures((text, font) => {
+      this.#context.font = font;
+      return this.#context.measureText(text).width;
+    });
+    this.#backdrop = new Backdrop(this.stage, measures, this.#theme);
+    this.#overlays = new Overlays(this.stage, measures);
+  }
+
+  resize(width: number, height: number, unit: number): void {
+    Object.assign(this.stage, { width, height, unit });
+    this.#canvas.width = width;
+    this.#canvas.height = height;
+    this.#due = 'layout';
+  }
+
+  dress(wardrobe: Wardrobe): void {
+    this.#wardrobe = wardrobe;
+    this.#atlases.clear();
+    this.moved();
+  }
+
+  recolour(): void {
+    this.#theme = readTheme(this.#canvas);
+    this.moved();
+  }
+
+  /** Something that everything depends on is different. */
+  moved(): void {
+    if (this.#due === 'nothing') this.#due = 'everything';
+  }
+
+  /** Draws what has changed. Returns whether there was anything. */
+  paint(cast: Cast, view: View, attention: Attention, now: number, still: boolean): boolean {
+    const changes = cast.takeChanges();
+    if (changes.layout) this.#due = 'layout';
+    if (changes.repaint) this.moved();
+    const afresh = this.#due !== 'nothing';
+    if (afresh) this.#begin(cast, view);
+    else this.#repaintStatic(changes);
+    const stale = this.#stale(now, still);
+    const overlays = this.#overlays.list(cast, attention, still ? 0 : Math.floor(now / 500) % 2);
+    const key = overlays.map((overlay) => overlay.key).join('\n');
+    const touched = afresh || changes.vacated.length > 0 || changes.headings || stale.length > 0;
+    if (!touched && key === this.#lyingKey) return false;
+    if (!afresh) this.#lift(stale);
+    for (const actor of stale) this.#draw(actor, now, still);
+    this.#context.globalAlpha = 1;
+    for (const overlay of overlays) overlay.paint(this.#context, this.#theme);
+    this.#lying = overlays;
+    this.#lyingKey = key;
+    return true;
+  }
+
+  /** The whole backdrop, and nobody on it yet. */
+  #begin(cast: Cast, view: View): void {
+    if (this.#due === 'layout') this.stage.plan(cast);
+    this.#due = 'nothing';
+    this.stage.behold(cast, view);
+    this.#backdrop.paint(this.#theme);
+    this.#context.imageSmoothingEnabled = false;
+    this.#context.direction = 'ltr';
+    this.#context.globalAlpha = 1;
+    this.#context.drawImage(this.#backdrop.canvas, 0, 0);
+    for (const actor of cast.actors.values()) actor.drawn = -1;
+  }
+
+  #repaintStatic(changes: Changes): void {
+    for (const { area, seat } of changes.vacated) {
+      const ground = this.stage.groundOf(area);
+      if (ground !== undefined && isSeated(ground, seat)) this.#copy(this.#backdrop.clear(ground, seat));
+    }
+    // Somebody may have sat down where another has left: those who are there come after those who went.
+    for (const actor of changes.actors) {
+      const ground = this.stage.groundOf(actor.area);
+      if (ground !== undefined && ground.fit.below > 0 && isSeated(ground, actor.seat))
+        this.#copy(this.#backdrop.paintActor(ground, actor));
+    }
+    if (changes.headings) for (const chamber of this.stage.chambers) this.#copy(this.#backdrop.paintHeading(chamber));
+  }
+
+  /** Those who look different than they are drawn. */
+  #stale(now: number, still: boolean): Actor[] {
+    const stale: Actor[] = [];
+    const whole = { x: 0, y: 0, width: this.stage.width, height: this.stage.height };
+    for (const { room, box, grounds } of this.stage.chambers) {
+      if (!meets(box, whole)) continue;
+      const frozen = still || !room.info.live;
+      for (const ground of grounds)
+        if (meets(ground.box, whole))
+          eachWithin(ground, whole, (actor) => {
+            if (actor.drawn !== pictureOf(actor, now, frozen) || fades(actor, now, still)) stale.push(actor);
+          });
+    }
+    return stale;
+  }
+
+  /** Takes away what lay over the figures; those under it have to be drawn again. */
+  #lift(stale: Actor[]): void {
+    const known = new Set(this.#lying.length > 0 ? stale : []);
+    for (const { box } of this.#lying) {
+      this.#copy(box);
+      for (const { grounds } of this.stage.chambers)
+        for (const ground of grounds)
+          if (meets(ground.box, box))
+            eachWithin(ground, box, (actor) => {
+              if (known.has(actor)) return;
+              known.add(actor);
+              stale.push(actor);
+            });
+    }
+  }
+
+  #draw(actor: Actor, now: number, still: boolean): void {
+    const { area, seat } = actor;
+    const ground = this.stage.groundOf(area);
+    if (ground === undefined || this.#wardrobe === null) return;
+    const picture = pictureOf(actor, now, still || !area.room.info.live);
+    const box = figureOf(ground, seat);
+    this.#copy(box);
+    const atlas = this.#atlas(this.#wardrobe, ground);
+    const variant = area.variant + (area.room.info.live ? 0 : GREY);
+    const x = atlas.left + (picture % FRAMES) * atlas.cell;
+    const y = variant * atlas.stride + Math.floor(picture / FRAMES) * atlas.cell;
+    const { cell } = atlas;
+    this.#context.globalAlpha = still ? 1 : presence(actor.born, actor.gone, now);
+    this.#context.drawImage(atlas.canvas, x, y, cell, cell, box.x, box.y, box.width, box.height);
+    this.#context.globalAlpha = 1;
+    actor.drawn = picture;
+  }
+
+  #atlas(wardrobe: Wardrobe, { fit: { grade, scale } }: Ground): Atlas {
+    const key = `${grade.cell} ${scale}`;
+    let atlas = this.#atlases.get(key);
+    if (atlas === undefined) {
+      if (this.#atlases.size >= KEPT_ATLASES) this.#atlases.clear();
+      atlas = cutAtlas(wardrobe, grade, scale);
+      this.#atlases.set(key, atlas);
+    }
+    return atlas;
+  }
+
+  #copy(box: Box): void {
+    const x = Math.max(0, Math.floor(box.x));
+    const y = Math.max(0, Math.floor(box.y));
+    const width = Math.min(this.stage.width, Math.ceil(box.x + box.width)) - x;
+    const height = Math.min(this.stage.height, Math.ceil(box.y + box.height)) - y;
+    if (width <= 0 || height <= 0) return;
+    this.#context.drawImage(this.#backdrop.canvas, x, y, width, height, x, y, width, height);
+  }
+}
+
+/** A picture is its row and its place in the row, in one number that is quick to compare. */
+function pictureOf(actor: Actor, now: number, frozen: boolean): number {
+  const { row } = actor;
+  if (frozen) return row * FRAMES + stillFrame(row);
+  if (actor.gone !== null) return row * FRAMES + partingFrame(now - actor.parted);
+  return row * FRAMES + frameAt(row, now, actor.offset);
+}
+
+const fades = (actor: Actor, now: number, still: boolean): boolean =>
+  !still && presence(actor.born, actor.gone, now) < 1;

@@ -1,0 +1,207 @@
+import { type Actor, Cast } from './cast.ts';
+import { type Gestures, listen } from './gestures.ts';
+import { actorAt, type Direction, neighbour } from './hit-test.ts';
+import { Picture } from './picture.ts';
+import type { Scene, SceneFarewell, SceneOptions, SceneWorld } from './port.ts';
+import { FIGURE, MINI, SPECK } from './sheet.ts';
+import { loadSheet, openWardrobe } from './sprites.ts';
+import { cellOf } from './stage.ts';
+import { watchTheme } from './theme.ts';
+import { View } from './view.ts';
+
+/** Draws one figure for every session. The canvas must have its size from the page's styles. */
+export function createScene(options: SceneOptions): Scene {
+  return new LiveScene(options);
+}
+
+class LiveScene implements Scene {
+  readonly #canvas: HTMLCanvasElement;
+  readonly #onPick: (id: string | null) => void;
+  readonly #cast = new Cast();
+  readonly #picture: Picture;
+  readonly #view = new View();
+  readonly #stops: (() => void)[] = [];
+  #selected: string | null = null;
+  #pointer: readonly [x: number, y: number] | null = null;
+  #still = false;
+  #frame = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #disposed = false;
+
+  constructor({ canvas, onPick }: SceneOptions) {
+    this.#canvas = canvas;
+    this.#onPick = onPick;
+    this.#picture = new Picture(canvas);
+    this.#watchSize();
+    this.#stops.push(
+      listen(canvas, this.#gestures()),
+      watchTheme(() => {
+        this.#picture.recolour();
+        this.#wake();
+      }),
+    );
+    const seen = () => this.#wake();
+    document.addEventListener('visibilitychange', seen);
+    this.#stops.push(() => document.removeEventListener('visibilitychange', seen));
+    void this.#dress();
+  }
+
+  show(world: SceneWorld): void {
+    this.#cast.show(world, performance.now());
+    this.#wake();
+  }
+
+  farewell(ended: readonly SceneFarewell[]): void {
+    const now = performance.now();
+    for (const one of ended) this.#cast.farewell(one, now);
+    this.#wake();
+  }
+
+  select(id: string | null): void {
+    this.#selected = id;
+    this.#wake();
+  }
+
+  step(direction: Direction): string | null {
+    this.#prepare();
+    const from = this.#selectedActor();
+    const to = neighbour(this.#picture.stage, from, direction);
+    this.#selected = to?.session.id ?? null;
+    if (to !== null) this.#bringIntoView(to);
+    this.#wake();
+    return this.#selected;
+  }
+
+  setStill(still: boolean): void {
+    if (still === this.#still) return;
+    this.#still = still;
+    this.#picture.moved();
+    this.#wake();
+  }
+
+  dispose(): void {
+    this.#disposed = true;
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#timer);
+    for (const stop of this.#stops) stop();
+  }
+
+  async #dress(): Promise<void> {
+    try {
+      const sheet = await loadSheet();
+      this.#picture.dress(openWardrobe(sheet, [FIGURE, MINI, SPECK]));
+      this.#wake();
+    } catch {
+      // Without its drawings the scene still shows rooms, names and bubbles; the table has the rest.
+    }
+  }
+
+  #watchSize(): void {
+    const observer = new ResizeObserver(([entry]) => {
+      const unit = Math.max(1, devicePixelRatio);
+      const exact = entry?.devicePixelContentBoxSize?.[0];
+      const box = entry?.contentRect;
+      const width = Math.round(exact?.inlineSize ?? (box?.width ?? 1) * unit);
+      const height = Math.round(exact?.blockSize ?? (box?.height ?? 1) * unit);
+      this.#picture.resize(Math.max(1, width), Math.max(1, height), unit);
+      this.#view.reset();
+      // At once: a canvas that was given a size is empty, and would be shown so.
+      this.#paint(performance.now());
+      this.#wake();
+    });
+    try {
+      observer.observe(this.#canvas, { box: 'device-pixel-content-box' });
+    } catch {
+      // Safari does not know the box; its pixels are then reckoned.
+      observer.observe(this.#canvas);
+    }
+    this.#stops.push(() => observer.disconnect());
+  }
+
+  #gestures(): Gestures {
+    const { stage } = this.#picture;
+    const moved = (whether: boolean): boolean => {
+      if (!whether) return false;
+      this.#picture.moved();
+      // With the whole house in view a finger scrolls the page; closer it drags the house.
+      this.#canvas.style.touchAction = this.#view.zoom === 1 ? 'pan-x pan-y' : 'none';
+      this.#wake();
+      return true;
+    };
+    this.#canvas.style.touchAction = 'pan-x pan-y';
+    return {
+      hover: (x, y) => {
+        this.#pointer = [x, y];
+        this.#canvas.style.cursor = actorAt(stage, x, y) === null ? '' : 'pointer';
+        this.#wake();
+      },
+      leave: () => {
+        this.#pointer = null;
+        this.#wake();
+      },
+      tap: (x, y) => {
+        const id = actorAt(stage, x, y)?.session.id ?? null;
+        this.select(id);
+        this.#onPick(id);
+      },
+      drag: (dx, dy) => moved(this.#view.moveBy(dx, dy, stage.width, stage.height)),
+      zoom: (factor, x, y) => moved(this.#view.zoomAt(factor, x, y, stage.width, stage.height)),
+      reset: () => void moved(this.#view.reset()),
+    };
+  }
+
+  #selectedActor(): Actor | null {
+    return this.#selected === null ? null : (this.#cast.actors.get(this.#selected) ?? null);
+  }
+
+  /** Somebody chosen by key may stand outside of what is looked at. */
+  #bringIntoView(actor: Actor): void {
+    const { stage } = this.#picture;
+    const ground = stage.groundOf(actor.area);
+    if (ground === undefined) return;
+    const { x, y, width, height } = cellOf(ground, actor.seat);
+    const dx = Math.max(0, -x) + Math.min(0, stage.width - x - width);
+    const dy = Math.max(0, -y) + Math.min(0, stage.height - y - height);
+    if (this.#view.moveBy(dx, dy, stage.width, stage.height)) this.#picture.moved();
+  }
+
+  /** Keys may come before the first frame: where everybody stands has to be known. */
+  #prepare(): void {
+    this.#paint(performance.now());
+  }
+
+  #wake(): void {
+    if (this.#frame !== 0 || this.#disposed || document.hidden) return;
+    clearTimeout(this.#timer);
+    this.#frame = requestAnimationFrame((now) => this.#tick(now));
+  }
+
+  #tick(now: number): void {
+    this.#frame = 0;
+    if (this.#disposed || document.hidden) return;
+    this.#cast.dismiss(now);
+    this.#paint(now);
+    if (!this.#still && this.#anybodyMoves()) this.#wake();
+    else this.#wakeForNextDeparture(now);
+  }
+
+  #paint(now: number): void {
+    const { stage } = this.#picture;
+    const hovered = this.#pointer === null ? null : actorAt(stage, ...this.#pointer);
+    this.#picture.paint(this.#cast, this.#view, { hovered, selected: this.#selectedActor() }, now, this.#still);
+  }
+
+  #anybodyMoves(): boolean {
+    if (this.#cast.leaving.size > 0) return true;
+    return this.#cast.rooms.some(
+      (room) => room.info.live && [...room.areas.values()].some((area) => area.seats.count > 0),
+    );
+  }
+
+  #wakeForNextDeparture(now: number): void {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { gone } of this.#cast.leaving) next = Math.min(next, gone ?? next);
+    clearTimeout(this.#timer);
+    if (next < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.#wake(), Math.max(0, next - now) + 1);
+  }
+}

@@ -1,0 +1,151 @@
+import type { Actor, Area, Cast, Room } from './cast.ts';
+import { chooseFit, type Fit } from './fit.ts';
+import type { AreaPlan, Box, RoomPlan } from './layout.ts';
+import { planHouse } from './layout.ts';
+import type { View } from './view.ts';
+
+/** An area as it stands on the canvas, in pixels of the canvas. */
+export interface Ground {
+  readonly area: Area;
+  readonly plan: AreaPlan;
+  readonly box: Box;
+  /** The corner of its first cell, and the size of each. */
+  readonly x: number;
+  readonly y: number;
+  readonly cellWidth: number;
+  readonly cellHeight: number;
+  readonly fit: Fit;
+  /** One side of a figure, and where it stands in its cell. */
+  readonly side: number;
+  readonly insetX: number;
+  readonly insetY: number;
+}
+
+export interface Chamber {
+  readonly room: Room;
+  readonly box: Box;
+  readonly grounds: readonly Ground[];
+}
+
+/** Who stands where on the canvas: the plan of the house, seen through the view. */
+export class Stage {
+  chambers: readonly Chamber[] = [];
+  width = 1;
+  height = 1;
+  unit = 1;
+  #plans: readonly RoomPlan[] = [];
+  readonly #grounds = new Map<Area, Ground>();
+
+  /** Gives everybody a place. */
+  plan(cast: Cast): void {
+    cast.reseat();
+    const demands = cast.rooms.map(({ info, areas }) => ({
+      id: info.id,
+      areas: Array.from(areas.values(), ({ platform, capacity }) => ({ name: platform, capacity })),
+    }));
+    this.#plans = planHouse(demands, this.width, this.height, this.unit);
+  }
+
+  /** Looks at the plan anew. */
+  behold(cast: Cast, view: View): void {
+    this.#grounds.clear();
+    this.chambers = cast.rooms.flatMap((room, index) => {
+      const plan = this.#plans[index];
+      return plan === undefined ? [] : [this.#chamber(room, plan, view)];
+    });
+  }
+
+  groundOf(area: Area): Ground | undefined {
+    return this.#grounds.get(area);
+  }
+
+  #chamber(room: Room, plan: RoomPlan, view: View): Chamber {
+    const { unit } = this;
+    const cells = plan.areas.map(({ floor, columns, rows }) => [
+      (floor.width / columns) * view.zoom,
+      (floor.height / rows) * view.zoom,
+    ]);
+    // All of a room are equally large: size must not look like a difference between people.
+    const width = Math.min(...cells.map(([cell]) => cell as number));
+    const height = Math.min(...cells.map(([, cell]) => cell as number));
+    const fit = chooseFit(width, height, unit);
+    const grounds = plan.areas.flatMap((areaPlan) => {
+      const area = room.areas.get(areaPlan.name);
+      return area === undefined ? [] : [this.#ground(area, areaPlan, fit, view)];
+    });
+    return { room, box: view.toScreen(plan.box), grounds };
+  }
+
+  #ground(area: Area, plan: AreaPlan, fit: Fit, view: View): Ground {
+    const floor = view.toScreen(plan.floor);
+    const cellWidth = floor.width / plan.columns;
+    const cellHeight = floor.height / plan.rows;
+    const side = fit.grade.cell * fit.scale;
+    const ground: Ground = {
+      area,
+      plan,
+      box: view.toScreen(plan.box),
+      x: floor.x,
+      y: floor.y,
+      cellWidth,
+      cellHeight,
+      fit,
+      side,
+      insetX: (cellWidth - side) / 2,
+      insetY: (cellHeight - side - fit.above - fit.below) / 2 + fit.above,
+    };
+    this.#grounds.set(area, ground);
+    return ground;
+  }
+}
+
+/** The whole cell of a seat, in whole pixels, so that neighbours never share one. */
+export function cellOf(ground: Ground, seat: number): Box {
+  const column = seat % ground.plan.columns;
+  const row = Math.floor(seat / ground.plan.columns);
+  const x = Math.round(ground.x + column * ground.cellWidth);
+  const y = Math.round(ground.y + row * ground.cellHeight);
+  return {
+    x,
+    y,
+    width: Math.round(ground.x + (column + 1) * ground.cellWidth) - x,
+    height: Math.round(ground.y + (row + 1) * ground.cellHeight) - y,
+  };
+}
+
+/** Where the figure of a seat stands. */
+export function figureOf(ground: Ground, seat: number): Box {
+  const column = seat % ground.plan.columns;
+  const row = Math.floor(seat / ground.plan.columns);
+  return {
+    x: Math.round(ground.x + column * ground.cellWidth + ground.insetX),
+    y: Math.round(ground.y + row * ground.cellHeight + ground.insetY),
+    width: ground.side,
+    height: ground.side,
+  };
+}
+
+/** Whether there is a place for this seat at all. */
+export const isSeated = (ground: Ground, seat: number): boolean => seat < ground.plan.columns * ground.plan.rows;
+
+export const meets = (one: Box, other: Box): boolean =>
+  one.x < other.x + other.width &&
+  other.x < one.x + one.width &&
+  one.y < other.y + other.height &&
+  other.y < one.y + one.height;
+
+/** Calls for everybody whose cell meets the box. */
+export function eachWithin(ground: Ground, box: Box, visit: (actor: Actor, seat: number) => void): void {
+  const { columns, rows } = ground.plan;
+  const left = Math.max(0, Math.floor((box.x - ground.x) / ground.cellWidth));
+  const right = Math.min(columns - 1, Math.floor((box.x + box.width - ground.x) / ground.cellWidth));
+  const top = Math.max(0, Math.floor((box.y - ground.y) / ground.cellHeight));
+  const bottom = Math.min(rows - 1, Math.floor((box.y + box.height - ground.y) / ground.cellHeight));
+  const { taken } = ground.area.seats;
+  for (let row = top; row <= bottom; row++)
+    for (let column = left; column <= right; column++) {
+      const seat = row * columns + column;
+      const actor = taken[seat];
+      if (actor !== undefined) visit(actor, seat);
+    }
+}

@@ -1,0 +1,53 @@
+export interface Theme {
+  readonly dark: boolean;
+  readonly floor: string;
+  readonly wall: string;
+  readonly text: string;
+  readonly muted: string;
+  readonly accent: string;
+}
+
+const LIGHT: Theme = {
+  dark: false,
+  floor: '#f3efe6',
+  wall: '#ddd5c7',
+  text: '#2b2536',
+  muted: '#655d70',
+  accent: '#7a4fd0',
+};
+const DARK: Theme = {
+  dark: true,
+  floor: '#211e2e',
+  wall: '#12101b',
+  text: '#efeaf8',
+  muted: '#a89fb8',
+  accent: '#c4a8ff',
+};
+const NAMES = ['floor', 'wall', 'text', 'muted', 'accent'] as const;
+
+const darkness = (): MediaQueryList => matchMedia('(prefers-color-scheme: dark)');
+
+/** The colours of the page: its own word, else what the person asked of it, else of their system. */
+export function readTheme(canvas: HTMLCanvasElement): Theme {
+  const asked = document.documentElement.dataset.theme;
+  const dark = asked === 'dark' || (asked !== 'light' && darkness().matches);
+  const style = getComputedStyle(canvas);
+  const theme = { ...(dark ? DARK : LIGHT) };
+  for (const name of NAMES) {
+    const colour = style.getPropertyValue(`--scene-${name}`).trim();
+    if (colour !== '') theme[name] = colour;
+  }
+  return theme;
+}
+
+/** Calls when colours may be others; returns how to stop that. */
+export function watchTheme(changed: () => void): () => void {
+  const system = darkness();
+  system.addEventListener('change', changed);
+  const page = new MutationObserver(changed);
+  page.observe(document.documentElement, { attributeFilter: ['data-theme', 'class', 'style'] });
+  return () => {
+    system.removeEventListener('change', changed);
+    page.disconnect();
+  };
+}

@@ -1,4 +1,97 @@
+import { useSignalEffect } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { SpaceProvider } from './context.ts';
+import type { Space } from './data/space.ts';
+import { countAll } from './data/stores.ts';
+import { announce, announcement, closeSession, goTo, helpOpen, selectedId, VIEWS, type View, view } from './ui.ts';
+import { ChatView } from './views/chat-view.tsx';
+import { Header, PhaseCounts } from './views/header.tsx';
+import { HelpDialog } from './views/help-dialog.tsx';
+import { KeyDialog } from './views/key-dialog.tsx';
+import { ListenersView } from './views/listeners-view.tsx';
+import { Panel } from './views/panel.tsx';
+import { SessionsView } from './views/sessions-view.tsx';
+import { SpaceView } from './views/space-view.tsx';
+import { TimelineView } from './views/timeline-view.tsx';
+
 /** The whole page. */
-export function App() {
-  return <main>Moirai</main>;
+export function App({ space }: { space: Space }) {
+  useShortcuts();
+  useNews(space);
+  const main = useRef<HTMLElement>(null);
+  return (
+    <SpaceProvider value={space}>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to the view
+      </button>
+      <Header />
+      <div class="strip">
+        <PhaseCounts world={space.world} />
+      </div>
+      <div class={selectedId.value === null ? 'stage' : 'stage with-panel'}>
+        <main id="main" ref={main} tabIndex={-1} data-view={view.value}>
+          <CurrentView name={view.value} />
+        </main>
+        {selectedId.value !== null && <Panel key={selectedId.value} id={selectedId.value} />}
+      </div>
+      <div class="hidden" role="status" aria-live="polite">
+        {announcement.value}
+      </div>
+      {helpOpen.value && <HelpDialog />}
+      <KeyDialog />
+    </SpaceProvider>
+  );
+}
+
+function CurrentView({ name }: { name: View }) {
+  if (name === 'sessions') return <SessionsView />;
+  if (name === 'timeline') return <TimelineView />;
+  if (name === 'listeners') return <ListenersView />;
+  if (name === 'chat') return <ChatView />;
+  return <SpaceView />;
+}
+
+function useShortcuts(): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event.target)) return;
+      if (document.querySelector('dialog[open]') !== null) return;
+      const name = VIEWS[Number(event.key) - 1];
+      if (name !== undefined) goTo(name);
+      else if (event.key === '?') helpOpen.value = true;
+      else if (event.key === 'Escape') closeSession();
+      else if (event.key === '/') openSearch(event);
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}
+
+function isWriting(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null;
+}
+
+function openSearch(event: Event): void {
+  event.preventDefault();
+  if (view.value !== 'sessions') goTo('sessions');
+  // The view is drawn first.
+  setTimeout(() => document.getElementById('search')?.focus(), 50);
+}
+
+/** Says aloud what nobody should miss: a source that goes or comes back, a session without an owner. */
+function useNews({ world }: Space): void {
+  const before = useRef({ states: new Map<string, string>(), unowned: 0 });
+  useSignalEffect(() => {
+    void world.calm.value;
+    const { states } = before.current;
+    for (const { source, state, why } of world.sources) {
+      const was = states.get(source.id);
+      states.set(source.id, state);
+      if (was === 'live' && state === 'gone') announce(`${source.name} is not heard any more: ${why}`);
+      if (was === 'gone' && state === 'live') announce(`${source.name} is heard again`);
+    }
+    const { unowned } = countAll(world.sources);
+    if (unowned > before.current.unowned) announce(`${unowned} open sessions without a live owner`);
+    before.current.unowned = unowned;
+  });
 }

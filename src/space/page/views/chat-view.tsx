@@ -1,0 +1,32 @@
+import { useState } from 'preact/hooks';
+import { Chat } from '../chat/chat.tsx';
+import { useSpace } from '../context.ts';
+
+/** The web chat, with one of the gateways. */
+export function ChatView() {
+  const { world } = useSpace();
+  void world.calm.value;
+  const [chosen, setChosen] = useState<string | null>(null);
+  const sources = world.sources;
+  const { source } = sources.find((one) => one.source.id === chosen) ?? sources[0] ?? { source: null };
+  return (
+    <section class="view chat-view" aria-labelledby="view-title">
+      <div class="view-head">
+        <h1 id="view-title">Chat</h1>
+        {sources.length > 1 && (
+          <label class="field">
+            Gateway{' '}
+            <select value={source?.id} onChange={(event) => setChosen(event.currentTarget.value)}>
+              {sources.map((one) => (
+                <option key={one.source.id} value={one.source.id}>
+                  {one.source.name}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+      </div>
+      {source === null ? <p class="empty">No gateway yet.</p> : <Chat key={source.id} source={source} />}
+    </section>
+  );
+}

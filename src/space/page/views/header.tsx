@@ -1,0 +1,279 @@
+import { useState } from 'preact/hooks';
+import { useSpace } from '../context.ts';
+import { sentenceOf } from '../data/answer-error.ts';
+import { type Room, roomsOf } from '../data/rooms.ts';
+import { countAll } from '../data/stores.ts';
+import type { World } from '../data/world.ts';
+import { PHASES } from '../protocol.ts';
+import { announce, goTo, helpOpen, nextTheme, now, theme, VIEWS, view } from '../ui.ts';
+import { Dialog } from './dialog.tsx';
+import { Ago, Fact, Facts, Moment, PHASE_WORDS, PhaseDot, plural, Said, Trouble } from './parts.tsx';
+
+const TITLES = { space: 'Space', sessions: 'Sessions', timeline: 'Timeline', listeners: 'Listeners', chat: 'Chat' };
+
+export function Header() {
+  const { ring } = useSpace();
+  return (
+    <header class="top">
+      <a class="brand" href="#space">
+        <Spool />
+        <span>Moirai</span>
+      </a>
+      <Leaks />
+      <GatewayChips />
+      <div class="tools">
+        {ring.known.value && (
+          <button type="button" class="quiet" onClick={() => ring.forget()} title="Forget the key">
+            <Icon path="M7 11a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7zM9.500 9.500L16 16M13.500 13.500l2-2" />
+            <span class="hidden">Forget the key</span>
+          </button>
+        )}
+        <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`} data-action="theme">
+          <ThemeIcon />
+          <span class="hidden">Theme: {theme.value}. Change it</span>
+        </button>
+        <button type="button" class="quiet" title="Keyboard shortcuts (?)" onClick={() => (helpOpen.value = true)}>
+          <Icon path="M7 7.500a2.500 2.500 0 1 1 3.500 2.300c-.700.300-1 .800-1 1.700M9.500 14.500h.01" />
+          <span class="hidden">Help</span>
+        </button>
+      </div>
+      <Tabs />
+    </header>
+  );
+}
+
+function Tabs() {
+  const { chat } = useSpace();
+  return (
+    <nav class="tabs" aria-label="Views">
+      {VIEWS.filter((name) => name !== 'chat' || chat.value).map((name) => (
+        <a key={name} href={`#${name}`} aria-current={view.value === name ? 'page' : undefined}>
+          <Icon path={TAB_ICONS[name]} />
+          <span>{TITLES[name]}</span>
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+const TAB_ICONS = {
+  space: 'M3 8l7-5 7 5v9H3zM8 17v-5h4v5',
+  sessions: 'M3 5h14M3 10h14M3 15h14',
+  timeline: 'M3 17V3M3 17h14M7 17v-5M11 17V7M15 17v-8',
+  listeners: 'M5 8a5 5 0 0 1 10 0c0 3-3 3.500-3 6.500a2.500 2.500 0 0 1-5 0M8 8a2 2 0 0 1 4 0',
+  chat: 'M3 4h14v9h-7l-4 4v-4H3z',
+};
+
+/** The count that must be 0. */
+function Leaks() {
+  const { world } = useSpace();
+  void world.calm.value;
+  const { unowned, unheard } = countAll(world.sources);
+  const started = world.sources.some(({ heardAt }) => heardAt !== null);
+  const unsure = !started || unheard.length > 0;
+  const state = unowned > 0 ? 'alarm' : unsure ? 'unsure' : 'calm';
+  const note =
+    unheard.length > 0
+      ? `not counted now: ${unheard.join(', ')}`
+      : 'every open session has a live owner or rests in the store';
+  return (
+    <button
+      type="button"
+      class="leaks"
+      data-state={state}
+      data-unowned={unowned}
+      title={note}
+      onClick={() => goTo('sessions')}
+    >
+      <span class="leaks-mark" aria-hidden="true" />
+      <span class="leaks-words">open sessions without a live owner:</span>
+      <strong>{started ? unowned.toLocaleString() : '–'}</strong>
+      {started && unsure && <span class="faint">({plural(unheard.length, 'source')} not heard)</span>}
+    </button>
+  );
+}
+
+/** How many sessions are in which phase. */
+export function PhaseCounts({ world }: { world: World }) {
+  void world.calm.value;
+  const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
+  for (const { view: seen } of world.sessions.values()) counts.set(seen.phase, (counts.get(seen.phase) ?? 0) + 1);
+  const { open } = countAll(world.sources);
+  const shown = world.sessions.size;
+  return (
+    <ul class="counts" aria-label="Open sessions by phase" data-shown={shown}>
+      <li class="total">
+        <strong>{shown.toLocaleString()}</strong> open
+        {open > shown && <span class="faint"> of {open.toLocaleString()}</span>}
+      </li>
+      {[...counts].map(([phase, count]) => (
+        <li key={phase} data-phase={phase} data-count={count} class={count === 0 ? 'zero' : undefined}>
+          <PhaseDot phase={phase} />
+          <strong>{count.toLocaleString()}</strong> <Said text={PHASE_WORDS[phase] ?? phase} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function GatewayChips() {
+  const { world, waiting } = useSpace();
+  const [open, setOpen] = useState<string | null>(null);
+  void world.calm.value;
+  const inhabited = new Set<string>();
+  for (const { room } of world.sessions.values()) inhabited.add(room);
+  const rooms = roomsOf(world.sources, inhabited, now.value);
+  const chosen = rooms.find(({ id }) => id === open);
+  return (
+    <>
+      <ul class="chips" aria-label="Gateways">
+        {waiting.value !== null && (
+          <li class="chip" data-state="connecting">
+            <span>
+              <Said text={waiting.value} />
+            </span>
+          </li>
+        )}
+        {rooms.map((room) => (
+          <li key={room.id}>
+            <button
+              type="button"
+              class="chip"
+              data-gateway={room.id}
+              data-state={room.live ? room.state : room.state === 'connecting' ? 'connecting' : 'grey'}
+              onClick={() => setOpen(room.id)}
+              title={room.note}
+            >
+              <span class="chip-mark" aria-hidden="true" />
+              <span class="chip-name">
+                <Said text={room.name} />
+              </span>
+              <span class="faint">
+                {room.live ? room.state : room.state === 'connecting' ? 'connecting' : 'not heard'}
+              </span>
+              {room.source?.odd && <span class="badge">other version</span>}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {chosen !== undefined && <GatewayDialog room={chosen} onClose={() => setOpen(null)} />}
+    </>
+  );
+}
+
+interface Readiness {
+  readonly state: string;
+  readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly detail: string }>>;
+}
+
+/** What a gateway says of itself, and its checks when they are asked for. */
+function GatewayDialog({ room, onClose }: { room: Room; onClose: () => void }) {
+  const [readiness, setReadiness] = useState<Readiness | null>(null);
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const { gateway, source } = room;
+  const check = async (): Promise<void> => {
+    if (source === null) return;
+    setTrouble(null);
+    try {
+      // 503 has the same body: it says what is not ready.
+      const answer = (await (await source.source.fetch('/ready')).json()) as Partial<Readiness>;
+      if (answer.checks === undefined) throw new TypeError('nobody answers');
+      setReadiness({ state: answer.state ?? 'unknown', checks: answer.checks });
+      announce(`${room.name} is ${answer.state}`);
+    } catch (thrown) {
+      setTrouble(sentenceOf(thrown));
+    }
+  };
+  return (
+    <Dialog title={room.name} onClose={onClose}>
+      <Facts>
+        <Fact name="State">
+          <Said text={room.note} />
+        </Fact>
+        <Fact name="Version">
+          <Said text={gateway?.version ?? 'unknown'} />
+        </Fact>
+        {source?.odd && <Fact name="Other version">{source.odd}</Fact>}
+        {gateway !== null && (
+          <>
+            <Fact name="Instance">
+              <code>
+                <Said text={gateway.id} />
+              </code>
+            </Fact>
+            <Fact name="Host">
+              <Said text={`${gateway.host}${gateway.pid === null ? '' : `, process ${gateway.pid}`}`} />
+            </Fact>
+            <Fact name="Started">
+              <Moment at={gateway.startedAt} />
+            </Fact>
+            <Fact name="Holds">{plural(gateway.sessions, 'session')}</Fact>
+          </>
+        )}
+        {source !== null && (
+          <Fact name="Last heard">
+            {source.heardAt === null ? 'never' : <Ago at={new Date(source.heardAt).toISOString()} />}
+          </Fact>
+        )}
+      </Facts>
+      {readiness !== null && <Checks readiness={readiness} />}
+      <Trouble text={trouble} />
+      <div class="actions">
+        {source !== null && (
+          <button type="button" onClick={() => void check()}>
+            Check now
+          </button>
+        )}
+        <button type="button" class="primary" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Checks({ readiness }: { readiness: Readiness }) {
+  return (
+    <ul class="checks" aria-label={`Checks: ${readiness.state}`}>
+      {Object.entries(readiness.checks).map(([name, { ok, detail }]) => (
+        <li key={name} data-ok={ok}>
+          <span aria-hidden="true">{ok ? '✓' : '✗'}</span>
+          <strong>
+            <Said text={name} />
+          </strong>
+          <span class="hidden">{ok ? 'is well' : 'is not well'}</span>
+          <span class="faint">
+            <Said text={detail} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function ThemeIcon() {
+  if (theme.value === 'light')
+    return (
+      <Icon path="M10 6.500a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM10 2v1.500M10 16.500V18M2 10h1.500M16.500 10H18M4.500 4.500l1 1M14.500 14.500l1 1M15.500 4.500l-1 1M5.500 14.500l-1 1" />
+    );
+  if (theme.value === 'dark')
+    return <Icon path="M15.500 12A6.500 6.500 0 0 1 8 4.500a6.500 6.500 0 1 0 7.500 7.500z" />;
+  return <Icon path="M3 4h14v9H3zM7.500 16.500h5M10 13v3.500" />;
+}
+
+export function Icon({ path }: { path: string }) {
+  return (
+    <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">
+      <path d={path} />
+    </svg>
+  );
+}
+
+function Spool() {
+  return (
+    <svg class="spool" viewBox="0 0 32 32" aria-hidden="true">
+      <path class="spool-ends" d="M8 6h16M8 26h16" />
+      <path class="spool-thread" d="M11 10h10M10 14h12M10 18h12M11 22h10" />
+    </svg>
+  );
+}

@@ -1,0 +1,215 @@
+import { useEffect, useState } from 'preact/hooks';
+import { useSpace } from '../context.ts';
+import { sentenceOf } from '../data/answer-error.ts';
+import { askJson, postJson, type Source } from '../data/source.ts';
+import { oneOfEachStore } from '../data/stores.ts';
+import { announce } from '../ui.ts';
+import { Dialog } from './dialog.tsx';
+import { Ago, plural, Said, Trouble } from './parts.tsx';
+
+interface Subscriber {
+  readonly name: string;
+  readonly events: readonly string[];
+  readonly position: number;
+  readonly lanes: number;
+  readonly lag: number;
+  readonly oldest_pending_at: string | null;
+  readonly failures: number;
+  readonly dead_letters: number;
+  readonly last_error: string | null;
+}
+
+const POLL_MS = 3_000;
+
+/** Who listens to the log, and how far they are. */
+export function ListenersView() {
+  const { world } = useSpace();
+  void world.calm.value;
+  // Listeners of one store are the same, whichever gateway is asked.
+  const sources = oneOfEachStore(world.sources);
+  return (
+    <section class="view listeners-view" aria-labelledby="view-title">
+      <div class="view-head">
+        <h1 id="view-title">Listeners</h1>
+        <p class="faint">Those who are told of every event, and how far behind they are.</p>
+      </div>
+      {sources.map(({ source }) => (
+        <SourceListeners key={source.id} source={source} titled={sources.length > 1} />
+      ))}
+    </section>
+  );
+}
+
+function SourceListeners({ source, titled }: { source: Source; titled: boolean }) {
+  const [listeners, setListeners] = useState<readonly Subscriber[] | null>(null);
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const [replaying, setReplaying] = useState<Subscriber | null>(null);
+  const [asked, setAsked] = useState(0);
+  useEffect(() => {
+    let wanted = true;
+    const ask = async (): Promise<void> => {
+      try {
+        const { data } = await askJson<{ data: readonly Subscriber[] }>(source, '/v1/subscribers');
+        if (!wanted) return;
+        setListeners(data);
+        setTrouble(null);
+      } catch (thrown) {
+        if (wanted) setTrouble(sentenceOf(thrown));
+      }
+    };
+    void ask();
+    const timer = setInterval(() => void ask(), POLL_MS);
+    return () => {
+      wanted = false;
+      clearInterval(timer);
+    };
+  }, [source, asked]);
+  return (
+    <div class="listeners" data-source={source.id}>
+      {titled && (
+        <h2>
+          <Said text={source.name} />
+        </h2>
+      )}
+      <Trouble text={trouble} />
+      {listeners?.length === 0 && <p class="empty">Nobody listens.</p>}
+      <ul class="cards">
+        {listeners?.map((one) => (
+          <ListenerCard key={one.name} listener={one} onReplay={() => setReplaying(one)} />
+        ))}
+      </ul>
+      {replaying !== null && (
+        <ReplayDialog
+          listener={replaying}
+          source={source}
+          onClose={() => setReplaying(null)}
+          onDone={(events) => {
+            setReplaying(null);
+            setAsked(asked + 1);
+            announce(`${plural(events, 'event')} come again`);
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function ListenerCard({ listener, onReplay }: { listener: Subscriber; onReplay: () => void }) {
+  const { name, lag, failures, dead_letters: dead, last_error: error, oldest_pending_at: oldest } = listener;
+  const state = dead > 0 ? 'bad' : failures > 0 ? 'failing' : lag > 0 ? 'behind' : 'well';
+  const words = {
+    bad: 'has given up on some',
+    failing: 'fails at the moment',
+    behind: 'is behind',
+    well: 'has heard everything',
+  };
+  return (
+    <li class="card" data-listener={name} data-state={state}>
+      <div class="card-head">
+        <h3>
+          <Said text={name} />
+        </h3>
+        <span class="badge" data-state={state}>
+          {words[state]}
+        </span>
+      </div>
+      <dl class="figures">
+        <Figure name="behind" value={lag.toLocaleString()} />
+        <Figure name="failures" value={failures.toLocaleString()} />
+        <Figure name="dead letters" value={dead.toLocaleString()} />
+        <Figure name="up to" value={`№ ${listener.position.toLocaleString()}`} />
+      </dl>
+      <p class="faint card-line">
+        {oldest === null ? (
+          'nothing waits'
+        ) : (
+          <>
+            the oldest waits since <Ago at={oldest} />
+          </>
+        )}
+        {' · '}
+        <Said text={listener.events.join(', ')} />
+      </p>
+      {error !== null && (
+        <p class="last-error">
+          <Said text={error} />
+        </p>
+      )}
+      <button type="button" onClick={onReplay} data-action="replay">
+        Deliver again…
+      </button>
+    </li>
+  );
+}
+
+function Figure({ name, value }: { name: string; value: string }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
+}
+
+interface ReplayProps {
+  readonly listener: Subscriber;
+  readonly source: Source;
+  readonly onClose: () => void;
+  readonly onDone: (events: number) => void;
+}
+
+function ReplayDialog({ listener, source, onClose, onDone }: ReplayProps) {
+  const [dead, setDead] = useState(listener.dead_letters > 0);
+  const [from, setFrom] = useState('');
+  const [trouble, setTrouble] = useState<string | null>(null);
+  const ready = dead || /^\d{1,15}$/.test(from);
+  const replay = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    try {
+      const path = `/v1/subscribers/${encodeURIComponent(listener.name)}/replay`;
+      const { events } = await postJson<{ events: number }>(
+        source,
+        path,
+        dead ? { dead: true } : { from: Number(from) },
+      );
+      onDone(events);
+    } catch (thrown) {
+      setTrouble(sentenceOf(thrown));
+    }
+  };
+  return (
+    <Dialog title="Deliver again?" onClose={onClose}>
+      <form onSubmit={(event) => void replay(event)}>
+        <p>
+          <strong>
+            <Said text={listener.name} />
+          </strong>{' '}
+          hears once more what it may have heard already.
+        </p>
+        <label class="check">
+          <input type="radio" name="what" checked={dead} onChange={() => setDead(true)} />
+          its {plural(listener.dead_letters, 'dead letter')}
+        </label>
+        <label class="check">
+          <input type="radio" name="what" checked={!dead} onChange={() => setDead(false)} />
+          everything from a number on
+        </label>
+        {!dead && (
+          <label class="field">
+            From number{' '}
+            <input inputMode="numeric" value={from} onInput={(event) => setFrom(event.currentTarget.value.trim())} />
+          </label>
+        )}
+        <Trouble text={trouble} />
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Leave it
+          </button>
+          <button type="submit" class="primary" disabled={!ready} data-action="confirm-replay">
+            Deliver again
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

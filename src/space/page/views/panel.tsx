@@ -1,0 +1,256 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useSpace } from '../context.ts';
+import { AnswerError, sentenceOf } from '../data/answer-error.ts';
+import { askSession, type KeptSession } from '../data/kept-session.ts';
+import { labelOf } from '../data/rooms.ts';
+import type { Source } from '../data/source.ts';
+import { spanOf, untilOf } from '../data/spans.ts';
+import type { World, WorldSession } from '../data/world.ts';
+import { closeSession, now, openSession } from '../ui.ts';
+import { EventsList } from './events-list.tsx';
+import { Fact, Facts, Moment, PhaseMark, Said, Trouble } from './parts.tsx';
+import { SessionActions } from './session-actions.tsx';
+import { Transcript } from './transcript.tsx';
+
+/** Everything about one session. */
+export function Panel({ id }: { id: string }) {
+  const { world } = useSpace();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const { kept, source, trouble, live, version } = useKept(world, id);
+  const [part, setPart] = useState<'transcript' | 'events'>('transcript');
+  useFocus(heading);
+  const label = live !== undefined ? labelOf(live.view) : kept !== null ? labelOf(kept) : id;
+  return (
+    <aside class="panel" aria-labelledby="panel-title" data-session={id} data-state={kept?.state ?? live?.view.state}>
+      <header>
+        <h2 id="panel-title" ref={heading} tabIndex={-1}>
+          <Said text={label} />
+        </h2>
+        <button type="button" class="quiet" onClick={closeSession} aria-label="Close the panel" title="Close (Esc)">
+          ✕
+        </button>
+      </header>
+      <div class="panel-body">
+        {live !== undefined && !live.live && (
+          <p class="notice">Its gateway is not heard. This is what was last known.</p>
+        )}
+        <Trouble text={trouble} />
+        <Status kept={kept} live={live} />
+        {kept !== null && source !== null && <SessionActions kept={kept} source={source} label={label} />}
+        <Origin id={id} kept={kept} live={live} />
+        <div class="parts" role="tablist" aria-label="Parts of the session">
+          <PartTab name="transcript" words="Transcript" part={part} onPick={setPart} />
+          <PartTab name="events" words="Events" part={part} onPick={setPart} />
+        </div>
+        <div role="tabpanel" id={`part-${part}`} aria-labelledby={`tab-${part}`}>
+          {kept !== null && source !== null && part === 'transcript' && (
+            <Transcript source={source} id={kept.id} count={kept.message_count} version={version} />
+          )}
+          {kept !== null && source !== null && part === 'events' && (
+            <EventsList source={source} id={kept.id} version={version} />
+          )}
+        </div>
+      </div>
+    </aside>
+  );
+}
+
+interface TabProps {
+  readonly name: 'transcript' | 'events';
+  readonly words: string;
+  readonly part: string;
+  readonly onPick: (part: 'transcript' | 'events') => void;
+}
+
+function PartTab({ name, words, part, onPick }: TabProps) {
+  const other = name === 'transcript' ? 'events' : 'transcript';
+  const press = (event: KeyboardEvent): void => {
+    if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
+    onPick(other);
+    document.getElementById(`tab-${other}`)?.focus();
+  };
+  return (
+    <button
+      type="button"
+      role="tab"
+      id={`tab-${name}`}
+      aria-selected={part === name}
+      aria-controls={part === name ? `part-${name}` : undefined}
+      tabIndex={part === name ? 0 : -1}
+      onClick={() => onPick(name)}
+      onKeyDown={press}
+    >
+      {words}
+    </button>
+  );
+}
+
+interface Known {
+  readonly kept: KeptSession | null;
+  readonly live: WorldSession | undefined;
+}
+
+function Status({ kept, live }: Known) {
+  const ended = kept?.state === 'ended';
+  const view = live?.view;
+  const deadline = ended ? null : (view?.expires_at ?? kept?.expires_at ?? null);
+  return (
+    <Facts>
+      <Fact name={ended ? 'Ended as' : 'Phase'}>
+        {ended ? (
+          <strong class="reason" data-reason={kept.end_reason}>
+            <Said text={`${kept.end_reason ?? 'unknown'}${kept.end_cause === null ? '' : ` (${kept.end_cause})`}`} />
+          </strong>
+        ) : (
+          <PhaseMark phase={view?.phase ?? kept?.state ?? 'unknown'} tool={view?.tool ?? null} />
+        )}
+      </Fact>
+      {view !== undefined && view.turn_started_at !== null && (
+        <Fact name="This turn">since {spanOf(now.value - Date.parse(view.turn_started_at))}</Fact>
+      )}
+      {view !== undefined && view.queued > 0 && <Fact name="Waiting">{view.queued} more</Fact>}
+      <Fact name="Started">
+        <Moment at={view?.started_at ?? kept?.started_at ?? null} />
+      </Fact>
+      <Fact name="Last active">
+        <Moment at={view?.last_activity_at ?? kept?.last_activity_at ?? null} />
+      </Fact>
+      {ended ? (
+        <Fact name="Ended">
+          <Moment at={kept.ended_at} />
+        </Fact>
+      ) : (
+        <Fact name="Deadline">
+          {deadline === null ? (
+            <span class="none">none: it waits for as long as it takes</span>
+          ) : (
+            untilOf(deadline, now.value)
+          )}
+        </Fact>
+      )}
+      <Fact name="Tokens">{tokensOf(view?.tokens ?? kept?.tokens)}</Fact>
+    </Facts>
+  );
+}
+
+function tokensOf(tokens: { readonly input: number; readonly output: number } | undefined): string {
+  if (tokens === undefined) return '–';
+  return `${tokens.input.toLocaleString()} in, ${tokens.output.toLocaleString()} out`;
+}
+
+function Origin({ id, kept, live }: Known & { id: string }) {
+  const view = live?.view;
+  const owner = kept?.owner ?? view?.gateway ?? null;
+  return (
+    <details class="origin">
+      <summary>Where it comes from</summary>
+      <Facts>
+        <Fact name="Id">
+          <code>
+            <Said text={id} />
+          </code>
+        </Fact>
+        <Fact name="Key">
+          <code>
+            <Said text={view?.key ?? kept?.key ?? 'unknown'} />
+          </code>
+        </Fact>
+        <Fact name="Kind">
+          <Said text={view?.kind ?? kept?.kind ?? 'unknown'} />
+        </Fact>
+        <Fact name="Platform">
+          <Said text={view?.platform ?? kept?.platform ?? 'unknown'} />
+        </Fact>
+        <Fact name="User">
+          <Said text={view?.user ?? kept?.user_id ?? 'nobody in particular'} />
+        </Fact>
+        <Fact name="Before it">
+          <Parent kept={kept} />
+        </Fact>
+        <Fact name="Owner">
+          {owner === null ? <span class="none">none: it rests in the store</span> : <Said text={owner} />}
+        </Fact>
+        <Fact name="Owner's heartbeat">
+          <Moment at={view?.last_heartbeat_at ?? kept?.last_heartbeat_at ?? null} />
+        </Fact>
+        {kept?.resume_reason && <Fact name="Cut off by">{kept.resume_reason}</Fact>}
+      </Facts>
+    </details>
+  );
+}
+
+function Parent({ kept }: { kept: KeptSession | null }) {
+  const parent = kept?.parent_id ?? null;
+  if (parent === null) return <span class="none">nothing: it is the first</span>;
+  return (
+    <>
+      {kept?.lineage ?? 'from'}{' '}
+      <button type="button" class="link" onClick={() => openSession(parent)}>
+        <Said text={parent} />
+      </button>
+    </>
+  );
+}
+
+/** The heading is where reading begins; afterwards the person is back where they were. */
+function useFocus(heading: { readonly current: HTMLElement | null }): void {
+  useEffect(() => {
+    const before = document.activeElement;
+    heading.current?.focus({ preventScroll: true });
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    };
+  }, []);
+}
+
+/** At most this often is a session asked for that changes all the time. */
+const REFRESH_MS = 700;
+
+/** The session as it is kept, asked for again whenever something has happened to it. */
+function useKept(world: World, id: string) {
+  void world.calm.value;
+  const live = world.sessions.get(id);
+  const ended = world.hasEnded(id);
+  const [state, setState] = useState<{
+    kept: KeptSession | null;
+    source: Source | null;
+    trouble: string | null;
+    version: number;
+  }>({
+    ...{ kept: null, source: null, trouble: null, version: 0 },
+  });
+  const asking = useRef({ wanted: live, at: 0 });
+  const sources = world.sources.filter((one) => one.state === 'live').length;
+  useEffect(() => {
+    let wanted = true;
+    const wait = Math.max(0, asking.current.at + REFRESH_MS - Date.now());
+    const timer = setTimeout(async () => {
+      asking.current.at = Date.now();
+      const answer = await findKept(world, live?.source ?? state.source, id);
+      if (wanted) setState((before) => ({ ...before, ...answer, version: before.version + 1 }));
+    }, wait);
+    return () => {
+      wanted = false;
+      clearTimeout(timer);
+    };
+  }, [live?.view, ended, sources > 0]);
+  return { ...state, live };
+}
+
+type FoundKept = { kept: KeptSession; source: Source; trouble: null } | { trouble: string };
+
+/** Asks the source that tells of it; for one that nobody tells of, everybody. */
+async function findKept(world: World, likely: Source | null, id: string): Promise<FoundKept> {
+  const others = world.sources.filter((one) => one.state === 'live').map(({ source }) => source);
+  const sources = [...new Set([...(likely === null ? [] : [likely]), ...others])];
+  let trouble = 'no gateway is heard at the moment';
+  for (const source of sources) {
+    try {
+      return { kept: await askSession(source, id), source, trouble: null };
+    } catch (thrown) {
+      const answered = thrown instanceof AnswerError && thrown.status === 404;
+      trouble = answered ? 'No gateway knows this session.' : sentenceOf(thrown);
+    }
+  }
+  return { trouble };
+}

@@ -1,0 +1,120 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { clampText, plainLine, plainText } from '../data/plain-text.ts';
+import { agoOf, momentOf } from '../data/spans.ts';
+import { PHASES } from '../protocol.ts';
+import { now } from '../ui.ts';
+
+/** One line from people. It keeps to itself: nothing in it turns what stands beside it. */
+export function Said({ text }: { text: string }) {
+  return <bdi>{plainLine(text)}</bdi>;
+}
+
+const CLAMPED_AT = 1200;
+
+/** A text from people, its beginning first when it is long. */
+export function SaidAtLength({ text }: { text: string }) {
+  const [whole, setWhole] = useState(false);
+  const { text: beginning, cut } = clampText(text, CLAMPED_AT);
+  return (
+    <div class="said">
+      <bdi>{plainText(whole ? text : beginning)}</bdi>
+      {cut && (
+        <button type="button" class="link" onClick={() => setWhole(!whole)}>
+          {whole ? 'show less' : `… show all ${text.length.toLocaleString()} characters`}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A moment, as long ago as it is. */
+export function Ago({ at }: { at: string | null }) {
+  if (at === null || at === '') return <span class="none">never</span>;
+  return (
+    <time dateTime={at} title={momentOf(at)}>
+      {agoOf(at, now.value)}
+    </time>
+  );
+}
+
+/** A moment in full and as long ago as it is. */
+export function Moment({ at }: { at: string | null }) {
+  if (at === null || at === '') return <span class="none">never</span>;
+  return (
+    <span>
+      {momentOf(at)} <span class="faint">({agoOf(at, now.value)})</span>
+    </span>
+  );
+}
+
+export const PHASE_WORDS: Readonly<Record<string, string>> = {
+  idle: 'idle',
+  queued: 'queued',
+  thinking: 'thinking',
+  tool: 'using a tool',
+  replying: 'replying',
+  resume_pending: 'waiting to resume',
+  suspended: 'suspended',
+};
+
+const KNOWN: ReadonlySet<string> = new Set(PHASES);
+
+/** A phase as shape, colour and word: nobody has to tell colours apart. */
+export function PhaseMark({ phase, tool, bare }: { phase: string; tool?: string | null; bare?: boolean }) {
+  return (
+    <span class="phase" data-phase={KNOWN.has(phase) ? phase : 'unknown'}>
+      <PhaseDot phase={phase} />
+      {!bare && <span>{PHASE_WORDS[phase] ?? <Said text={phase} />}</span>}
+      {tool !== null && tool !== undefined && (
+        <code>
+          <Said text={tool} />
+        </code>
+      )}
+    </span>
+  );
+}
+
+const SHAPES: Readonly<Record<string, string>> = {
+  idle: 'M6 2a4 4 0 1 0 0 8a4 4 0 1 0 0-8z',
+  queued: 'M2 3h8M2 6h8M2 9h8',
+  thinking: 'M1.5 6h.01M6 6h.01M10.5 6h.01',
+  tool: 'M6 1l4.3 2.5v5L6 11 1.7 8.500v-5z',
+  replying: 'M1.500 2.500h9v5.500h-5L3 10.500V8H1.500z',
+  resume_pending: 'M10 6a4 4 0 1 1-1.200-2.800M10 1v2.600H7.400',
+  suspended: 'M4 2v8M8 2v8',
+};
+
+export function PhaseDot({ phase }: { phase: string }) {
+  return (
+    <svg class="phase-dot" viewBox="0 0 12 12" aria-hidden="true" data-phase={KNOWN.has(phase) ? phase : 'unknown'}>
+      <path d={SHAPES[phase] ?? 'M4 4.500a2 2 0 1 1 2 2v1M6 10h.01'} />
+    </svg>
+  );
+}
+
+/** Something went wrong, and what. */
+export function Trouble({ text }: { text: string | null }) {
+  return text === null ? null : (
+    <p class="trouble" role="alert">
+      <Said text={text} />
+    </p>
+  );
+}
+
+export function Facts({ children }: { children: ComponentChildren }) {
+  return <dl class="facts">{children}</dl>;
+}
+
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString()} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,183 @@
+import { useSignalEffect } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import { useSpace } from '../context.ts';
+import { labelOf, roomsOf, sceneRoom, sceneSession } from '../data/rooms.ts';
+import type { World, WorldSession } from '../data/world.ts';
+import { PHASES } from '../protocol.ts';
+import type { Scene, SceneRoom, SceneSession, SceneWorld } from '../scene/port.ts';
+import { createScene } from '../scene/scene.ts';
+import { closeSession, openSession, selectedId } from '../ui.ts';
+import { Ago, PHASE_WORDS, PhaseDot, Said } from './parts.tsx';
+
+/** The picture, what its signs mean, and who has left. */
+export function SpaceView() {
+  return (
+    <section class="view space-view" aria-labelledby="view-title">
+      <h1 id="view-title" class="hidden">
+        Space
+      </h1>
+      <Picture />
+      <div class="below-picture">
+        <Legend />
+        <RecentEnds />
+      </div>
+    </section>
+  );
+}
+
+const ARROWS = { ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'up', ArrowDown: 'down' } as const;
+
+function Picture() {
+  const { world } = useSpace();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const scene = useRef<Scene | null>(null);
+  const stepped = useRef<string | null>(null);
+  useEffect(() => {
+    if (canvas.current === null) return;
+    const drawn = createScene({
+      canvas: canvas.current,
+      onPick: (id) => (id === null ? closeSession() : openSession(id)),
+    });
+    scene.current = drawn;
+    const drawing = new Drawing(world);
+    drawn.show(drawing.draw());
+    drawn.select(selectedId.peek());
+    const stopShowing = world.version.subscribe(() => drawn.show(drawing.draw()));
+    const stopFarewells = world.onFarewell((ends) => drawn.farewell(ends.map(({ id, reason }) => ({ id, reason }))));
+    const stopStill = followStillness((still) => drawn.setStill(still));
+    return () => {
+      stopShowing();
+      stopFarewells();
+      stopStill();
+      scene.current = null;
+      drawn.dispose();
+    };
+  }, [world]);
+  useSignalEffect(() => {
+    stepped.current = selectedId.value;
+    scene.current?.select(selectedId.value);
+  });
+  const press = (event: KeyboardEvent): void => {
+    const direction = ARROWS[event.key as keyof typeof ARROWS];
+    if (direction !== undefined) stepped.current = scene.current?.step(direction) ?? null;
+    else if (event.key === 'Enter' && stepped.current !== null) openSession(stepped.current);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div
+      class="picture"
+      role="application"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move among those in the picture
+      tabIndex={0}
+      aria-label="Gateways as rooms, and the sessions in them. Arrow keys choose one, Enter opens it. The table of sessions has the same."
+      onKeyDown={press}
+    >
+      <canvas ref={canvas} />
+    </div>
+  );
+}
+
+/** Tells at once and then whenever the person changes their mind about things that move. */
+function followStillness(tell: (still: boolean) => void): () => void {
+  const query = matchMedia('(prefers-reduced-motion: reduce)');
+  const say = (): void => tell(query.matches);
+  say();
+  query.addEventListener('change', say);
+  return () => query.removeEventListener('change', say);
+}
+
+/** What the scene is shown. Who has not changed stays the same object, so the scene need not look twice. */
+class Drawing {
+  readonly #world: World;
+  readonly #sessions = new Map<string, SceneSession>();
+  readonly #drawnFrom = new Map<string, WorldSession>();
+  #rooms: readonly SceneRoom[] = [];
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  draw(): SceneWorld {
+    const inhabited = new Set<string>();
+    for (const [id, session] of this.#world.sessions) {
+      inhabited.add(session.room);
+      if (this.#drawnFrom.get(id) === session) continue;
+      this.#drawnFrom.set(id, session);
+      this.#put(id, sceneSession(session));
+    }
+    for (const id of this.#drawnFrom.keys()) {
+      if (this.#world.sessions.has(id)) continue;
+      this.#drawnFrom.delete(id);
+      this.#sessions.delete(id);
+    }
+    this.#rooms = roomsOf(this.#world.sources, inhabited, Date.now()).map(sceneRoom);
+    return { rooms: this.#rooms, sessions: this.#sessions };
+  }
+
+  #put(id: string, next: SceneSession): void {
+    const before = this.#sessions.get(id);
+    // Most changes (a token more, a heartbeat) cannot be seen in the picture.
+    const same =
+      before !== undefined && (Object.keys(next) as (keyof SceneSession)[]).every((one) => before[one] === next[one]);
+    if (!same) this.#sessions.set(id, next);
+  }
+}
+
+function Legend() {
+  return (
+    <section class="legend" aria-labelledby="legend-title">
+      <h2 id="legend-title">What they are doing</h2>
+      <ul>
+        {PHASES.map((phase) => (
+          <li key={phase}>
+            <PhaseDot phase={phase} />
+            <strong>{PHASE_WORDS[phase]}</strong>
+            <span class="faint">{MEANINGS[phase]}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  idle: 'rests until somebody writes',
+  queued: 'a message waits for its turn',
+  thinking: 'the model works',
+  tool: 'a tool runs',
+  replying: 'the answer is being written',
+  resume_pending: 'was cut off, goes on soon',
+  suspended: 'held back on purpose',
+};
+
+const ENDS_SHOWN = 12;
+
+function RecentEnds() {
+  const { world } = useSpace();
+  void world.calm.value;
+  return (
+    <section class="recent" aria-labelledby="recent-title">
+      <h2 id="recent-title">Ended just now</h2>
+      {world.ends.length === 0 ? (
+        <p class="empty">Nobody since this page was opened.</p>
+      ) : (
+        <ul>
+          {world.ends.slice(0, ENDS_SHOWN).map(({ id, view, reason, cause, at }) => (
+            <li key={id}>
+              <button type="button" class="link" onClick={() => openSession(id)}>
+                <Said text={view === null ? id : labelOf(view)} />
+              </button>
+              <span class="reason">
+                <Said text={cause === null ? reason : `${reason} (${cause})`} />
+              </span>
+              <span class="faint">
+                <Ago at={at} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -103,7 +103,9 @@ export class AiRunner implements AgentRunner {
       openModel: () => this.#session(task),
       maxSteps: agent.maxSteps,
       known: this.#recall(task.sessionId, task.transcript),
-      onCompressionFailed: (error) => log.warn('no summary could be made', { session: task.sessionId, error }),
+      onCompressionFailed: (error) => {
+        log.warn('no summary could be made', { session: task.sessionId, turn: task.turnId, error });
+      },
     });
   }
 

@@ -51,7 +51,9 @@ export class TurnFeed {
       (thrown: unknown) => {
         const failure = MoiraiError.wrap(thrown);
         // The client is told no more than that there is a defect.
-        if (statusOf(failure.code) === 500) log.error('a turn was lost sight of', { error: failure });
+        if (statusOf(failure.code) === 500) {
+          log.error('a turn was lost sight of', { session: taken.sessionId, turn: taken.turnId, error: failure });
+        }
         end({ failure });
       },
     );

@@ -128,9 +128,14 @@ export class Scheduler {
     });
     if (claimed === null) return;
     if (claimed.type === 'busy') {
-      log.warn('a job is due while its last run is still under way; this one is left out', { job: job.id });
-      this.#watch(job, this.#options.skipped(job, claimed.sessionId));
-    } else this.#watch(job, this.#options.run(claimed.received, job));
+      log.warn('a job is due while its last run is still under way; this one is left out', {
+        ...{ job: job.id, session: claimed.sessionId },
+      });
+      this.#watch({ job: job.id, session: claimed.sessionId }, this.#options.skipped(job, claimed.sessionId));
+    } else {
+      const { session, turn } = claimed.received;
+      this.#watch({ job: job.id, session: session.id, turn: turn.id }, this.#options.run(claimed.received, job));
+    }
   }
 
   /** A job whose schedule cannot be read any more must not hold up the others. */
@@ -143,9 +148,9 @@ export class Scheduler {
     }
   }
 
-  #watch(job: Job, work: Promise<void>): void {
+  #watch(names: Readonly<Record<string, string>>, work: Promise<void>): void {
     const watched = work
-      .catch((error: unknown) => this.#options.log.error('a run was not brought to its end', { job: job.id, error }))
+      .catch((error: unknown) => this.#options.log.error('a run was not brought to its end', { ...names, error }))
       .finally(() => this.#runs.delete(watched));
     this.#runs.add(watched);
   }

@@ -64,13 +64,15 @@ async function settle(desk: BootDesk, session: Session, turn: TurnResultRow | nu
   if (answer !== '' && answer.replace(/\.$/, '') !== NOTHING_TO_SAY) await tellHome(desk, session, answer);
   const done = turn.outcome === 'done';
   await desk.engine.end(session.id, { reason: done ? 'batch_complete' : 'batch_failed', trigger: 'process' });
-  desk.log.info('BOOT.md done', { session: session.id, outcome: turn.outcome });
+  desk.log.info('BOOT.md done', { session: session.id, turn: turn.id, outcome: turn.outcome });
 }
 
 async function tellHome({ engine, log }: BootDesk, session: Session, text: string): Promise<void> {
   const home = await findHome(engine.store);
   if (home === null) {
-    log.info('BOOT.md brought an answer and there is no home channel to tell (/sethome makes one)', { text });
+    log.info('BOOT.md brought an answer and there is no home channel to tell (/sethome makes one)', {
+      ...{ session: session.id, text },
+    });
     return;
   }
   const deliveries = [{ id: `${session.id}:boot`, ...home, text }];

@@ -47,7 +47,7 @@ export async function tellTarget(
   const place = await placeOf(engine, run.target);
   if (place === null) {
     if (run.target.to === 'home')
-      log.info('a job has an answer and there is no home channel to tell', { job: run.job });
+      log.info('a job has an answer and there is no home channel to tell', { job: run.job, session: session.id });
     return;
   }
   const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform(place.platform), id) : [];

@@ -42,20 +42,21 @@ export function traces(tracer: Tracer, instance: string): Partial<Observer> {
 
 /**
  * The span of a turn is written by whoever brings the turn to its end, so that there is one, whatever was cut on the way.
- * A run that was cut is a part of it.
+ * A run that was cut, or taken away from us, is a part of it.
  */
-function turnSpan({ session, turn, outcome, finished, took }: TurnRun, instance: string): Span {
-  const cut = outcome === null;
+function turnSpan({ session, turn, ending, finished, took }: TurnRun, instance: string): Span {
   const attributes = {
     ...{ ...nameOf(session.id, turn.id), 'moirai.platform': session.platform, 'moirai.kind': session.kind },
-    ...{ 'moirai.instance': instance, 'moirai.outcome': outcome ?? 'cut', 'moirai.cuts': turn.cuts },
+    ...{ 'moirai.instance': instance, 'moirai.outcome': ending, 'moirai.cuts': turn.cuts },
     ...(finished?.model == null ? {} : { 'gen_ai.response.model': finished.model }),
     ...(finished?.usage == null ? {} : usageOf(finished.usage)),
   };
   const error = finished?.error ?? null;
-  if (cut) return { ...partOf(turn.id, 'cut', turn.cuts, took), attributes, error };
-  const id = { id: spanIdOf('turn', turn.id), parentId: spanIdOf('receive', turn.id) };
-  return { name: 'turn', kind: 'internal', ...at(turn.id), ...id, ...whole(turn, took), attributes, error };
+  if (finished === null) return { ...partOf(turn.id, 'cut', turn.cuts, took), attributes, error };
+  // The run of a job was received by nobody: it begins here.
+  const parentId = session.kind === 'cron' ? null : spanIdOf('receive', turn.id);
+  const place = { ...at(turn.id), id: spanIdOf('turn', turn.id), parentId, ...whole(turn, took) };
+  return { name: 'turn', kind: 'internal', ...place, attributes, error };
 }
 
 /** A turn that was cut reaches back to where it came from: its first runs are in it. */

@@ -115,14 +115,19 @@ export class TurnRun {
     return this.#replying ? 'replying' : 'thinking';
   }
 
-  /** What came of it; null while it runs, and when it was cut. */
+  /** What came of it; null while it runs, and when it was cut or lost. */
   get outcome(): Finished['outcome'] | null {
     return this.#finished?.outcome ?? null;
   }
 
-  /** What was written at its end; null while it runs, and when it was cut. */
+  /** What was written at its end; null where there is no outcome. */
   get finished(): Finished | null {
     return this.#finished;
+  }
+
+  /** How it ended here: as it was written, cut for the next process, or lost to somebody else. */
+  get ending(): Finished['outcome'] | 'cut' | 'lost' {
+    return this.outcome ?? (stopOf(this.signal)?.type === 'cut' ? 'cut' : 'lost');
   }
 
   /** How long it has been running. */
@@ -321,8 +326,8 @@ export class TurnRun {
   }
 
   async #finish(finished: Finished): Promise<void> {
-    this.#finished = finished;
     await this.#insist(() => this.#around.engine.finish(this.#hold, this.turn.id, finished));
+    this.#finished = finished;
   }
 
   /** A store that is full or away comes back; a finished turn is worth waiting for. */

@@ -46,7 +46,8 @@ export class GatewayProcess {
   /** Resolves when it says where it listens. */
   async start(more: Readonly<Record<string, string>> = {}): Promise<number> {
     const began = performance.now();
-    const { MOIRAI_DEBUG: _, OPENAI_API_KEY: _o, ANTHROPIC_API_KEY: _a, ...env } = process.env;
+    const { MOIRAI_DEBUG: _, OPENAI_API_KEY: _o, ANTHROPIC_API_KEY: _a, ...rest } = process.env;
+    const { OTEL_EXPORTER_OTLP_ENDPOINT: _e, ...env } = rest;
     const child = spawn(process.execPath, [...NODE_FLAGS, launcher, 'gateway', 'run', '--json'], {
       env: { ...env, MOIRAI_HOME: this.home, ...more },
       stdio: ['ignore', 'pipe', 'pipe'],

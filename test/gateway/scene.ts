@@ -15,6 +15,7 @@ import type { Store } from '../../src/store/port.ts';
 import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { Party } from '../../src/store/transactions/conversations.ts';
 import type { Message } from '../../src/store/transactions/messages.ts';
+import type { Span } from '../../src/tracing/tracer.ts';
 import { patience } from '../support/patience.ts';
 import { ScriptedRunner } from './scripted-runner.ts';
 
@@ -40,6 +41,9 @@ export class Pigeons implements Sender {
 export class Scene {
   readonly home: string;
   readonly pigeons = new Pigeons();
+  /** What a collector would get. */
+  readonly spans: Span[] = [];
+  record: (span: Span) => void = (span) => this.spans.push(span);
   readonly #settings: string;
   runner = new ScriptedRunner();
   #aheadMs = 0;
@@ -72,6 +76,7 @@ export class Scene {
       makeRunner: () => this.runner,
       chat: configuredPlatforms(config),
       lost: () => undefined,
+      tracer: { record: (span) => this.record(span), close: async () => undefined },
     });
   }
 

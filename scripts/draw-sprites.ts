@@ -30,7 +30,7 @@ const PALETTE: Readonly<Record<string, string>> = {
   t: '#ffcf5a',
   u: '#c9861b',
   w: '#ffffff',
-  g: '#a3aec4',
+  g: '#8f9cb8',
   k: '#86593a',
   r: '#e4574c',
   a: '#ff9f1c',
@@ -157,13 +157,13 @@ const ANVIL = map(`
   .ooggoo
   oooooo.`);
 const SPARK = map(`
-  t...t
-  .t.t.
-  ..t..`);
+  a...a
+  .a.a.
+  ..a..`);
 const SPARK_WIDE = map(`
-  t..t..t
+  a..a..a
   .......
-  t.....t`);
+  a.....a`);
 const SPEECH = map(`
   .ooooooooo.
   owwwwwwwwwo
@@ -203,10 +203,10 @@ const Z_LARGE = map(`
   owwwwo
   oooooo`);
 const Z_SMALL = map(`
-  wwww
-  ..w.
-  .w..
-  wwww`);
+  cccc
+  ..c.
+  .c..
+  cccc`);
 const PADLOCK = map(`
   ..ooo..
   .ogggo.
@@ -312,13 +312,13 @@ const ORNAMENTS: Readonly<Record<(typeof HATS)[number], Frame>> = {
   plume: [
     [
       map(`
-      ...oooo
-      .oowwwo
-      owwwggo
-      owwggo.
-      owgoo..
-      .oo....`),
-      10,
+      oooo...
+      owwwoo.
+      oggwwwo
+      .oggwwo
+      ..oogwo
+      ....oo.`),
+      6,
       4,
     ],
   ],
@@ -409,13 +409,13 @@ const MINIS: Readonly<Record<Look, Frames>> = {
     mini('....ggg. ....ggg. .....k.. .....k..'),
     mini('....ggg. ....ggg. .....k.. .....k..'),
     mini('........ ........ ........ .......g .....kkg .......g'),
-    mini('........ .....t.t ........ .......g .....kkg .......g'),
+    mini('........ .....a.a ........ .......g .....kkg .......g'),
   ],
   replying: [
-    mini('....oooo ....oooo .....o..'),
-    mini('....owoo ....oooo .....o..'),
-    mini('....owwo ....oooo .....o..'),
-    mini('....owwo ....owoo .....o..'),
+    mini('....gggg ....gggg .....g..'),
+    mini('....gwgg ....gggg .....g..'),
+    mini('....gwwg ....gggg .....g..'),
+    mini('....gwwg ....gwgg .....g..'),
   ],
   resume_pending: [
     mini('.....a.a .....a.a .....a.a .....a.a', MINI_BODY_SHUT),

@@ -30,6 +30,8 @@ export interface Area {
   readonly variant: number;
   readonly seats: Seats<Actor>;
   capacity: number;
+  /** Since when nobody is there. */
+  emptySince: number;
 }
 
 export interface Room {
@@ -54,6 +56,8 @@ const LEAST_CAPACITY = 3;
 const roomFor = (count: number): number => Math.max(LEAST_CAPACITY, Math.ceil(count * 1.12) + 1);
 /** So many arrivals at once are a picture that is opened, not people who come. */
 const CROWD = 150;
+/** Whoever comes back soon finds everything where it was. */
+const KEPT_EMPTY = 15_000;
 const ROOM_OF_STRAYS = 'elsewhere';
 const ENDING = rowOf('ending');
 
@@ -99,15 +103,19 @@ export class Cast {
     if (actor !== undefined) this.#part(actor, now, FAREWELL, reason);
   }
 
-  /** Those whose time has come go, and their places are free. Returns whether anybody went. */
-  dismiss(now: number): boolean {
-    let went = false;
+  /** Those whose time has come go, and their places are free. */
+  dismiss(now: number): void {
     for (const actor of this.leaving) {
       if (actor.gone !== null && actor.gone > now) continue;
-      this.#remove(actor);
-      went = true;
+      this.#remove(actor, now);
     }
-    return went;
+  }
+
+  /** Areas that have long been empty make space for the others. */
+  closeEmptyAreas(now: number): void {
+    for (const { areas } of this.rooms)
+      for (const { seats, emptySince } of areas.values())
+        if (seats.count === 0 && now - emptySince > KEPT_EMPTY) this.changes.layout = true;
   }
 
   /** Everybody sits down anew, close together, with as much space as is needed now. */
@@ -148,7 +156,7 @@ export class Cast {
 
   #change(actor: Actor, session: SceneSession, now: number): void {
     if (session.room !== actor.area.room.info.id || session.platform !== actor.area.platform) {
-      this.#remove(actor);
+      this.#remove(actor, now);
       this.#arrive(session, now);
       return;
     }
@@ -192,7 +200,7 @@ export class Cast {
     }
     let area = room.areas.get(platform);
     if (area === undefined) {
-      area = { room, platform, variant: variantOf(platform), seats: new Seats(), capacity: 0 };
+      area = { room, platform, variant: variantOf(platform), seats: new Seats(), capacity: 0, emptySince: 0 };
       room.areas.set(platform, area);
       this.changes.layout = true;
     }
@@ -214,13 +222,15 @@ export class Cast {
     this.changes.actors.add(actor);
   }
 
-  #remove(actor: Actor): void {
+  #remove(actor: Actor, now: number): void {
     actor.area.seats.release(actor.seat);
     this.actors.delete(actor.session.id);
     this.leaving.delete(actor);
     this.changes.actors.delete(actor);
     this.changes.vacated.push({ area: actor.area, seat: actor.seat });
-    if (actor.area.seats.count === 0) this.changes.repaint = true;
+    if (actor.area.seats.count > 0) return;
+    actor.area.emptySince = now;
+    this.changes.repaint = true;
   }
 
   #reconsiderSpace(): void {

@@ -76,29 +76,62 @@ export function gridFor(width: number, height: number, capacity: number): { colu
 
 /** No room and no area gets less than this part of a fair share: its name needs space, too. */
 const LEAST_SHARE = 0.3;
+const ROUNDS = 8;
 
-function shares(capacities: readonly number[]): number[] {
-  const total = capacities.reduce((sum, capacity) => sum + capacity, 0);
-  const least = Math.max(1, (total / capacities.length) * LEAST_SHARE);
-  return capacities.map((capacity) => Math.max(capacity, least));
+function shares(weights: readonly number[]): number[] {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const least = Math.max(1e-9, (total / weights.length) * LEAST_SHARE);
+  return weights.map((weight) => Math.max(weight, least));
 }
+
+interface Furnished {
+  /** One side of its smallest cell; infinite when it has none. */
+  readonly cell: number;
+}
+
+const smallest = (pieces: readonly Furnished[]): number => Math.min(...pieces.map(({ cell }) => cell));
+
+/**
+ * Divides a box so that cells are about equally large everywhere. What headings take and what is left over at the end
+ * of rows is known only afterwards, so space moves from those with large cells to those with small ones, a few times.
+ */
+function balance<T extends Furnished>(box: Box, demand: readonly number[], furnish: (boxes: Box[]) => T[]): T[] {
+  let weights = shares(demand);
+  let pieces = furnish(divide(box, weights));
+  let best = pieces;
+  for (let round = 0; round < ROUNDS; round++) {
+    const cells = pieces.map(({ cell }) => cell).filter(Number.isFinite);
+    const mean = cells.reduce((sum, cell) => sum + cell, 0) / cells.length;
+    weights = shares(weights.map((weight, at) => weight * grown(mean, pieces[at]?.cell ?? mean)));
+    pieces = furnish(divide(box, weights));
+    if (smallest(pieces) > smallest(best)) best = pieces;
+  }
+  return best;
+}
+
+const grown = (mean: number, cell: number): number => (Number.isFinite(cell) && cell > 0 ? (mean / cell) ** 1.2 : 1);
 
 /** Rooms that fill the whole picture. `unit` is how many pixels of the picture make one of the page. */
 export function planHouse(demands: readonly Demand[], width: number, height: number, unit: number): RoomPlan[] {
-  const weights = shares(demands.map((room) => room.areas.reduce((sum, area) => sum + area.capacity, 0)));
   const whole = inset({ x: 0, y: 0, width, height }, (GAP / 2) * unit);
-  return divide(whole, weights).map((piece, index) => {
-    const { id, areas } = demands[index] as Demand;
-    const box = inset(piece, (GAP / 2) * unit);
-    return { id, box, areas: planAreas(inset(under(box, ROOM_HEADING * unit), 2 * unit), areas, unit) };
-  });
+  const wanted = demands.map((room) => room.areas.reduce((sum, area) => sum + area.capacity, 0));
+  return balance(whole, wanted, (boxes) =>
+    demands.map((demand, at) => planRoom(demand, inset(boxes[at] as Box, (GAP / 2) * unit), unit)),
+  );
 }
 
-function planAreas(inside: Box, areas: Demand['areas'], unit: number): AreaPlan[] {
-  const boxes = divide(inside, shares(areas.map((area) => area.capacity)));
-  return areas.map(({ name, capacity }, index) => {
-    const box = boxes[index] as Box;
-    const floor = under(inset(box, 2 * unit), AREA_HEADING * unit);
-    return { name, box, floor, ...gridFor(floor.width, floor.height, capacity) };
-  });
+function planRoom({ id, areas }: Demand, box: Box, unit: number): RoomPlan & Furnished {
+  const inside = inset(under(box, ROOM_HEADING * unit), 2 * unit);
+  const plans = balance(
+    inside,
+    areas.map((area) => area.capacity),
+    (boxes) => areas.map((area, at) => planArea(area, boxes[at] as Box, unit)),
+  );
+  return { id, box, areas: plans, cell: smallest(plans) };
+}
+
+function planArea({ name, capacity }: Demand['areas'][number], box: Box, unit: number): AreaPlan & Furnished {
+  const floor = under(inset(box, 2 * unit), AREA_HEADING * unit);
+  const { columns, rows } = gridFor(floor.width, floor.height, capacity);
+  return { name, box, floor, columns, rows, cell: Math.min(floor.width / columns, floor.height / rows) };
 }

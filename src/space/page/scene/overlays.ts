@@ -15,7 +15,8 @@ export interface Overlay {
   paint(context: CanvasRenderingContext2D, theme: Theme): void;
 }
 
-/** So many farewells can be read at once; of more, only the threads are seen to be cut. */
+/** So much of the picture one farewell needs to be read; of more, only the threads are seen to be cut. */
+const FAREWELL_SPACE = 40_000;
 const MOST_FAREWELLS = 24;
 const PHASE_WORDS: Readonly<Record<string, string>> = { resume_pending: 'waits to be resumed', tool: 'works' };
 
@@ -37,7 +38,9 @@ export class Overlays {
   list(cast: Cast, { hovered, selected }: Attention, beat: number): Overlay[] {
     const overlays: (Overlay | null)[] = [];
     if (selected !== null) overlays.push(this.#brackets(selected, beat));
-    const parting = [...cast.leaving].filter((actor) => actor.reason !== null).slice(-MOST_FAREWELLS);
+    const { width, height, unit } = this.#stage;
+    const most = Math.min(MOST_FAREWELLS, Math.ceil((width * height) / (FAREWELL_SPACE * unit * unit)));
+    const parting = [...cast.leaving].filter((actor) => actor.reason !== null).slice(-most);
     for (const actor of parting) overlays.push(this.#bubble(actor, [actor.reason ?? '']));
     if (hovered !== null && hovered.reason === null) overlays.push(this.#bubble(hovered, describe(hovered)));
     return overlays.filter((overlay) => overlay !== null);

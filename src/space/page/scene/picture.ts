@@ -75,7 +75,7 @@ export class Picture {
     const key = overlays.map((overlay) => overlay.key).join('\n');
     const touched = afresh || changes.vacated.length > 0 || changes.headings || stale.length > 0;
     if (!touched && key === this.#lyingKey) return false;
-    if (!afresh) this.#lift(stale);
+    if (!afresh) this.#lift(overlays, stale);
     for (const actor of stale) this.#draw(actor, now, still);
     this.#context.globalAlpha = 1;
     for (const overlay of overlays) overlay.paint(this.#context, this.#theme);
@@ -127,20 +127,23 @@ export class Picture {
     return stale;
   }
 
-  /** Takes away what lay over the figures; those under it have to be drawn again. */
-  #lift(stale: Actor[]): void {
-    const known = new Set(this.#lying.length > 0 ? stale : []);
-    for (const { box } of this.#lying) {
+  /**
+   * Takes away what lies over the figures no more; those under it have to be drawn again. What stays is opaque, and is
+   * simply painted once more over whoever has moved under it.
+   */
+  #lift(staying: readonly Overlay[], stale: Actor[]): void {
+    const keys = new Set(staying.map(({ key }) => key));
+    const known = new Set<Actor>();
+    for (const { key, box } of this.#lying) {
+      if (keys.has(key)) continue;
       this.#copy(box);
       for (const { grounds } of this.stage.chambers)
         for (const ground of grounds)
-          if (meets(ground.box, box))
-            eachWithin(ground, box, (actor) => {
-              if (known.has(actor)) return;
-              known.add(actor);
-              stale.push(actor);
-            });
+          if (meets(ground.box, box)) eachWithin(ground, box, (actor) => void known.add(actor));
     }
+    if (known.size === 0) return;
+    for (const actor of stale) known.delete(actor);
+    stale.push(...known);
   }
 
   #draw(actor: Actor, now: number, still: boolean): void {

@@ -180,6 +180,7 @@ class LiveScene implements Scene {
     this.#frame = 0;
     if (this.#disposed || document.hidden) return;
     this.#cast.dismiss(now);
+    this.#cast.closeEmptyAreas(now);
     this.#paint(now);
     if (!this.#still && this.#anybodyMoves()) this.#wake();
     else this.#wakeForNextDeparture(now);

@@ -35,7 +35,7 @@ export const GREY = ATTIRES.length;
 
 /** A phase shows in the cloak, too: amber while it waits to be resumed, dull while it sleeps or leaves. */
 const TINTS: Partial<Record<Look, readonly [colour: string, part: number]>> = {
-  resume_pending: ['#e8952e', 0.5],
+  resume_pending: ['#f0921f', 0.75],
   suspended: ['#7f8fa8', 0.7],
   ending: ['#8d8798', 0.45],
 };
@@ -49,11 +49,15 @@ const mix = (from: Rgb, to: Rgb, part: number): Rgb =>
 
 const CROWN_KEY = keyOf(rgb(CROWN));
 
-function newCanvas(width: number, height: number): [HTMLCanvasElement, CanvasRenderingContext2D] {
+function newCanvas(
+  width: number,
+  height: number,
+  willReadFrequently = false,
+): [HTMLCanvasElement, CanvasRenderingContext2D] {
   const canvas = document.createElement('canvas');
   canvas.width = width;
   canvas.height = height;
-  const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+  const context = canvas.getContext('2d', { willReadFrequently }) as CanvasRenderingContext2D;
   context.imageSmoothingEnabled = false;
   return [canvas, context];
 }
@@ -96,7 +100,7 @@ function wear(pixels: ImageData, attire: Attire, grades: readonly Grade[]): [x: 
 /** Dresses everybody once; scenes of any size are made of the result. */
 export function openWardrobe(sheet: CanvasImageSource, grades: readonly Grade[]): Wardrobe {
   const [canvas, context] = newCanvas(SHEET_WIDTH, HATS_TOP * ATTIRES.length * 2);
-  const [, copy] = newCanvas(SHEET_WIDTH, SHEET_HEIGHT);
+  const [, copy] = newCanvas(SHEET_WIDTH, SHEET_HEIGHT, true);
   ATTIRES.forEach((attire, variant) => {
     copy.clearRect(0, 0, SHEET_WIDTH, SHEET_HEIGHT);
     copy.drawImage(sheet, 0, 0);

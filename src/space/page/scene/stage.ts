@@ -41,7 +41,7 @@ export class Stage {
     cast.reseat();
     const demands = cast.rooms.map(({ info, areas }) => ({
       id: info.id,
-      areas: Array.from(areas.values(), ({ platform, capacity }) => ({ name: platform, capacity })),
+      areas: Array.from(areas.values(), ({ platform, capacity }) => ({ name: platform, capacity })).sort(byName),
     }));
     this.#plans = planHouse(demands, this.width, this.height, this.unit);
   }
@@ -98,6 +98,9 @@ export class Stage {
     return ground;
   }
 }
+
+/** The same order in every room. */
+const byName = (one: { name: string }, other: { name: string }): number => (one.name < other.name ? -1 : 1);
 
 /** The whole cell of a seat, in whole pixels, so that neighbours never share one. */
 export function cellOf(ground: Ground, seat: number): Box {

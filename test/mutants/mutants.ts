@@ -33,6 +33,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
     finding: /^\d+ passed, [1-9]\d* failed/m,
   },
+  observers: {
+    args: ['VITEST', 'run', 'test/gateway/observers.test.ts', 'src/log/logger.test.ts'],
+    finding: /^\d+ passed, [1-9]\d* failed/m,
+  },
 } as const;
 
 export type Layer = keyof typeof LAYERS;
@@ -297,5 +301,40 @@ export const MUTANTS: readonly Mutant[] = [
     find: "if (session.kind === 'cron') throw",
     replace: "if (session.kind === 'batch') throw",
     layer: 'cron',
+  },
+  {
+    name: 'who observes can break what is observed',
+    file: 'src/gateway/observer.ts',
+    find: "log.warn('an observer failed', { error });",
+    replace: 'throw error;',
+    layer: 'observers',
+  },
+  {
+    name: "a person's words in a span",
+    file: 'src/gateway/traces.ts',
+    find: "'moirai.platform': platform, 'moirai.kind': kind },",
+    replace: "'moirai.platform': platform, 'moirai.kind': kind, text: turn.text },",
+    layer: 'observers',
+  },
+  {
+    name: 'a reply outside the trace of its message',
+    file: 'src/gateway/traces.ts',
+    find: '...at(turnId ?? id), ...took },',
+    replace: '...at(id), ...took },',
+    layer: 'observers',
+  },
+  {
+    name: 'marks of direction pass into the log',
+    file: 'src/log/logger.ts',
+    find: '\\u2028\\u2029]|\\p{Cf}/gu',
+    replace: '\\u2028\\u2029]/gu',
+    layer: 'observers',
+  },
+  {
+    name: 'a long text is shortened before its secrets are hidden',
+    file: 'src/log/redact.ts',
+    find: 'rest.replaceAll(secret, HIDDEN), text);',
+    replace: 'rest.replaceAll(secret, HIDDEN), shortened(text));',
+    layer: 'observers',
   },
 ];

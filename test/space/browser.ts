@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium } from 'playwright-core';
+import { describe } from 'vitest';
 
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
@@ -10,6 +11,9 @@ export function findChromium(): string | null {
   if (named) return named;
   return PLACES.find((path) => existsSync(path)) ?? null;
 }
+
+/** Where everything must run, a browser that is not there is a failure; elsewhere these tests are left out, and counted. */
+export const describeInBrowser = describe.skipIf(findChromium() === null && !process.env.MOIRAI_TEST_ALL);
 
 /** A real browser without a GPU and without a window. */
 export async function openChromium(): Promise<Browser> {

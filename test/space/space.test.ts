@@ -1,0 +1,238 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { until } from '../cli/house.ts';
+import { patience } from '../support/patience.ts';
+import { artifact, describeInBrowser, openChromium } from './browser.ts';
+import { NAMES, Stage, untilEqual } from './stage.ts';
+import { Wire } from './wire.ts';
+
+const stage = new Stage();
+let browser: Browser;
+let context: BrowserContext;
+/** What went wrong in the page, and where it asked for something. */
+let troubles: string[] = [];
+let asked: string[] = [];
+
+async function open(url: string, options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+  context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const page = await context.newPage();
+  troubles = [];
+  asked = [];
+  page.on('pageerror', (error) => troubles.push(error.message));
+  page.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) troubles.push(message.text());
+  });
+  page.on('request', (request) => asked.push(request.url()));
+  await page.goto(url);
+  return page;
+}
+
+/** The table, in a window that has room for all of it. */
+async function openTable(url: string): Promise<Page> {
+  const page = await open(`${url}/#sessions`, { viewport: { width: 1440, height: 12_000 } });
+  await page.locator('[role=row][data-session]').first().waitFor();
+  return page;
+}
+
+const shown = (page: Page) => page.locator('.counts').getAttribute('data-shown').then(Number);
+
+describeInBrowser('Space over four gateways', () => {
+  beforeAll(async () => {
+    browser = await openChromium();
+    await stage.raise((i) =>
+      i === 3 ? { sessions: { reset_by_platform: { web: { mode: 'idle', idle: '4s' } } } } : {},
+    );
+    await stage.people(50);
+    await stage.openSpace();
+  }, 180_000);
+  afterAll(async () => {
+    await browser?.close();
+    await stage.close();
+  });
+  afterEach(async () => {
+    await context.close();
+    expect(troubles).toEqual([]);
+  });
+
+  test('shows every session of all of them, and asks nobody else for anything', { timeout: 120_000 }, async () => {
+    const table = await openTable(stage.space);
+    await untilEqual(table, () => stage.truth(), patience(20_000));
+    await context.close();
+    const page = await open(stage.space);
+    await until('all are there', async () => (await shown(page)) > 180, patience(20_000));
+    await delay(1500);
+    await page.screenshot({ path: artifact('space-four-gateways.png') });
+    expect(asked.length).toBeGreaterThan(4);
+    expect(asked.filter((url) => !url.startsWith(stage.space) && !url.startsWith('data:'))).toEqual([]);
+  });
+
+  test('follows a session through its phases', { timeout: 120_000 }, async () => {
+    const page = await open(`${stage.space}/#sessions`);
+    const [gateway] = stage.gateways;
+    const said = { conversation: 'clotho-1', user: 'ada', stream: false };
+    const { session_id: id } = await gateway!.chat({ ...said, text: 'hello' });
+    await page.locator('#search').fill(id);
+    const phase = page.locator(`[data-session="${id}"] .phase`);
+    const seen = (name: string) =>
+      until(`it is ${name}`, async () => (await phase.getAttribute('data-phase')) === name, patience(15_000));
+    await seen('idle');
+    stage.hold();
+    const answered = gateway!.chat({ ...said, text: 'through the phases' });
+    await seen('thinking');
+    const second = gateway!.chat({ ...said, text: 'and this waits' });
+    await page.screenshot({ path: artifact('space-phase-thinking.png') });
+    stage.letGo();
+    await seen('tool');
+    await page.locator(`[data-session="${id}"]`).click();
+    await page.locator('aside.panel').waitFor();
+    expect(await page.locator('aside.panel').innerText()).toContain('run_command');
+    await page.screenshot({ path: artifact('space-phase-tool.png') });
+    await seen('replying');
+    await page.screenshot({ path: artifact('space-phase-replying.png') });
+    expect((await answered).reply).toContain('the thread is spun');
+    await second;
+    await seen('idle');
+  });
+
+  test('says farewell to one that expired, with the reason', { timeout: 120_000 }, async () => {
+    const page = await open(stage.space);
+    await until('the page is there', async () => (await shown(page)) > 100, patience(20_000));
+    const { session_id: id } = await stage.gateways[3]!.chat({
+      text: 'hello',
+      conversation: 'soon gone',
+      platform: 'web',
+    });
+    const ended = page.locator('.recent').getByText('idle_expiry', { exact: false });
+    await until(
+      'it is told',
+      async () => (await page.locator(`.recent [data-session="${id}"], .recent`).innerText()).includes('soon gone'),
+      patience(25_000),
+    );
+    expect(await ended.count()).toBeGreaterThan(0);
+    await delay(300);
+    await page.screenshot({ path: artifact('space-farewell.png') });
+  });
+
+  test('is right again after its line was cut for ten seconds', { timeout: 180_000 }, async () => {
+    const wire = await Wire.to(stage.space);
+    try {
+      const page = await openTable(wire.url);
+      await untilEqual(page, () => stage.truth(), patience(20_000));
+      wire.cut();
+      const cutAt = Date.now();
+      // Much happens meanwhile.
+      for (const [g, gateway] of stage.gateways.entries()) {
+        for (let i = 20; i < 25; i++) await gateway.chat({ text: '/new', conversation: `${NAMES[g]}-${i}` });
+        for (let i = 0; i < 3; i++) await gateway.chat({ text: 'hello', conversation: `unseen-${g}-${i}` });
+      }
+      await page.screenshot({ path: artifact('space-cut-off.png'), clip: { x: 0, y: 0, width: 1440, height: 900 } });
+      expect(await page.locator('.chips [data-state=grey]').count()).toBe(4);
+      await delay(Math.max(0, 10_000 - (Date.now() - cutAt)));
+      wire.mend();
+      await untilEqual(page, () => stage.truth(), patience(15_000));
+      expect(await page.locator('.chips [data-state=grey]').count()).toBe(0);
+    } finally {
+      wire.close();
+    }
+  });
+
+  test('ends a session when asked twice, and says how it ended', { timeout: 60_000 }, async () => {
+    const page = await open(`${stage.space}/#sessions`);
+    const gateway = stage.gateways[1]!;
+    const { session_id: id } = await gateway.chat({ text: 'hello', conversation: 'to be ended' });
+    await page.locator('#search').fill(id);
+    await page.locator(`[data-session="${id}"]`).click();
+    await page.locator('[data-action=end]').click();
+    await page.screenshot({ path: artifact('space-end-confirmation.png') });
+    await page.locator('[data-action=confirm-end]').click();
+    await page.locator('[data-ended]').waitFor();
+    const session = await gateway.get<{ state: string; end_reason: string }>(`/v1/sessions/${id}`);
+    expect(session).toMatchObject({
+      state: 'ended',
+      end_reason: await page.locator('[data-ended]').getAttribute('data-ended'),
+    });
+    await page.screenshot({ path: artifact('space-ended.png') });
+  });
+
+  test('has a timeline, a table and listeners; in the dark, on a phone, and without motion', {
+    timeout: 120_000,
+  }, async () => {
+    const dark = { colorScheme: 'dark' } as const;
+    const phone = { viewport: { width: 390, height: 844 } };
+    for (const [name, hash, options] of [
+      ['timeline', '#timeline', {}],
+      ['table', '#sessions', {}],
+      ['listeners', '#listeners', {}],
+      ['dark', '', dark],
+      ['dark-timeline', '#timeline', dark],
+      ['phone', '', phone],
+      ['phone-table', '#sessions', phone],
+      ['still', '', { reducedMotion: 'reduce' }],
+    ] as const) {
+      const page = await open(`${stage.space}/${hash}`, options);
+      await until('it is there', async () => (await shown(page)) > 100, patience(20_000));
+      await delay(1200);
+      await page.screenshot({ path: artifact(`space-${name}.png`) });
+      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      expect([name, overflow]).toEqual([name, 0]);
+      if (name === 'still') {
+        // Rooms and figures; the clock of "ended just now" is not among them.
+        const picture = page.locator('.picture canvas');
+        const before = await picture.screenshot();
+        await delay(1500);
+        expect((await picture.screenshot()).equals(before)).toBe(true);
+      }
+      await context.close();
+    }
+  });
+
+  test('has a chat whose replies grow, and in which /new ends the session', { timeout: 120_000 }, async () => {
+    const gateway = stage.gateways[1]!;
+    const page = await open(`${gateway.url}/#chat`);
+    const field = page.locator('.chat-view textarea').first();
+    await field.fill('tell me slowly');
+    await field.press('Enter');
+    const reply = page.locator('.chat-view');
+    await until('it begins', async () => (await reply.innerText()).includes('one two'), patience(15_000));
+    expect(await reply.innerText()).not.toContain('ten');
+    await page.screenshot({ path: artifact('space-chat-streaming.png') });
+    await until('it ends', async () => (await reply.innerText()).includes('nine ten'), patience(15_000));
+    const open_ = await gateway.get<{ data: { id: string; title: string }[] }>(
+      '/v1/sessions?platform=web&state=open&limit=1',
+    );
+    const id = open_.data[0]!.id;
+    await field.fill('/new');
+    await field.press('Enter');
+    await until(
+      'it has ended',
+      async () => {
+        return (await gateway.get<{ state: string }>(`/v1/sessions/${id}`)).state === 'ended';
+      },
+      patience(15_000),
+    );
+    await delay(500);
+    await page.screenshot({ path: artifact('space-chat-new.png') });
+  });
+
+  test('turns grey where a gateway was killed, and is right again when it returns', { timeout: 180_000 }, async () => {
+    const page = await openTable(stage.space);
+    await untilEqual(page, () => stage.truth(), patience(20_000));
+    const [, , lost] = stage.gateways;
+    await lost!.end('SIGKILL');
+    const killedAt = performance.now();
+    const grey = page.locator('.chips [data-state=grey]');
+    await until('its room is grey', async () => (await grey.count()) === 1, 15_000);
+    expect(performance.now() - killedAt).toBeLessThan(5000);
+    expect(await grey.innerText()).toContain(NAMES[2]);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.goto(`${stage.space}/#space`);
+    await delay(1500);
+    await page.screenshot({ path: artifact('space-one-killed.png') });
+    await lost!.start();
+    await page.setViewportSize({ width: 1440, height: 12_000 });
+    await page.goto(`${stage.space}/#sessions`);
+    await until('nobody is grey', async () => (await grey.count()) === 0, patience(15_000));
+    await untilEqual(page, () => stage.truth(), patience(20_000));
+  });
+});

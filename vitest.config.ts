@@ -8,7 +8,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     teardownTimeout: 30_000,
-    globalSetup: ['test/support/compile-cache.ts', 'test/support/postgres-setup.ts'],
+    globalSetup: ['test/support/compile-cache.ts', 'test/support/page-setup.ts', 'test/support/postgres-setup.ts'],
     reporters: ['default', './test/support/count-reporter.ts'],
   },
 });

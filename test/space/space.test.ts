@@ -60,7 +60,7 @@ describeInBrowser('Space over four gateways', () => {
     await untilEqual(table, () => stage.truth(), patience(20_000));
     await context.close();
     const page = await open(stage.space);
-    await until('all are there', async () => (await shown(page)) > 180, patience(20_000));
+    await until('all are there', async () => (await shown(page)) >= 200, patience(20_000));
     await delay(1500);
     await page.screenshot({ path: artifact('space-four-gateways.png') });
     expect(asked.length).toBeGreaterThan(4);
@@ -73,7 +73,7 @@ describeInBrowser('Space over four gateways', () => {
     const said = { conversation: 'clotho-1', user: 'ada', stream: false };
     const { session_id: id } = await gateway!.chat({ ...said, text: 'hello' });
     await page.locator('#search').fill(id);
-    const phase = page.locator(`[data-session="${id}"] .phase`);
+    const phase = page.locator(`[role=row][data-session="${id}"] .phase`);
     const seen = (name: string) =>
       until(`it is ${name}`, async () => (await phase.getAttribute('data-phase')) === name, patience(15_000));
     await seen('idle');
@@ -84,7 +84,7 @@ describeInBrowser('Space over four gateways', () => {
     await page.screenshot({ path: artifact('space-phase-thinking.png') });
     stage.letGo();
     await seen('tool');
-    await page.locator(`[data-session="${id}"]`).click();
+    await page.locator(`[role=row][data-session="${id}"]`).click();
     await page.locator('aside.panel').waitFor();
     expect(await page.locator('aside.panel').innerText()).toContain('run_command');
     await page.screenshot({ path: artifact('space-phase-tool.png') });
@@ -142,7 +142,7 @@ describeInBrowser('Space over four gateways', () => {
     const gateway = stage.gateways[1]!;
     const { session_id: id } = await gateway.chat({ text: 'hello', conversation: 'to be ended' });
     await page.locator('#search').fill(id);
-    await page.locator(`[data-session="${id}"]`).click();
+    await page.locator(`[role=row][data-session="${id}"]`).click();
     await page.locator('[data-action=end]').click();
     await page.screenshot({ path: artifact('space-end-confirmation.png') });
     await page.locator('[data-action=confirm-end]').click();

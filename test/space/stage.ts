@@ -18,10 +18,10 @@ export class Stage {
   #open: () => void = () => undefined;
   space = '';
 
-  async raise(settings: (index: number) => Readonly<Record<string, unknown>> = () => ({})): Promise<void> {
+  async raise(settings: (index: number) => Readonly<Record<string, unknown>> = () => ({}), count = 4): Promise<void> {
     this.#model = await startOpenAiServer(({ body }) => this.#reply(body.messages));
     const model = { base_url: this.#model.url, name: 'fake-model', api_key: 'key' };
-    for (const [i, name] of NAMES.entries()) {
+    for (const [i, name] of NAMES.slice(0, count).entries()) {
       const port = await freePort();
       const own = settings(i);
       const gateway = { port, name, ...(own.gateway as object | undefined) };
@@ -49,7 +49,7 @@ export class Stage {
     await Promise.all(
       this.gateways.map(async (gateway, g) => {
         for (let i = 0; i < each; i++) {
-          const platform = i % 3 === 0 ? 'web' : 'api';
+          const platform = i % 3 === 0 && g !== 3 ? 'web' : 'api';
           const said = { text: 'hello', conversation: `${NAMES[g]}-${i}`, user: `person ${i}`, platform };
           const { status } = await gateway.chat(said);
           if (status !== 200) throw new TypeError(`somebody was answered with ${status}`);

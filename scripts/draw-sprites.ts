@@ -375,14 +375,14 @@ const ORNAMENTS: Readonly<Record<(typeof HATS)[number], Frame>> = {
 const MINI_BODY = map(`
   .lcd.
   lcccd
-  feffd
+  fefef
   lcccd
   lcccd
   cccdd`);
 const MINI_BODY_SHUT = map(`
   .lcd.
   lcccd
-  fffdd
+  fffff
   lcccd
   lcccd
   cccdd`);

@@ -1,7 +1,7 @@
 import { paintBubble, paintText } from './bubble.ts';
 import type { Actor } from './cast.ts';
 import { type Measures, plainText } from './labels.ts';
-import { AREA_HEADING, type Box, ROOM_HEADING } from './layout.ts';
+import { AREA_HEADING, type Box, inset, ROOM_HEADING } from './layout.ts';
 import { type Chamber, cellOf, figureOf, type Ground, isSeated, type Stage } from './stage.ts';
 import type { Theme } from './theme.ts';
 
@@ -95,9 +95,9 @@ export class Backdrop {
 
   #paintGround(ground: Ground): void {
     const { unit } = this.#stage;
-    const { area, box, fit } = ground;
+    const { area, box, lines } = ground;
     const context = this.#context;
-    this.#paintFloor(roundBox(box), area.room.info.live);
+    this.#paintFloor(roundBox(inset(box, 1.5 * unit)), area.room.info.live);
     const font = fontOf(11, unit, '600');
     context.font = font;
     context.fillStyle = this.#theme.muted;
@@ -105,14 +105,14 @@ export class Backdrop {
     context.textBaseline = 'middle';
     const name = this.#measures.fit(plainText(area.platform, NAME_LENGTH), font, box.width - 12 * unit);
     context.fillText(name, Math.round(box.x + 6 * unit), Math.round(box.y + (AREA_HEADING / 2 + 1) * unit));
-    if (fit.below === 0) return;
+    if (lines.below === 0) return;
     for (const actor of area.seats.taken)
       if (actor !== undefined && isSeated(ground, actor.seat))
         this.#paintName(ground, actor, cellOf(ground, actor.seat));
   }
 
   #paintName(ground: Ground, { session, gone, seat }: Actor, cell: Box): void {
-    const { above, below } = ground.fit;
+    const { above, below } = ground.lines;
     if (below === 0) return;
     const { unit } = this.#stage;
     const { text, muted, floor, accent } = this.#theme;

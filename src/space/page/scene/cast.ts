@@ -53,7 +53,7 @@ export interface Changes {
 
 const LEAST_CAPACITY = 3;
 /** Space for those who come next, so that those who are there need not move. */
-const roomFor = (count: number): number => Math.max(LEAST_CAPACITY, Math.ceil(count * 1.12) + 1);
+const roomFor = (count: number): number => Math.max(LEAST_CAPACITY, count + 1, Math.ceil(count * 1.1));
 /** So many arrivals at once are a picture that is opened, not people who come. */
 const CROWD = 150;
 /** Whoever comes back soon finds everything where it was. */

@@ -30,7 +30,7 @@ export const ROOM_HEADING = 40;
 export const AREA_HEADING = 18;
 const GAP = 8;
 
-const inset = (box: Box, by: number): Box => ({
+export const inset = (box: Box, by: number): Box => ({
   x: box.x + by,
   y: box.y + by,
   width: Math.max(1, box.width - 2 * by),
@@ -59,17 +59,27 @@ export function divide(box: Box, weights: readonly number[]): Box[] {
   return [...divide(first, weights.slice(0, cut)), ...divide(second, weights.slice(cut))];
 }
 
+/** Where there is space for names, a cell is a little higher than wide. */
+const NAMED_CELL = 60 * 66;
+const UPRIGHT = 1.12;
+
+/** How wide a cell is, or how wide its height allows it to be. */
+const sideOf = (width: number, height: number, columns: number, rows: number, upright: number): number =>
+  Math.min(width / columns, height / rows / upright);
+
 /** The columns and rows with which so many cells in a box are largest. */
-export function gridFor(width: number, height: number, capacity: number): { columns: number; rows: number } {
-  const guess = Math.sqrt((capacity * width) / height);
-  let best = { columns: 1, rows: capacity };
-  let largest = 0;
+export function gridFor(
+  width: number,
+  height: number,
+  capacity: number,
+  upright = 1,
+): { columns: number; rows: number; cell: number } {
+  const guess = Math.sqrt((capacity * width * upright) / height);
+  let best = { columns: 1, rows: capacity, cell: 0 };
   for (let columns = Math.max(1, Math.floor(guess) - 2); columns <= guess + 2; columns++) {
     const rows = Math.ceil(capacity / columns);
-    const side = Math.min(width / columns, height / rows);
-    if (side <= largest) continue;
-    largest = side;
-    best = { columns, rows };
+    const cell = sideOf(width, height, columns, rows, upright);
+    if (cell > best.cell) best = { columns, rows, cell };
   }
   return best;
 }
@@ -115,23 +125,24 @@ const grown = (mean: number, cell: number): number => (Number.isFinite(cell) && 
 export function planHouse(demands: readonly Demand[], width: number, height: number, unit: number): RoomPlan[] {
   const whole = inset({ x: 0, y: 0, width, height }, (GAP / 2) * unit);
   const wanted = demands.map((room) => room.areas.reduce((sum, area) => sum + area.capacity, 0));
+  const cells = wanted.reduce((sum, capacity) => sum + capacity, 0);
+  const upright = cells * NAMED_CELL * unit * unit < width * height ? UPRIGHT : 1;
   return balance(whole, wanted, (boxes) =>
-    demands.map((demand, at) => planRoom(demand, inset(boxes[at] as Box, (GAP / 2) * unit), unit)),
+    demands.map((demand, at) => planRoom(demand, inset(boxes[at] as Box, (GAP / 2) * unit), unit, upright)),
   );
 }
 
-function planRoom({ id, areas }: Demand, box: Box, unit: number): RoomPlan & Furnished {
+function planRoom({ id, areas }: Demand, box: Box, unit: number, upright: number): RoomPlan & Furnished {
   const inside = inset(under(box, ROOM_HEADING * unit), 2 * unit);
   const plans = balance(
     inside,
     areas.map((area) => area.capacity),
-    (boxes) => areas.map((area, at) => planArea(area, boxes[at] as Box, unit)),
+    (boxes) =>
+      areas.map(({ name, capacity }, at): AreaPlan & Furnished => {
+        const area = boxes[at] as Box;
+        const floor = under(inset(area, 3 * unit), AREA_HEADING * unit);
+        return { name, box: area, floor, ...gridFor(floor.width, floor.height, capacity, upright) };
+      }),
   );
   return { id, box, areas: plans, cell: smallest(plans) };
-}
-
-function planArea({ name, capacity }: Demand['areas'][number], box: Box, unit: number): AreaPlan & Furnished {
-  const floor = under(inset(box, 2 * unit), AREA_HEADING * unit);
-  const { columns, rows } = gridFor(floor.width, floor.height, capacity);
-  return { name, box, floor, columns, rows, cell: Math.min(floor.width / columns, floor.height / rows) };
 }

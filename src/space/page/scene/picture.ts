@@ -105,7 +105,7 @@ export class Picture {
     // Somebody may have sat down where another has left: those who are there come after those who went.
     for (const actor of changes.actors) {
       const ground = this.stage.groundOf(actor.area);
-      if (ground !== undefined && ground.fit.below > 0 && isSeated(ground, actor.seat))
+      if (ground !== undefined && ground.lines.below > 0 && isSeated(ground, actor.seat))
         this.#copy(this.#backdrop.paintActor(ground, actor));
     }
     if (changes.headings) for (const chamber of this.stage.chambers) this.#copy(this.#backdrop.paintHeading(chamber));

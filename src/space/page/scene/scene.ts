@@ -100,10 +100,9 @@ class LiveScene implements Scene {
     const observer = new ResizeObserver(([entry]) => {
       const unit = Math.max(1, devicePixelRatio);
       const exact = entry?.devicePixelContentBoxSize?.[0];
-      const box = entry?.contentRect;
-      const width = Math.round(exact?.inlineSize ?? (box?.width ?? 1) * unit);
-      const height = Math.round(exact?.blockSize ?? (box?.height ?? 1) * unit);
-      this.#picture.resize(Math.max(1, width), Math.max(1, height), unit);
+      const width = pixels(entry?.contentRect.width, exact?.inlineSize, unit);
+      const height = pixels(entry?.contentRect.height, exact?.blockSize, unit);
+      this.#picture.resize(width, height, unit);
       this.#view.reset();
       // At once: a canvas that was given a size is empty, and would be shown so.
       this.#paint(performance.now());
@@ -205,4 +204,10 @@ class LiveScene implements Scene {
     clearTimeout(this.#timer);
     if (next < Number.POSITIVE_INFINITY) this.#timer = setTimeout(() => this.#wake(), Math.max(0, next - now) + 1);
   }
+}
+
+/** The exact number where it is one: a browser that only pretends to have a finer screen tells that of the real one. */
+function pixels(length = 1, exact = 0, unit = 1): number {
+  const reckoned = length * unit;
+  return Math.max(1, Math.abs(exact - reckoned) < 1 ? exact : Math.round(reckoned));
 }

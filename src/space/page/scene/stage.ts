@@ -1,5 +1,5 @@
 import type { Actor, Area, Cast, Room } from './cast.ts';
-import { chooseFit, type Fit } from './fit.ts';
+import { chooseFit, type Fit, type Lines, linesIn } from './fit.ts';
 import type { AreaPlan, Box, RoomPlan } from './layout.ts';
 import { planHouse } from './layout.ts';
 import type { View } from './view.ts';
@@ -15,6 +15,7 @@ export interface Ground {
   readonly cellWidth: number;
   readonly cellHeight: number;
   readonly fit: Fit;
+  readonly lines: Lines;
   /** One side of a figure, and where it stands in its cell. */
   readonly side: number;
   readonly insetX: number;
@@ -81,6 +82,7 @@ export class Stage {
     const cellWidth = floor.width / plan.columns;
     const cellHeight = floor.height / plan.rows;
     const side = fit.grade.cell * fit.scale;
+    const lines = linesIn(cellWidth, cellHeight, fit, this.unit);
     const ground: Ground = {
       area,
       plan,
@@ -90,9 +92,10 @@ export class Stage {
       cellWidth,
       cellHeight,
       fit,
+      lines,
       side,
       insetX: (cellWidth - side) / 2,
-      insetY: (cellHeight - side - fit.above - fit.below) / 2 + fit.above,
+      insetY: (cellHeight - side - lines.above - lines.below) / 2 + lines.above,
     };
     this.#grounds.set(area, ground);
     return ground;

@@ -32,5 +32,6 @@ export function beginningOf(text: string): string | null {
 export function matching(commands: readonly Command[], beginning: string): Command[] {
   const first = commands.filter(({ name }) => name.startsWith(beginning));
   const others = commands.filter(({ name }) => !name.startsWith(beginning) && name.includes(beginning));
-  return beginning === '' ? first : [...first, ...others];
+  // Every name contains some one letter.
+  return beginning.length < 2 ? first : [...first, ...others];
 }

@@ -19,6 +19,9 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
     current.style.height = `${Math.min(current.scrollHeight + 2, HIGHEST_PX)}px`;
   }, [text]);
   useEffect(() => {
+    document.getElementById(`${id}-${popup.chosen}`)?.scrollIntoView({ block: 'nearest' });
+  }, [id, popup.chosen]);
+  useEffect(() => {
     // On a phone the keyboard would cover what was said before anybody read it.
     if (matchMedia('(pointer: fine)').matches) field.current?.focus();
   }, [thread]);
@@ -31,8 +34,9 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
     field.current?.focus();
   };
   const take = (command: Command): void => {
-    setText(`/${command.name}${command.takes === '' ? '' : ' '}`);
-    popup.close();
+    const words = `/${command.name}${command.takes === '' ? '' : ' '}`;
+    setText(words);
+    popup.close(words);
     field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -57,7 +61,7 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
       }}
     >
       {popup.open && (
-        <div class="chat-commands" role="listbox" id={`${id}-list`} aria-label="Commands">
+        <div class="chat-commands" role="listbox" tabIndex={0} id={`${id}-list`} aria-label="Commands">
           {popup.found.map((command, i) => (
             // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the text, which names the chosen one
             // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are heard by the text
@@ -80,7 +84,7 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
         rows={1}
         value={text}
         aria-label="Message"
-        placeholder="Write a message, or / for commands"
+        placeholder="Message, or / for commands"
         // A field of several lines cannot be a combobox; it says as much of the list as a textbox may.
         aria-autocomplete="list"
         aria-haspopup="listbox"
@@ -89,7 +93,7 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
         enterkeyhint="send"
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={onKeyDown}
-        onBlur={popup.close}
+        onBlur={() => popup.close()}
       />
       {thread.busy.value && (
         <button type="button" class="chat-stop" onClick={() => thread.say('/stop', true)}>
@@ -138,7 +142,7 @@ function useCommands(source: Source, text: string) {
 
   const found = beginning === null ? [] : matching(commands, beginning);
   const open = found.length > 0 && closedAt !== text;
-  const close = (): void => setClosedAt(text);
+  const close = (at = text): void => setClosedAt(at);
   const key = (event: KeyboardEvent, take: (command: Command) => void): boolean => {
     const command = found[chosen];
     if (event.key === 'ArrowDown') setChosen((chosen + 1) % found.length);

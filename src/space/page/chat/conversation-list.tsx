@@ -64,7 +64,7 @@ export function ConversationHead({ book, onList }: { book: ConversationBook; onL
   const end = (): void => setDoing(null);
   return (
     <header class="chat-head">
-      <button type="button" class="chat-drawer-button" aria-label="Conversations" onClick={onList}>
+      <button type="button" class="chat-quiet chat-drawer-button" aria-label="Conversations" onClick={onList}>
         ☰
       </button>
       {what === 'rename' && line !== undefined ? (
@@ -73,12 +73,12 @@ export function ConversationHead({ book, onList }: { book: ConversationBook; onL
         <>
           <h2>{line?.title ?? ''}</h2>
           {line?.newest != null && (
-            <button type="button" onClick={begin('rename')}>
+            <button type="button" class="chat-quiet" onClick={begin('rename')}>
               Rename
             </button>
           )}
           {line?.newest != null && (
-            <button type="button" onClick={begin('remove')}>
+            <button type="button" class="chat-quiet" onClick={begin('remove')}>
               Remove
             </button>
           )}

@@ -92,7 +92,11 @@ export function Unanswered({ send, thread }: { send: Send; thread: Thread }) {
           {isCommand(text) ? <p class="chat-note-command">{plainText(text)}</p> : <Formatted text={text} />}
         </Message>
       )}
-      {state === 'failed' ? <Failed send={send} thread={thread} /> : <LiveReply send={send} />}
+      {state === 'failed' ? (
+        <Failed send={send} thread={thread} />
+      ) : (
+        <LiveReply send={send} waits={thread.isWaiting(send)} />
+      )}
       {thread.notesBehind(send).map((note) => (
         <NoteEntry key={note.key} note={note} thread={thread} />
       ))}
@@ -114,7 +118,7 @@ function Failed({ send, thread }: { send: Send; thread: Thread }) {
   );
 }
 
-function LiveReply({ send }: { send: Send }) {
+function LiveReply({ send, waits }: { send: Send; waits: boolean }) {
   const { state, reply, tools } = send.live.value;
   return (
     <>
@@ -127,15 +131,20 @@ function LiveReply({ send }: { send: Send }) {
       {state === 'apart' ? (
         <p class="chat-remark chat-apart">The connection was lost; looking for the reply…</p>
       ) : (
-        reply === '' && (
-          <p class="chat-typing">
-            <span class="chat-hidden">{state === 'sending' ? 'Sending' : 'The agent is at work'}</span>
-            <i />
-            <i />
-            <i />
-          </p>
-        )
+        reply === '' && <AtWork waits={waits && !isCommand(send.text)} sending={state === 'sending'} />
       )}
     </>
+  );
+}
+
+function AtWork({ waits, sending }: { waits: boolean; sending: boolean }) {
+  if (waits) return <p class="chat-remark">It waits for its turn.</p>;
+  return (
+    <p class="chat-typing">
+      <span class="chat-hidden">{sending ? 'Sending' : 'The agent is at work'}</span>
+      <i />
+      <i />
+      <i />
+    </p>
   );
 }

@@ -92,6 +92,12 @@ export class Thread {
     this.#closing.abort();
   }
 
+  /** Something said before it is not answered yet. */
+  isWaiting(send: Send): boolean {
+    const { value: all } = this.sends;
+    return all.slice(0, all.indexOf(send)).some(isTurn);
+  }
+
   notesBehind(send: Send): readonly Note[] {
     return this.#notes.value.filter(({ behind }) => behind === send.key);
   }

@@ -42,7 +42,7 @@ export interface Note {
   readonly tone: 'plain' | 'error';
   /** What a person can do about it. */
   readonly retry: boolean;
-  /** Where it stands: behind this row; null behind everything. */
+  /** Where it stands: behind this row; null before everything, as there was nothing yet. */
   readonly place: { readonly sessionId: string; readonly position: number } | null;
   /** The message it came behind, as long as that is not answered. */
   readonly behind: string | null;
@@ -74,7 +74,9 @@ export type Item =
  * them better.
  */
 export function itemsOf(parts: readonly Part[], notes: readonly Note[], live: ReadonlySet<string>): Item[] {
-  const items: Item[] = [];
+  const items: Item[] = notes.flatMap((note) =>
+    note.place === null && note.behind === null ? [{ type: 'note', key: note.key, note }] : [],
+  );
   for (const [i, part] of parts.entries()) {
     const { session } = part;
     const own = notes.filter(({ place, behind }) => behind === null && place?.sessionId === session.id);

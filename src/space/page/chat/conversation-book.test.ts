@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest';
+import type { Source } from '../data/source.ts';
+import { ConversationBook, conversationOf, keyOf } from './conversation-book.ts';
+import type { Session } from './transcript.ts';
+
+/** As much of a browser's storage as is used. */
+class Shelf implements Storage {
+  readonly #kept = new Map<string, string>();
+  get length(): number {
+    return this.#kept.size;
+  }
+  clear(): void {
+    this.#kept.clear();
+  }
+  key(): string | null {
+    return null;
+  }
+  getItem(name: string): string | null {
+    return this.#kept.get(name) ?? null;
+  }
+  setItem(name: string, value: string): void {
+    this.#kept.set(name, value);
+  }
+  removeItem(name: string): void {
+    this.#kept.delete(name);
+  }
+}
+
+const NAME = 'moirai-chat:here';
+
+function source(answers: Record<string, unknown> = {}): Source {
+  const fetch = async (path: string): Promise<Response> => Response.json(answers[path] ?? { data: [], next: null });
+  return { id: 'here', name: 'here', base: '', fetch };
+}
+
+function session(conversation: string, minute: number, changes: Partial<Session> = {}): Session {
+  const at = `2026-08-01T12:${String(minute).padStart(2, '0')}:00.000Z`;
+  const times = { started_at: at, last_activity_at: at, ended_at: null };
+  const facts = { title: null, state: 'open', end_reason: null, end_cause: null, lineage: null, message_count: 1 };
+  return { id: `s${minute}`, key: keyOf(conversation), ...times, ...facts, ...changes };
+}
+
+const titles = (book: ConversationBook): string[] => book.listed.value.map(({ title }) => title);
+
+test('a browser that knows nothing begins a conversation', () => {
+  const shelf = new Shelf();
+  const book = new ConversationBook(source(), shelf);
+  expect(titles(book)).toEqual(['New conversation']);
+  expect(JSON.parse(shelf.getItem(NAME) ?? '')).toEqual({
+    open: book.open.value,
+    conversations: [{ id: book.open.value, title: null, seen: null }],
+  });
+  book.begin();
+  expect(book.listed.value).toHaveLength(1);
+});
+
+test('what others left on the shelf does no harm', () => {
+  for (const text of ['', '{', 'null', '[]', '{"open":1,"conversations":[null,{"id":3},{"id":"a","title":{}}]}']) {
+    const shelf = new Shelf();
+    shelf.setItem(NAME, text);
+    expect(new ConversationBook(source(), shelf).open.value).not.toBe('');
+  }
+});
+
+test('the title is the newest one given, or else the first words', async () => {
+  const rows = {
+    data: [
+      { role: 'setting', text: '' },
+      { role: 'user', text: `what\nwas ${'said '.repeat(30)}` },
+    ],
+    next: null,
+  };
+  const list = {
+    data: [session('a', 3), session('a', 1, { title: 'Old' }), session('b', 2, { title: 'B\u202E' }), session('c', 4)],
+  };
+  const book = new ConversationBook(
+    source({ '/v1/sessions?platform=web&limit=200': list, '/v1/sessions/s4/messages?limit=5': rows }),
+    new Shelf(),
+  );
+  await book.refresh();
+  const [own, ...others] = book.listed.value;
+  expect(own?.title).toBe('New conversation');
+  expect(others.map(({ title, known }) => [title, known])).toEqual([
+    [`what was ${'said '.repeat(10)}s…`, false],
+    ['Old', false],
+    ['B⟨202E⟩', false],
+  ]);
+});
+
+test('what happened elsewhere is unread until it is looked at', () => {
+  const book = new ConversationBook(source(), new Shelf());
+  book.choose('a');
+  book.choose('b');
+  book.take([session('a', 1), session('b', 2)]);
+  const unread = (): string[] => book.listed.value.filter((line) => line.unread).map(({ id }) => id);
+  expect(unread()).toEqual(['a']);
+  book.choose('a');
+  expect(unread()).toEqual([]);
+  book.take([session('b', 3)]);
+  expect(unread()).toEqual(['b']);
+});
+
+test('one that is taken off the list is still in the gateway', () => {
+  const book = new ConversationBook(source(), new Shelf());
+  book.choose('a');
+  book.take([session('a', 1, { title: 'A' })]);
+  book.remove('a');
+  expect(book.open.value).not.toBe('a');
+  expect(book.listed.value.find(({ id }) => id === 'a')).toMatchObject({ title: 'A', known: false });
+});
+
+test('keys and conversations turn into one another', () => {
+  for (const id of ['a', 'a:b%c', 'ä b']) expect(conversationOf(keyOf(id))).toBe(id);
+  expect(keyOf('a:b%')).toBe('agent:main:web:dm:a%3Ab%25');
+  expect(conversationOf('agent:main:telegram:dm:1')).toBeNull();
+  expect(conversationOf('agent:main:web:dm:once-x')).toBeNull();
+});

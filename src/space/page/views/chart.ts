@@ -74,10 +74,22 @@ function optionsFor(
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(4, Math.ceil((most ?? 0) * 1.15))] } },
-    axes: [axis, { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000] }],
+    axes: [
+      { ...axis, values: (_, times) => times.map((time) => clockWords(time, (times.at(-1) ?? 0) - (times[0] ?? 0))) },
+      { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000] },
+    ],
     series: [{}, ...series],
     hooks: { setCursor: [(plot) => say(plot.cursor.idx)] },
   };
+}
+
+const DAY = 86_400;
+
+/** A time under the chart: the hour, or the day when there are several. */
+function clockWords(seconds: number, range: number): string {
+  const time = new Date(seconds * 1000);
+  if (range > 2 * DAY) return time.toLocaleDateString(undefined, { day: 'numeric', month: 'short' });
+  return time.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 }
 
 function wordsAt(current: { timeline: Timeline; names: readonly string[] } | null, slot: number | null): string {

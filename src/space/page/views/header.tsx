@@ -24,7 +24,7 @@ export function Header() {
       <div class="tools">
         {ring.known.value && (
           <button type="button" class="quiet" onClick={() => ring.forget()} title="Forget the key">
-            <Icon path="M7 11a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7zM9.500 9.500L16 16M13.500 13.500l2-2" />
+            <Icon path="M7 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM9.5 9.5L16 16M13.5 13.5l2-2" />
             <span class="hidden">Forget the key</span>
           </button>
         )}
@@ -33,7 +33,7 @@ export function Header() {
           <span class="hidden">Theme: {theme.value}. Change it</span>
         </button>
         <button type="button" class="quiet" title="Keyboard shortcuts (?)" onClick={() => (helpOpen.value = true)}>
-          <Icon path="M7 7.500a2.500 2.500 0 1 1 3.500 2.300c-.700.300-1 .800-1 1.700M9.500 14.500h.01" />
+          <Icon path="M7 7.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M9.5 14.5h.01" />
           <span class="hidden">Help</span>
         </button>
       </div>
@@ -60,7 +60,7 @@ const TAB_ICONS = {
   space: 'M3 8l7-5 7 5v9H3zM8 17v-5h4v5',
   sessions: 'M3 5h14M3 10h14M3 15h14',
   timeline: 'M3 17V3M3 17h14M7 17v-5M11 17V7M15 17v-8',
-  listeners: 'M5 8a5 5 0 0 1 10 0c0 3-3 3.500-3 6.500a2.500 2.500 0 0 1-5 0M8 8a2 2 0 0 1 4 0',
+  listeners: 'M5 8a5 5 0 0 1 10 0c0 3-3 3.5-3 6.5a2.5 2.5 0 0 1-5 0M8 8a2 2 0 0 1 4 0',
   chat: 'M3 4h14v9h-7l-4 4v-4H3z',
 };
 
@@ -254,11 +254,10 @@ function Checks({ readiness }: { readiness: Readiness }) {
 function ThemeIcon() {
   if (theme.value === 'light')
     return (
-      <Icon path="M10 6.500a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM10 2v1.500M10 16.500V18M2 10h1.500M16.500 10H18M4.500 4.500l1 1M14.500 14.500l1 1M15.500 4.500l-1 1M5.500 14.500l-1 1" />
+      <Icon path="M10 6.5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7zM10 2v1.5M10 16.5V18M2 10h1.5M16.5 10H18M4.5 4.5l1 1M14.5 14.5l1 1M15.5 4.5l-1 1M5.5 14.5l-1 1" />
     );
-  if (theme.value === 'dark')
-    return <Icon path="M15.500 12A6.500 6.500 0 0 1 8 4.500a6.500 6.500 0 1 0 7.500 7.500z" />;
-  return <Icon path="M3 4h14v9H3zM7.500 16.500h5M10 13v3.500" />;
+  if (theme.value === 'dark') return <Icon path="M15.5 12A6.5 6.5 0 0 1 8 4.5a6.5 6.5 0 1 0 7.5 7.5z" />;
+  return <Icon path="M3 4h14v9H3zM7.5 16.5h5M10 13v3.5" />;
 }
 
 export function Icon({ path }: { path: string }) {

@@ -42,7 +42,8 @@ export function Panel({ id }: { id: string }) {
           <PartTab name="transcript" words="Transcript" part={part} onPick={setPart} />
           <PartTab name="events" words="Events" part={part} onPick={setPart} />
         </div>
-        <div role="tabpanel" id={`part-${part}`} aria-labelledby={`tab-${part}`}>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
+        <div class="panel-part" role="tabpanel" tabIndex={0} id={`part-${part}`} aria-labelledby={`tab-${part}`}>
           {kept !== null && source !== null && part === 'transcript' && (
             <Transcript source={source} id={kept.id} count={kept.message_count} version={version} />
           )}

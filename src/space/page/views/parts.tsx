@@ -75,20 +75,21 @@ export function PhaseMark({ phase, tool, bare }: { phase: string; tool?: string 
   );
 }
 
+/** The signs that the figures in the picture hold. */
 const SHAPES: Readonly<Record<string, string>> = {
-  idle: 'M6 2a4 4 0 1 0 0 8a4 4 0 1 0 0-8z',
-  queued: 'M2 3h8M2 6h8M2 9h8',
+  idle: 'M6 1.5L10.5 6 6 10.5 1.5 6z',
+  queued: 'M1 3h10v6H1zM4.2 6h.01M7.8 6h.01',
   thinking: 'M1.5 6h.01M6 6h.01M10.5 6h.01',
-  tool: 'M6 1l4.3 2.5v5L6 11 1.7 8.500v-5z',
-  replying: 'M1.500 2.500h9v5.500h-5L3 10.500V8H1.500z',
-  resume_pending: 'M10 6a4 4 0 1 1-1.200-2.800M10 1v2.600H7.400',
-  suspended: 'M4 2v8M8 2v8',
+  tool: 'M2 1.5h7v3H2zM5.5 4.5V11',
+  replying: 'M1.5 2h9v6h-5L3 10.5V8H1.5z',
+  resume_pending: 'M4 2v8M8 2v8',
+  suspended: 'M2 5.5h8v5.5H2zM3.8 5.5V3.7a2.2 2.2 0 0 1 4.4 0v1.8',
 };
 
 export function PhaseDot({ phase }: { phase: string }) {
   return (
     <svg class="phase-dot" viewBox="0 0 12 12" aria-hidden="true" data-phase={KNOWN.has(phase) ? phase : 'unknown'}>
-      <path d={SHAPES[phase] ?? 'M4 4.500a2 2 0 1 1 2 2v1M6 10h.01'} />
+      <path d={SHAPES[phase] ?? 'M4 4.5a2 2 0 1 1 2 2v1M6 10h.01'} />
     </svg>
   );
 }

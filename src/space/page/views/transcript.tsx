@@ -35,7 +35,8 @@ export function Transcript({ source, id, count, version }: TranscriptProps) {
     else void attempt(() => askMessagesAfter(source, id, last.position), merge);
   }, [source, id, version]);
   useLayoutEffect(() => {
-    end.current?.scrollIntoView({ block: 'nearest' });
+    const part = end.current?.closest('.panel-part');
+    if (part) part.scrollTop = part.scrollHeight;
   }, [last?.position]);
   return (
     <div class="transcript">

@@ -351,6 +351,21 @@ describeInBrowser('the web chat, before a gateway', () => {
     expect(await page.locator('.chat-message').count()).toBe(48);
   });
 
+  test('who reads further up is left there while a reply comes', async () => {
+    await sayAndHear('hostile, to fill the page', 'quoted');
+    await say('tell me slowly, below');
+    await page.locator('.chat-live').getByText('word3').waitFor();
+    const log = page.locator('.chat-log');
+    await log.evaluate((element) => {
+      element.scrollTop = 0;
+    });
+    await page.getByRole('button', { name: 'To the newest' }).waitFor();
+    await page.locator('.chat-live').waitFor({ state: 'detached' });
+    expect(await log.evaluate(({ scrollTop }) => scrollTop)).toBe(0);
+    await page.getByRole('button', { name: 'To the newest' }).click();
+    await page.getByRole('button', { name: 'To the newest' }).waitFor({ state: 'detached' });
+  });
+
   test('a phone has room for it, with the list in a drawer', async () => {
     await page.setViewportSize({ width: 375, height: 720 });
     await sayAndHear('hostile, on a phone', 'quoted');
@@ -438,7 +453,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 async function expectNoSeriousViolations(): Promise<void> {
   // The policy of the page allows no script but its own; this one comes from the outside.
   await page.evaluate(AXE);
-  const found = (await page.evaluate('axe.run(".chat", { resultTypes: ["violations"] }).then((found) => found.violations)')) as {
+  const found = (await page.evaluate(
+    'axe.run(".chat", { resultTypes: ["violations"] }).then((found) => found.violations)',
+  )) as {
     id: string;
     impact: string;
     nodes: { html: string; failureSummary: string }[];

@@ -30,8 +30,10 @@ export function Chat({ source, changes }: ChatProps) {
   const thread = threads.get(book.open.value);
   useEffect(() => () => threads.close(), [threads]);
   useLooking(book, thread, changes);
+  const side = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!drawer) return undefined;
+    side.current?.querySelector('button')?.focus();
     const close = (event: KeyboardEvent): void => {
       if (event.key === 'Escape') setDrawer(false);
     };
@@ -45,14 +47,14 @@ export function Chat({ source, changes }: ChatProps) {
   };
   return (
     <section class="chat" aria-label="Chat">
-      <div class={`chat-side${drawer ? ' chat-side-open' : ''}`}>
+      <div ref={side} class={`chat-side${drawer ? ' chat-side-open' : ''}`}>
         <ConversationList book={book} onChosen={() => setDrawer(false)} />
       </div>
       {drawer && (
         <button type="button" class="chat-veil" aria-label="Close the list" onClick={() => setDrawer(false)} />
       )}
       <div class="chat-main">
-        <ConversationHead book={book} onList={() => setDrawer(!drawer)} />
+        <ConversationHead book={book} drawer={drawer} onList={() => setDrawer(!drawer)} />
         <Log key={thread.conversation} thread={thread} />
         <Composer source={source} thread={thread} onSay={say} />
       </div>
@@ -154,11 +156,15 @@ function Log({ thread }: { thread: Thread }) {
     if (current.scrollTop < NEAR_PX && thread.opened.value) void earlier();
   };
   const sends = thread.sends.value;
+  const said = sends.at(-1)?.at ?? '';
+  const lastSaid = useRef('');
   useLayoutEffect(() => {
+    if (said <= lastSaid.current) return;
+    lastSaid.current = said;
     // Who says something wants to see it.
     stick.current = true;
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
-  }, [sends.at(-1)?.key]);
+  }, [said]);
 
   const items = thread.items.value;
   return (

@@ -84,7 +84,7 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
         rows={1}
         value={text}
         aria-label="Message"
-        placeholder="Message, or / for commands"
+        placeholder="Write, or / for commands"
         // A field of several lines cannot be a combobox; it says as much of the list as a textbox may.
         aria-autocomplete="list"
         aria-haspopup="listbox"

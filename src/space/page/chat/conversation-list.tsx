@@ -56,7 +56,8 @@ function Lines({ lines, open, onChoose }: { lines: readonly Listed[]; open: stri
 }
 
 /** The open conversation: its title, and what can be done with it. */
-export function ConversationHead({ book, onList }: { book: ConversationBook; onList: () => void }) {
+export function ConversationHead(props: { book: ConversationBook; drawer: boolean; onList: () => void }) {
+  const { book, drawer, onList } = props;
   const line = book.listed.value.find(({ id }) => id === book.open.value);
   const [doing, setDoing] = useState<{ what: 'rename' | 'remove'; id: string } | null>(null);
   const what = doing !== null && doing.id === line?.id ? doing.what : null;
@@ -64,7 +65,13 @@ export function ConversationHead({ book, onList }: { book: ConversationBook; onL
   const end = (): void => setDoing(null);
   return (
     <header class="chat-head">
-      <button type="button" class="chat-quiet chat-drawer-button" aria-label="Conversations" onClick={onList}>
+      <button
+        type="button"
+        class="chat-quiet chat-drawer-button"
+        aria-label="Conversations"
+        aria-expanded={drawer}
+        onClick={onList}
+      >
         ☰
       </button>
       {what === 'rename' && line !== undefined ? (

@@ -91,6 +91,20 @@ test('what was taken back is gone, what is told live is left out, and what is fo
   expect(brief(itemsOf([part('a', rows)], [], new Set(['t2'])))).toContain('user: two');
 });
 
+test('a question without a reply says so, unless a note tells why', () => {
+  const rows = [
+    { text: 'one', turn_id: 't1' },
+    { text: 'two', turn_id: 't2' },
+    { text: 'more', turn_id: 't2' },
+  ];
+  const asked = [part('a', rows)];
+  expect(brief(itemsOf(asked, [], NONE))).toEqual([
+    ...['user: one', 'remark There was no reply.', 'user: two', 'user: more'],
+  ]);
+  const told = brief(itemsOf(asked, [note('Stopped.', { sessionId: 'a', position: 1 })], NONE));
+  expect(told).toEqual(['user: one', 'note Stopped.', 'user: two', 'user: more']);
+});
+
 test('the end of a session is told in words', () => {
   expect(endWords(session('a', { end_reason: 'user_reset' }))).toBe('/new');
   expect(endWords(session('a', { end_reason: 'auto_reset', end_cause: 'daily' }))).toBe('the daily reset');

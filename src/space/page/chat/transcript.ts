@@ -88,8 +88,11 @@ export function itemsOf(parts: readonly Part[], notes: readonly Note[], live: Re
         items.push({ type: 'note', key: note.key, note });
       }
     };
-    for (const row of standing(part.rows)) {
+    const rows = standing(part.rows);
+    for (const [j, row] of rows.entries()) {
+      const shown = items.length;
       tellUpTo(row.position - 1);
+      if (row.role === 'user' && shown === items.length) push(items, unansweredBefore(rows, j, session.id));
       if (row.role !== 'user' && row.turn_id !== null && live.has(row.turn_id)) continue;
       push(items, itemOf(row, session.id));
     }
@@ -98,6 +101,13 @@ export function itemsOf(parts: readonly Part[], notes: readonly Note[], live: Re
     if (!last || session.state === 'ended') items.push({ type: 'end', key: `end-${session.id}`, session, last });
   }
   return items;
+}
+
+/** What stopped or failed leaves nothing but the question behind. */
+function unansweredBefore(rows: readonly Row[], at: number, sessionId: string): Item | null {
+  const [before, row] = [rows[at - 1], rows[at]];
+  if (before?.role !== 'user' || before.turn_id === null || before.turn_id === row?.turn_id) return null;
+  return { type: 'remark', key: `${sessionId}-${before.position}-none`, text: 'There was no reply.' };
 }
 
 /** Rows without those that were taken back. */

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { request as ask, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { EndView, GatewayView, SessionView, Snapshot } from '../../src/space/page/protocol.ts';
 import { builtPage } from '../../src/space/page-files.ts';
@@ -11,6 +11,8 @@ export interface FakeOptions {
   /** Other gateways that this server passes on to, as `moirai space` does; then it is none itself. */
   readonly behind?: readonly FakeGateway[];
   readonly port?: number;
+  /** A real gateway: everything but the page is passed on to it. */
+  readonly real?: () => string;
   /** Where the page is built. */
   readonly page?: string;
 }
@@ -82,6 +84,7 @@ export class FakeGateway {
   retryAfter = 0;
   readonly #behind: readonly FakeGateway[];
   readonly #streams = new Set<ServerResponse>();
+  readonly #real: (() => string) | null;
   readonly #page: ReturnType<typeof builtPage>;
   readonly #server: Server;
   readonly #heart: NodeJS.Timeout;
@@ -92,6 +95,7 @@ export class FakeGateway {
     this.key = options.key ?? null;
     this.#behind = options.behind ?? [];
     this.#page = builtPage(options.page);
+    this.#real = options.real ?? null;
     for (let index = 0; index < (options.sessions ?? 0); index++) this.put(makeSession(this, index));
     this.#server = createServer((request, response) => void this.#answer(request, response));
     this.#heart = setInterval(() => {
@@ -180,6 +184,7 @@ export class FakeGateway {
     if (this.down) return response.destroy();
     const file = request.method === 'GET' ? this.#page(url.pathname, undefined) : null;
     if (file !== null) return sendFile(response, file);
+    if (this.#real !== null) return passOn(request, response, this.#real());
     if (url.pathname !== '/health' && !this.#letIn(request, response)) return;
     if (url.pathname === '/space.json') return send(response, 200, { sources: this.#sources(), chat: true });
     const [, index, rest] = /^\/gateways\/(\d+)(\/.*)$/.exec(url.pathname) ?? [];
@@ -294,6 +299,18 @@ export class FakeGateway {
   }
 }
 
+function passOn(request: IncomingMessage, response: ServerResponse, to: string): void {
+  const { host: _, origin: __, ...headers } = request.headers;
+  const asked = ask(new URL(request.url ?? '/', to), { method: request.method ?? 'GET', headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 502, answer.headers);
+    answer.pipe(response);
+    answer.on('error', () => response.destroy());
+  });
+  asked.on('error', () => response.destroy());
+  response.on('close', () => asked.destroy());
+  request.pipe(asked);
+}
+
 const CHECKS = {
   store: { ok: true, detail: 'answers in 1 ms' },
   lease: { ok: true, detail: 'renewed 2 s ago' },
@@ -335,8 +352,17 @@ function messagesFor({ message_count: count, title }: SessionView): FakeMessage[
   return Array.from({ length: count }, (_, index) => {
     if (index % 4 === 0) return { role: 'user', text: `What about ${title ?? 'this'}? (${index})` };
     if (index % 4 === 1)
-      return { role: 'assistant', text: '', data: { calls: [{ name: 'web_search', input: { q: 'rain' } }] } };
-    if (index % 4 === 2) return { role: 'tool', text: 'Found three pages.\nThe first is about rain.' };
+      return {
+        role: 'assistant',
+        text: '',
+        data: { toolCalls: [{ id: 'c1', name: 'web_search', args: { q: 'rain' } }] },
+      };
+    if (index % 4 === 2)
+      return {
+        role: 'tool',
+        text: 'Found three pages.\nThe first is about rain.',
+        data: { toolCallId: 'c1', name: 'web_search', ok: true },
+      };
     return { role: 'assistant', text: `Here is what I know about it, number ${index}.\n\nIt rains.` };
   });
 }

@@ -5,7 +5,7 @@ import type { Space } from './data/space.ts';
 import { countAll } from './data/stores.ts';
 import { announce, announcement, closeSession, goTo, helpOpen, selectedId, VIEWS, type View, view } from './ui.ts';
 import { ChatView } from './views/chat-view.tsx';
-import { Header, PhaseCounts } from './views/header.tsx';
+import { Header } from './views/header.tsx';
 import { HelpDialog } from './views/help-dialog.tsx';
 import { KeyDialog } from './views/key-dialog.tsx';
 import { ListenersView } from './views/listeners-view.tsx';
@@ -25,9 +25,6 @@ export function App({ space }: { space: Space }) {
         Skip to the view
       </button>
       <Header />
-      <div class="strip">
-        <PhaseCounts world={space.world} />
-      </div>
       <div class={selectedId.value === null ? 'stage' : 'stage with-panel'}>
         <main id="main" ref={main} tabIndex={-1} data-view={view.value}>
           <CurrentView name={view.value} />

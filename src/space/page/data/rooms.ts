@@ -88,19 +88,23 @@ function drawnPhase(phase: string): Phase {
   return PHASES.find((known) => known === phase) ?? 'idle';
 }
 
-/** What a session is called in one line. */
-export function labelOf({
-  title,
-  key,
-  user,
-  id,
-}: {
-  title: string | null;
-  key: string;
-  user?: string | null;
-  id: string;
-}) {
-  return plainLine(title || shortKey(key) || user || id) || id;
+const labels = new WeakMap<object, string>();
+
+/** What a session is called in one line. Remembered: a table of ten thousand is sorted by it many times. */
+export function labelOf(session: Named): string {
+  const known = labels.get(session);
+  if (known !== undefined) return known;
+  const { title, key, user, id } = session;
+  const label = plainLine(title || shortKey(key) || user || id) || id;
+  labels.set(session, label);
+  return label;
+}
+
+interface Named {
+  readonly title: string | null;
+  readonly key: string;
+  readonly user?: string | null;
+  readonly id: string;
 }
 
 /** A key without what all of them begin with. */

@@ -11,11 +11,13 @@ export function ChatView() {
   const { source } = sources.find((one) => one.source.id === chosen) ?? sources[0] ?? { source: null };
   return (
     <section class="view chat-view" aria-labelledby="view-title">
-      <div class="view-head">
-        <h1 id="view-title">Chat</h1>
-        {sources.length > 1 && (
+      <h1 id="view-title" class="hidden">
+        Chat
+      </h1>
+      {sources.length > 1 && (
+        <div class="view-head">
           <label class="field">
-            Gateway{' '}
+            With gateway{' '}
             <select value={source?.id} onChange={(event) => setChosen(event.currentTarget.value)}>
               {sources.map((one) => (
                 <option key={one.source.id} value={one.source.id}>
@@ -24,8 +26,8 @@ export function ChatView() {
               ))}
             </select>
           </label>
-        )}
-      </div>
+        </div>
+      )}
       {source === null ? <p class="empty">No gateway yet.</p> : <Chat key={source.id} source={source} />}
     </section>
   );

@@ -121,6 +121,8 @@ function useEnded(world: World, asked: Asked) {
   const [found, setFound] = useState<Found>({ rows: [], cursors: new Map() });
   const [trouble, setTrouble] = useState<string | null>(null);
   const [loading, setLoading] = useState(true);
+  void world.calm.value;
+  const heard = world.sources.filter(({ state }) => state === 'live').length;
   const load = async (before: Found, isWanted: () => boolean): Promise<void> => {
     setLoading(true);
     try {
@@ -144,7 +146,7 @@ function useEnded(world: World, asked: Asked) {
       wanted = false;
       clearTimeout(timer);
     };
-  }, [asked]);
+  }, [asked, heard]);
   return {
     rows: found.rows,
     more: found.cursors.size > 0 && !(loading && found.rows.length === 0),

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
 import { sentenceOf } from '../data/answer-error.ts';
+import type { KeyRing } from '../data/key-ring.ts';
 import { type Room, roomsOf } from '../data/rooms.ts';
 import { countAll } from '../data/stores.ts';
 import type { World } from '../data/world.ts';
@@ -12,34 +13,45 @@ import { Ago, Fact, Facts, Moment, PHASE_WORDS, PhaseDot, plural, Said, Trouble 
 const TITLES = { space: 'Space', sessions: 'Sessions', timeline: 'Timeline', listeners: 'Listeners', chat: 'Chat' };
 
 export function Header() {
-  const { ring } = useSpace();
+  const { ring, world } = useSpace();
   return (
-    <header class="top">
-      <a class="brand" href="#space">
-        <Spool />
-        <span>Moirai</span>
-      </a>
-      <Leaks />
-      <GatewayChips />
-      <div class="tools">
-        {ring.known.value && (
-          <button type="button" class="quiet" onClick={() => ring.forget()} title="Forget the key">
-            <Icon path="M7 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM9.5 9.5L16 16M13.5 13.5l2-2" />
-            <span class="hidden">Forget the key</span>
+    <header>
+      <div class="top">
+        <a class="brand" href="#space">
+          <Spool />
+          <span>Moirai</span>
+        </a>
+        <Leaks />
+        <div class="tools">
+          {ring.known.value && (
+            <button type="button" class="quiet" onClick={() => forgetKey(ring)} title="Forget the key">
+              <Icon path="M7 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM9.5 9.5L16 16M13.5 13.5l2-2" />
+              <span class="hidden">Forget the key</span>
+            </button>
+          )}
+          <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`} data-action="theme">
+            <ThemeIcon />
+            <span class="hidden">Theme: {theme.value}. Change it</span>
           </button>
-        )}
-        <button type="button" class="quiet" onClick={nextTheme} title={`Theme: ${theme.value}`} data-action="theme">
-          <ThemeIcon />
-          <span class="hidden">Theme: {theme.value}. Change it</span>
-        </button>
-        <button type="button" class="quiet" title="Keyboard shortcuts (?)" onClick={() => (helpOpen.value = true)}>
-          <Icon path="M7 7.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M9.5 14.5h.01" />
-          <span class="hidden">Help</span>
-        </button>
+          <button type="button" class="quiet" title="Keyboard shortcuts (?)" onClick={() => (helpOpen.value = true)}>
+            <Icon path="M7 7.5a2.5 2.5 0 1 1 3.5 2.3c-.7.3-1 .8-1 1.7M9.5 14.5h.01" />
+            <span class="hidden">Help</span>
+          </button>
+        </div>
+        <Tabs />
       </div>
-      <Tabs />
+      <div class="strip">
+        <PhaseCounts world={world} />
+        <GatewayChips />
+      </div>
     </header>
   );
+}
+
+/** What the key has shown goes with it. */
+function forgetKey(ring: KeyRing): void {
+  ring.forget();
+  location.reload();
 }
 
 function Tabs() {
@@ -88,13 +100,13 @@ function Leaks() {
       <span class="leaks-mark" aria-hidden="true" />
       <span class="leaks-words">open sessions without a live owner:</span>
       <strong>{started ? unowned.toLocaleString() : '–'}</strong>
-      {started && unsure && <span class="faint">({plural(unheard.length, 'source')} not heard)</span>}
+      {started && unsure && <span class="faint">({unheard.length.toLocaleString()} not heard)</span>}
     </button>
   );
 }
 
 /** How many sessions are in which phase. */
-export function PhaseCounts({ world }: { world: World }) {
+function PhaseCounts({ world }: { world: World }) {
   void world.calm.value;
   const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
   for (const { view: seen } of world.sessions.values()) counts.set(seen.phase, (counts.get(seen.phase) ?? 0) + 1);
@@ -151,6 +163,11 @@ function GatewayChips() {
               <span class="faint">
                 {room.live ? room.state : room.state === 'connecting' ? 'connecting' : 'not heard'}
               </span>
+              {room.gateway !== null && (
+                <span class="faint version">
+                  <Said text={room.gateway.version} />
+                </span>
+              )}
               {room.source?.odd && <span class="badge">other version</span>}
             </button>
           </li>

@@ -43,7 +43,7 @@ export function Moment({ at }: { at: string | null }) {
   if (at === null || at === '') return <span class="none">never</span>;
   return (
     <span>
-      {momentOf(at)} <span class="faint">({agoOf(at, now.value)})</span>
+      {momentOf(at)} <span class="faint nowrap">({agoOf(at, now.value)})</span>
     </span>
   );
 }

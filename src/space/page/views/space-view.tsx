@@ -151,8 +151,6 @@ const MEANINGS: Readonly<Record<string, string>> = {
   suspended: 'held back on purpose',
 };
 
-const ENDS_SHOWN = 12;
-
 function RecentEnds() {
   const { world } = useSpace();
   void world.calm.value;
@@ -163,7 +161,7 @@ function RecentEnds() {
         <p class="empty">Nobody since this page was opened.</p>
       ) : (
         <ul>
-          {world.ends.slice(0, ENDS_SHOWN).map(({ id, view, reason, cause, at }) => (
+          {world.ends.map(({ id, view, reason, cause, at }) => (
             <li key={id}>
               <button type="button" class="link" onClick={() => openSession(id)}>
                 <Said text={view === null ? id : labelOf(view)} />

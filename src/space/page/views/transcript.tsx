@@ -65,26 +65,29 @@ function merge(known: readonly Message[], page: readonly Message[]): readonly Me
 
 function MessageItem({ message }: { message: Message }) {
   const { role, text, at, data } = message;
+  const { calls, name, failed, rest } = readData(data);
   const folded = role !== 'user' && role !== 'assistant';
   return (
     <li class="message" data-role={role}>
       <p class="message-head">
         <strong>
-          <Said text={role} />
+          <Said text={name === null ? role : `${role}: ${name}`} />
         </strong>
+        {failed && <span class="badge">failed</span>}
         <span class="faint">
           <Ago at={at} />
         </span>
       </p>
-      {text !== '' && (folded ? <Fold name={nameOf(text)} text={text} /> : <SaidAtLength text={text} />)}
-      {hasMore(data) && (
-        <Fold name={text === '' ? 'what it does' : 'more of it'} text={JSON.stringify(data, null, 2)} />
-      )}
+      {text !== '' && (folded ? <Fold name={beginningOf(text)} text={text} /> : <SaidAtLength text={text} />)}
+      {calls.map((call, index) => (
+        <Fold key={index} name={`uses ${call.name}`} text={JSON.stringify(call.args, null, 2)} />
+      ))}
+      {rest !== null && <Fold name="what else is kept" text={rest} />}
     </li>
   );
 }
 
-function nameOf(text: string): string {
+function beginningOf(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
@@ -99,6 +102,24 @@ function Fold({ name, text }: { name: string; text: string }) {
   );
 }
 
-function hasMore(data: unknown): boolean {
-  return typeof data === 'object' && data !== null && Object.keys(data).length > 0;
+interface KnownData {
+  readonly calls: readonly { readonly name: string; readonly args: unknown }[];
+  /** The tool whose answer it is. */
+  readonly name: string | null;
+  readonly failed: boolean;
+  /** What is kept beside that, as it is. */
+  readonly rest: string | null;
+}
+
+/** What a message has beside its text, as far as this page knows it; the rest is shown as it is kept. */
+function readData(data: unknown): KnownData {
+  if (typeof data !== 'object' || data === null) return { calls: [], name: null, failed: false, rest: null };
+  const { toolCalls, toolCallId: _id, usage: _usage, name, ok, ...others } = data as Record<string, unknown>;
+  const calls = Array.isArray(toolCalls) ? toolCalls.filter(isCall) : [];
+  const rest = Object.keys(others).length === 0 ? null : JSON.stringify(others, null, 2);
+  return { calls, name: typeof name === 'string' ? name : null, failed: ok === false, rest };
+}
+
+function isCall(call: unknown): call is { name: string; args: unknown } {
+  return typeof call === 'object' && call !== null && 'name' in call && typeof call.name === 'string';
 }

@@ -12,12 +12,14 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
   const popup = useCommands(source, text);
   const id = useId();
 
+  const busy = thread.busy.value;
   useLayoutEffect(() => {
     const { current } = field;
     if (current === null) return;
-    current.style.height = 'auto';
-    current.style.height = `${Math.min(current.scrollHeight + 2, HIGHEST_PX)}px`;
-  }, [text]);
+    current.style.height = text === '' ? '' : 'auto';
+    if (text !== '') current.style.height = `${Math.min(current.scrollHeight + 2, HIGHEST_PX)}px`;
+    // Beside the other button there is less room.
+  }, [text, busy]);
   useEffect(() => {
     document.getElementById(`${id}-${popup.chosen}`)?.scrollIntoView({ block: 'nearest' });
   }, [id, popup.chosen]);
@@ -95,7 +97,7 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
         onKeyDown={onKeyDown}
         onBlur={() => popup.close()}
       />
-      {thread.busy.value && (
+      {busy && (
         <button type="button" class="chat-stop" onClick={() => thread.say('/stop', true)}>
           Stop
         </button>

@@ -200,22 +200,15 @@ function titleOf(text: string): string {
   return cut ? `${beginning.trimEnd()}…` : beginning;
 }
 
+/** What is on the shelf, as far as it is ours: somebody else's words under our name are nothing. */
 function parseShelf(text: string | null): { open: string; conversations: Known[] } {
   try {
-    const { open, conversations } = JSON.parse(text ?? '{}') as { open?: unknown; conversations?: unknown };
-    return {
-      open: typeof open === 'string' ? open : '',
-      conversations: Array.isArray(conversations) ? conversations.flatMap(knownOf) : [],
-    };
+    const { open, conversations } = JSON.parse(text ?? '') as { open: string; conversations: Known[] };
+    const known = conversations.map(({ id, title, seen }) => ({ id: `${id}`, title: own(title), seen: own(seen) }));
+    return { open: own(open) ?? '', conversations: known };
   } catch {
-    // Somebody else's words under our name: begin afresh.
     return { open: '', conversations: [] };
   }
 }
 
-function knownOf(value: unknown): Known[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const { id, title, seen } = value as Record<string, unknown>;
-  if (typeof id !== 'string' || id === '') return [];
-  return [{ id, title: typeof title === 'string' ? title : null, seen: typeof seen === 'string' ? seen : null }];
-}
+const own = (value: unknown): string | null => (typeof value === 'string' ? value : null);

@@ -66,7 +66,7 @@ export async function say(
       if (!isWorthAnother(thrown, saying, turnId !== null, failures)) throw asLoss(thrown);
     }
     hear({ type: 'apart' });
-    await pause(Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failures), signal);
+    await new Promise((resume) => setTimeout(resume, Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failures)));
   }
 }
 
@@ -146,18 +146,4 @@ function isPassing({ status, code }: AnswerError): boolean {
 
 function asLoss(thrown: unknown): unknown {
   return thrown instanceof AnswerError ? thrown : new ConnectionLost('the connection was lost', { cause: thrown });
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      },
-      { once: true },
-    );
-  });
 }

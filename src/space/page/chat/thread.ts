@@ -158,9 +158,12 @@ export class Thread {
     if (oldest === undefined) {
       this.#older.value = data;
       this.#olderCursor.value = next;
-      await this.#readEarlier();
-      return;
-    }
+    } else await this.#readBehind(shown, oldest, data);
+    // Also after a first try that broke off.
+    if (this.#parts.value.every(({ rows }) => rows.length === 0)) await this.#earlier();
+  }
+
+  async #readBehind(shown: readonly Part[], oldest: Session, data: readonly Session[]): Promise<void> {
     const current = data.filter(({ started_at, id }) => started_at > oldest.started_at || id === oldest.id).reverse();
     const news: Part[] = [];
     for (const session of current) {
@@ -186,13 +189,16 @@ export class Thread {
 
   /** Loads what was said before what is shown. */
   loadEarlier(): Promise<void> {
-    this.#loading ??= this.#readEarlier()
-      .catch((thrown: unknown) => {
-        this.trouble.value = sentenceOf(thrown);
-      })
-      .finally(() => {
-        this.#loading = null;
-      });
+    return this.#earlier().catch((thrown: unknown) => {
+      this.trouble.value = sentenceOf(thrown);
+    });
+  }
+
+  /** One after another, or the same would be loaded twice. */
+  #earlier(): Promise<void> {
+    this.#loading ??= this.#readEarlier().finally(() => {
+      this.#loading = null;
+    });
     return this.#loading;
   }
 

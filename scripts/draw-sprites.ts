@@ -196,12 +196,13 @@ const FRAYED = map(`
   .u.
   u..`);
 const Z_LARGE = map(`
-  oooooo
-  owwwwo
-  ooowoo
-  oowooo
-  owwwwo
-  oooooo`);
+  ooooooo
+  owwwwwo
+  oooowoo
+  .oowoo.
+  oowoooo
+  owwwwwo
+  ooooooo`);
 const Z_SMALL = map(`
   cccc
   ..c.
@@ -294,9 +295,9 @@ const FIGURES: Readonly<Record<Look, Frames>> = {
   ],
   suspended: [
     [...sleeping(0), [PADLOCK, 16, 15]],
-    [...sleeping(0), [PADLOCK, 16, 15], [Z_SMALL, 15, 6]],
-    [...sleeping(1), [PADLOCK, 16, 15], [Z_SMALL, 15, 6], [Z_LARGE, 18, 0]],
-    [...sleeping(1), [PADLOCK, 16, 15], [Z_LARGE, 18, 0]],
+    [...sleeping(0), [PADLOCK, 16, 15], [Z_SMALL, 15, 7]],
+    [...sleeping(1), [PADLOCK, 16, 15], [Z_SMALL, 15, 7], [Z_LARGE, 17, 0]],
+    [...sleeping(1), [PADLOCK, 16, 15], [Z_LARGE, 17, 0]],
   ],
   ending: [
     [...standing(0, EYES), [THREAD, 19, 0], [THREAD, 19, 2], [THREAD, 19, 4], [SCISSORS_OPEN, 17, 6]],

@@ -121,7 +121,8 @@ export class Backdrop {
     const font = fontOf(11, unit);
     const space = cell.width - 4 * unit;
     const working = gone === null && session.phase === 'tool' && session.tool !== null;
-    const colour = ground.area.room.info.live ? text : muted;
+    const { live } = ground.area.room.info;
+    const colour = live ? text : muted;
     const tool = working ? plainText(session.tool ?? '', NAME_LENGTH) : '';
     // Where there is one line only, what somebody does now is more than their name, which a hover tells.
     if (above > 0 || tool === '')
@@ -143,7 +144,7 @@ export class Backdrop {
       width,
       height: Math.round(line.height),
     };
-    paintBubble(this.#context, pill, unit, accent, accent);
+    paintBubble(this.#context, pill, unit, live ? accent : muted, live ? accent : muted);
     paintText(this.#context, words, small, floor, pill);
   }
 

@@ -12,6 +12,8 @@ export interface Overlay {
   readonly box: Box;
   /** The same as long as it looks the same. */
   readonly key: string;
+  /** Nothing can be seen through it. */
+  readonly solid: boolean;
   paint(context: CanvasRenderingContext2D, theme: Theme): void;
 }
 
@@ -41,7 +43,7 @@ export class Overlays {
     const { width, height, unit } = this.#stage;
     const most = Math.min(MOST_FAREWELLS, Math.ceil((width * height) / (FAREWELL_SPACE * unit * unit)));
     const parting = [...cast.leaving].filter((actor) => actor.reason !== null).slice(-most);
-    for (const actor of parting) overlays.push(this.#bubble(actor, [actor.reason ?? '']));
+    for (const actor of parting) overlays.push(this.#bubble(actor, [plainText(actor.reason ?? '', 60)]));
     if (hovered !== null && hovered.reason === null) overlays.push(this.#bubble(hovered, describe(hovered)));
     return overlays.filter((overlay) => overlay !== null);
   }
@@ -61,6 +63,7 @@ export class Overlays {
     return {
       box: { x, y, width: side, height: side },
       key: `[${actor.session.id}${beat}`,
+      solid: false,
       paint(context, { accent }) {
         context.fillStyle = accent;
         for (const [left, top] of [
@@ -99,6 +102,7 @@ export class Overlays {
     return {
       box: { x, y: y - beak, width, height: height + 2 * beak },
       key: `"${actor.session.id}${shown.join('\n')}${x},${y}`,
+      solid: true,
       paint(context, theme) {
         const box = { x, y, width, height };
         paintBubble(context, box, unit, theme.floor, theme.text);

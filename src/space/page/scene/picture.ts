@@ -4,13 +4,15 @@ import { Measures } from './labels.ts';
 import type { Box } from './layout.ts';
 import { frameAt, partingFrame, presence, stillFrame } from './motion.ts';
 import { type Attention, type Overlay, Overlays } from './overlays.ts';
-import { FRAMES } from './sheet.ts';
+import { FIGURE, FRAMES } from './sheet.ts';
 import { type Atlas, cutAtlas, GREY, type Wardrobe } from './sprites.ts';
-import { eachWithin, figureOf, type Ground, isSeated, meets, Stage } from './stage.ts';
+import { cellOf, eachWithin, figureOf, type Ground, isSeated, meets, Stage } from './stage.ts';
 import { readTheme, type Theme } from './theme.ts';
 import type { View } from './view.ts';
 
 const KEPT_ATLASES = 6;
+/** Milliseconds of one frame for those who only move: on a slow machine they move less often, the page stays quick. */
+const BUDGET = 10;
 
 /** Puts the cast on the canvas, and of it only what looks different than before. */
 export class Picture {
@@ -24,6 +26,10 @@ export class Picture {
   #wardrobe: Wardrobe | null = null;
   #lying: readonly Overlay[] = [];
   #lyingKey = '';
+  /** Something under an overlay was painted anew, and part of the overlay went with it. */
+  #torn = false;
+  /** Somebody still looks as before, for want of time. */
+  unfinished = false;
   /** What has to be done before the next figure is drawn. */
   #due: 'nothing' | 'everything' | 'layout' = 'layout';
 
@@ -75,10 +81,27 @@ export class Picture {
     const key = overlays.map((overlay) => overlay.key).join('\n');
     const touched = afresh || changes.vacated.length > 0 || changes.headings || stale.length > 0;
     if (!touched && key === this.#lyingKey) return false;
-    if (!afresh) this.#lift(overlays, stale);
-    for (const actor of stale) this.#draw(actor, now, still);
-    this.#context.globalAlpha = 1;
-    for (const overlay of overlays) overlay.paint(this.#context, this.#theme);
+    const lifted = afresh ? [] : this.#lift(overlays);
+    let covered = afresh || this.#torn || lifted.length > 0 || key !== this.#lyingKey;
+    this.#torn = false;
+    for (const actor of lifted) this.#draw(actor, now, still);
+    const begun = performance.now();
+    this.unfinished = false;
+    // Whoever is left for the next frame is another one each time.
+    const first = Math.floor(stale.length * ((now / 1000) % 1));
+    for (let at = 0; at < stale.length; at++) {
+      if (!afresh && at % 64 === 63 && performance.now() - begun > BUDGET) {
+        this.unfinished = true;
+        break;
+      }
+      const actor = stale[(first + at) % stale.length] as Actor;
+      const over = afresh ? undefined : this.#lyingOver(actor, overlays);
+      // In a crowd nobody sees that those under the edge of a bubble stand still, and words are dear to paint.
+      if (over?.solid && isCrowded(this.stage.groundOf(actor.area))) continue;
+      if (over !== undefined) covered = true;
+      this.#draw(actor, now, still);
+    }
+    if (covered) for (const overlay of overlays) overlay.paint(this.#context, this.#theme);
     this.#lying = overlays;
     this.#lyingKey = key;
     return true;
@@ -100,15 +123,17 @@ export class Picture {
   #repaintStatic(changes: Changes): void {
     for (const { area, seat } of changes.vacated) {
       const ground = this.stage.groundOf(area);
-      if (ground !== undefined && isSeated(ground, seat)) this.#copy(this.#backdrop.clear(ground, seat));
+      if (ground === undefined || !isSeated(ground, seat)) continue;
+      // Every stroke on the backdrop makes the browser copy all of it before the next figure is drawn over it.
+      this.#wipe(ground.lines.below > 0 ? this.#backdrop.clear(ground, seat) : cellOf(ground, seat));
     }
     // Somebody may have sat down where another has left: those who are there come after those who went.
     for (const actor of changes.actors) {
       const ground = this.stage.groundOf(actor.area);
       if (ground !== undefined && ground.lines.below > 0 && isSeated(ground, actor.seat))
-        this.#copy(this.#backdrop.paintActor(ground, actor));
+        this.#wipe(this.#backdrop.paintActor(ground, actor));
     }
-    if (changes.headings) for (const chamber of this.stage.chambers) this.#copy(this.#backdrop.paintHeading(chamber));
+    if (changes.headings) for (const chamber of this.stage.chambers) this.#wipe(this.#backdrop.paintHeading(chamber));
   }
 
   /** Those who look different than they are drawn. */
@@ -121,44 +146,51 @@ export class Picture {
       for (const ground of grounds)
         if (meets(ground.box, whole))
           eachWithin(ground, whole, (actor) => {
-            if (actor.drawn !== pictureOf(actor, now, frozen) || fades(actor, now, still)) stale.push(actor);
+            if (actor.drawn !== pictureOf(actor, now, frozen) || (!frozen && presence(actor.born, actor.gone, now) < 1))
+              stale.push(actor);
           });
     }
     return stale;
   }
 
   /**
-   * Takes away what lies over the figures no more; those under it have to be drawn again. What stays is opaque, and is
-   * simply painted once more over whoever has moved under it.
+   * Takes away what lies over the figures no more. Returns those under it, who have to be drawn again. What stays is
+   * opaque, and is simply painted once more over whoever has moved under it.
    */
-  #lift(staying: readonly Overlay[], stale: Actor[]): void {
+  #lift(staying: readonly Overlay[]): Actor[] {
     const keys = new Set(staying.map(({ key }) => key));
-    const known = new Set<Actor>();
+    const uncovered = new Set<Actor>();
     for (const { key, box } of this.#lying) {
       if (keys.has(key)) continue;
       this.#copy(box);
       for (const { grounds } of this.stage.chambers)
         for (const ground of grounds)
-          if (meets(ground.box, box)) eachWithin(ground, box, (actor) => void known.add(actor));
+          if (meets(ground.box, box)) eachWithin(ground, box, (actor) => void uncovered.add(actor));
     }
-    if (known.size === 0) return;
-    for (const actor of stale) known.delete(actor);
-    stale.push(...known);
+    return [...uncovered];
+  }
+
+  #lyingOver({ area, seat }: Actor, overlays: readonly Overlay[]): Overlay | undefined {
+    const ground = this.stage.groundOf(area);
+    if (ground === undefined || overlays.length === 0) return undefined;
+    const figure = figureOf(ground, seat);
+    return overlays.find(({ box }) => meets(box, figure));
   }
 
   #draw(actor: Actor, now: number, still: boolean): void {
     const { area, seat } = actor;
     const ground = this.stage.groundOf(area);
     if (ground === undefined || this.#wardrobe === null) return;
-    const picture = pictureOf(actor, now, still || !area.room.info.live);
+    const frozen = still || !area.room.info.live;
+    const picture = pictureOf(actor, now, frozen);
     const box = figureOf(ground, seat);
     this.#copy(box);
     const atlas = this.#atlas(this.#wardrobe, ground);
     const variant = area.variant + (area.room.info.live ? 0 : GREY);
-    const x = atlas.left + (picture % FRAMES) * atlas.cell;
-    const y = variant * atlas.stride + Math.floor(picture / FRAMES) * atlas.cell;
+    const x = atlas.left + (variant % atlas.columns) * atlas.strideX + (picture % FRAMES) * atlas.cell;
+    const y = Math.floor(variant / atlas.columns) * atlas.strideY + Math.floor(picture / FRAMES) * atlas.cell;
     const { cell } = atlas;
-    this.#context.globalAlpha = still ? 1 : presence(actor.born, actor.gone, now);
+    this.#context.globalAlpha = frozen ? 1 : presence(actor.born, actor.gone, now);
     this.#context.drawImage(atlas.canvas, x, y, cell, cell, box.x, box.y, box.width, box.height);
     this.#context.globalAlpha = 1;
     actor.drawn = picture;
@@ -173,6 +205,11 @@ export class Picture {
       this.#atlases.set(key, atlas);
     }
     return atlas;
+  }
+
+  #wipe(box: Box): void {
+    this.#copy(box);
+    this.#torn ||= this.#lying.some((overlay) => meets(overlay.box, box));
   }
 
   #copy(box: Box): void {
@@ -193,5 +230,5 @@ function pictureOf(actor: Actor, now: number, frozen: boolean): number {
   return row * FRAMES + frameAt(row, now, actor.offset);
 }
 
-const fades = (actor: Actor, now: number, still: boolean): boolean =>
-  !still && presence(actor.born, actor.gone, now) < 1;
+/** Figures so small that one of them is no more than a thread in the cloth. */
+const isCrowded = (ground: Ground | undefined): boolean => ground !== undefined && ground.fit.grade !== FIGURE;

@@ -181,7 +181,7 @@ class LiveScene implements Scene {
     this.#cast.dismiss(now);
     this.#cast.closeEmptyAreas(now);
     this.#paint(now);
-    if (!this.#still && this.#anybodyMoves()) this.#wake();
+    if (this.#picture.unfinished || (!this.#still && this.#anybodyMoves())) this.#wake();
     else this.#wakeForNextDeparture(now);
   }
 

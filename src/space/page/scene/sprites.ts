@@ -26,8 +26,10 @@ export interface Atlas {
   readonly left: number;
   /** One side of a picture in the atlas. */
   readonly cell: number;
-  /** From one attire to the next. */
-  readonly stride: number;
+  /** How many attires stand side by side, and how far it is to the next. */
+  readonly columns: number;
+  readonly strideX: number;
+  readonly strideY: number;
 }
 
 /** Attires of a grey room come after the others. */
@@ -97,6 +99,15 @@ function wear(pixels: ImageData, attire: Attire, grades: readonly Grade[]): [x: 
   return crowns;
 }
 
+/** Not by a filter of the canvas, which Safari does not have. */
+function fade(data: ImageDataArray): void {
+  for (let at = 0; at < data.length; at += 4) {
+    const [red = 0, green = 0, blue = 0, alpha = 0] = data.subarray(at, at + 4);
+    const grey = 0.3 * red + 0.59 * green + 0.11 * blue;
+    data.set([grey, grey, grey, alpha * 0.7], at);
+  }
+}
+
 /** Dresses everybody once; scenes of any size are made of the result. */
 export function openWardrobe(sheet: CanvasImageSource, grades: readonly Grade[]): Wardrobe {
   const [canvas, context] = newCanvas(SHEET_WIDTH, HATS_TOP * ATTIRES.length * 2);
@@ -127,28 +138,33 @@ export function openWardrobe(sheet: CanvasImageSource, grades: readonly Grade[])
       );
     }
   });
-  const living = HATS_TOP * ATTIRES.length;
-  context.filter = 'grayscale(1) opacity(0.7)';
-  context.drawImage(canvas, 0, 0, SHEET_WIDTH, living, 0, living, SHEET_WIDTH, living);
+  const living = context.getImageData(0, 0, SHEET_WIDTH, HATS_TOP * ATTIRES.length);
+  fade(living.data);
+  context.putImageData(living, 0, living.height);
   return { canvas };
 }
 
 /** Larger ones are few, and are scaled when they are drawn. */
 const LARGEST_KEPT = 3;
+/** Telephones refuse canvases that are very long. */
+const COLUMNS = 4;
 
 /** Pictures in one size. Copies of equal size cost a fraction of scaled ones. */
 export function cutAtlas({ canvas: wardrobe }: Wardrobe, grade: Grade, scale: number): Atlas {
-  if (scale > LARGEST_KEPT) return { canvas: wardrobe, left: grade.left, cell: grade.cell, stride: HATS_TOP };
+  if (scale > LARGEST_KEPT)
+    return { canvas: wardrobe, left: grade.left, cell: grade.cell, columns: 1, strideX: 0, strideY: HATS_TOP };
   const width = FRAMES * grade.cell;
   const height = LOOKS.length * grade.cell;
+  const strideX = width * scale;
+  const strideY = height * scale;
   const variants = ATTIRES.length * 2;
-  const [canvas, context] = newCanvas(width * scale, height * scale * variants);
+  const [canvas, context] = newCanvas(strideX * COLUMNS, strideY * Math.ceil(variants / COLUMNS));
   for (let variant = 0; variant < variants; variant++)
     context.drawImage(
       ...([wardrobe, grade.left, variant * HATS_TOP, width, height] as const),
-      ...([0, variant * height * scale, width * scale, height * scale] as const),
+      ...([(variant % COLUMNS) * strideX, Math.floor(variant / COLUMNS) * strideY, strideX, strideY] as const),
     );
-  return { canvas, left: 0, cell: grade.cell * scale, stride: height * scale };
+  return { canvas, left: 0, cell: grade.cell * scale, columns: COLUMNS, strideX, strideY };
 }
 
 export async function loadSheet(): Promise<HTMLImageElement> {

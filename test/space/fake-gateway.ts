@@ -1,6 +1,6 @@
 import { request as ask, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { EndView, GatewayView, SessionView, Snapshot } from '../../src/space/page/protocol.ts';
+import type { Delta, EndView, GatewayView, SessionView, Snapshot } from '../../src/space/page/protocol.ts';
 import { builtPage } from '../../src/space/page-files.ts';
 
 /** What a fake gateway can be told to be. */
@@ -157,7 +157,7 @@ export class FakeGateway {
     this.#tell({});
   }
 
-  #tell(delta: Record<string, unknown>): void {
+  #tell(delta: Partial<Delta>): void {
     this.seq++;
     const totals = { open: this.open().length, unowned: this.unowned };
     const data = { seq: this.seq, sessions: [], ended: [], removed: [], gateways: null, totals, more: false, ...delta };

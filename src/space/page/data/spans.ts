@@ -39,6 +39,18 @@ export function untilOf(at: string, now: number): string {
   return left > 0 ? `in ${spanOf(left)}` : `over since ${spanOf(-left)}`;
 }
 
+/** Until a deadline, to the second: `in 1 d 02:03:04`. */
+export function countdownOf(at: string, now: number): string {
+  const left = Math.round((Date.parse(at) - now) / 1000);
+  if (Number.isNaN(left)) return 'unknown';
+  if (left <= 0) return untilOf(at, now);
+  const [days, hours, minutes, seconds] = [left / 86_400, (left / 3_600) % 24, (left / 60) % 60, left % 60].map(
+    Math.floor,
+  );
+  const clock = [hours, minutes, seconds].map((part) => String(part).padStart(2, '0')).join(':');
+  return `in ${days === 0 ? '' : `${days} d `}${clock}`;
+}
+
 /** A time in full, in the person's own zone. */
 export function momentOf(at: string): string {
   const time = Date.parse(at);

@@ -4,7 +4,7 @@ import { AnswerError, sentenceOf } from '../data/answer-error.ts';
 import { askSession, type KeptSession } from '../data/kept-session.ts';
 import { labelOf } from '../data/rooms.ts';
 import type { Source } from '../data/source.ts';
-import { spanOf, untilOf } from '../data/spans.ts';
+import { countdownOf, momentOf, spanOf } from '../data/spans.ts';
 import type { World, WorldSession } from '../data/world.ts';
 import { closeSession, now, openSession } from '../ui.ts';
 import { EventsList } from './events-list.tsx';
@@ -125,12 +125,20 @@ function Status({ kept, live }: Known) {
           {deadline === null ? (
             <span class="none">none: it waits for as long as it takes</span>
           ) : (
-            untilOf(deadline, now.value)
+            <Deadline at={deadline} />
           )}
         </Fact>
       )}
       <Fact name="Tokens">{tokensOf(view?.tokens ?? kept?.tokens)}</Fact>
     </Facts>
+  );
+}
+
+function Deadline({ at }: { at: string }) {
+  return (
+    <span class="countdown">
+      {countdownOf(at, now.value)} <span class="faint nowrap">({momentOf(at)})</span>
+    </span>
   );
 }
 

@@ -1,12 +1,12 @@
 import type { ReadonlySignal } from '@preact/signals';
 import { useSignalEffect } from '@preact/signals';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clampText, plainLine } from '../data/plain-text.ts';
 import type { Source } from '../data/source.ts';
 import { Composer } from './composer.tsx';
 import { ConversationBook } from './conversation-book.ts';
 import { ConversationHead, ConversationList } from './conversation-list.tsx';
-import { Entry, Unanswered } from './entries.tsx';
+import { Log } from './log.tsx';
 import { Thread } from './thread.ts';
 import './chat.css';
 
@@ -94,7 +94,7 @@ function useLooking(book: ConversationBook, thread: Thread, changes: ReadonlySig
     let looks = 0;
     const look = (): void => {
       if (document.hidden) return;
-      void thread.refresh();
+      void thread.history.refresh();
       if (looks++ % LIST_EVERY === 0) lookAtList();
     };
     const reread = (): void => book.read();
@@ -111,97 +111,7 @@ function useLooking(book: ConversationBook, thread: Thread, changes: ReadonlySig
   useSignalEffect(() => {
     if (changes === undefined) return undefined;
     void changes.value;
-    const timer = setTimeout(() => void thread.refresh().then(lookAtList), CHANGE_PAUSE_MS);
+    const timer = setTimeout(() => void thread.history.refresh().then(lookAtList), CHANGE_PAUSE_MS);
     return () => clearTimeout(timer);
   });
-}
-
-const NEAR_PX = 80;
-
-/** What was said, the newest at the bottom and in sight as long as nobody scrolls away from it. */
-function Log({ thread }: { thread: Thread }) {
-  const box = useRef<HTMLDivElement>(null);
-  const inner = useRef<HTMLDivElement>(null);
-  const [away, setAway] = useState(false);
-  const stick = useRef(true);
-  /** How far from the bottom to stay while earlier messages are put above. */
-  const hold = useRef<number | null>(null);
-
-  useLayoutEffect(() => {
-    const settle = (): void => {
-      const { current } = box;
-      if (current === null) return;
-      if (hold.current !== null) current.scrollTop = current.scrollHeight - hold.current;
-      else if (stick.current) current.scrollTop = current.scrollHeight;
-    };
-    const observer = new ResizeObserver(settle);
-    if (inner.current !== null) observer.observe(inner.current);
-    if (box.current !== null) observer.observe(box.current);
-    return () => observer.disconnect();
-  }, []);
-
-  const earlier = async (): Promise<void> => {
-    const { current } = box;
-    if (current === null || hold.current !== null || !thread.hasEarlier.value) return;
-    hold.current = current.scrollHeight - current.scrollTop;
-    await thread.loadEarlier();
-    // The observer comes after the next layout.
-    requestAnimationFrame(() => requestAnimationFrame(() => (hold.current = null)));
-  };
-  const onScroll = (): void => {
-    const { current } = box;
-    if (current === null || hold.current !== null) return;
-    stick.current = current.scrollHeight - current.scrollTop - current.clientHeight < NEAR_PX;
-    setAway(!stick.current);
-    if (current.scrollTop < NEAR_PX && thread.opened.value) void earlier();
-  };
-  const sends = thread.sends.value;
-  const said = sends.at(-1)?.at ?? '';
-  const lastSaid = useRef('');
-  useLayoutEffect(() => {
-    if (said <= lastSaid.current) return;
-    lastSaid.current = said;
-    // Who says something wants to see it.
-    stick.current = true;
-    if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
-  }, [said]);
-
-  const items = thread.items.value;
-  return (
-    <div class="chat-log-frame">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
-      <section class="chat-log" ref={box} aria-label="Messages" tabIndex={0} onScroll={onScroll}>
-        <div class="chat-log-inner" ref={inner}>
-          {thread.hasEarlier.value && (
-            <button type="button" class="chat-more" onClick={() => void earlier()}>
-              Earlier messages
-            </button>
-          )}
-          {thread.opened.value && items.length === 0 && sends.length === 0 && thread.trouble.value === null && (
-            <p class="chat-empty">Nothing was said here yet.</p>
-          )}
-          {items.map((item) => (
-            <Entry key={item.key} item={item} thread={thread} />
-          ))}
-          {sends.map((send) => (
-            <Unanswered key={send.key} send={send} thread={thread} />
-          ))}
-          {thread.trouble.value !== null && (
-            <p class="chat-remark chat-apart" role="status">
-              The transcript cannot be read just now: {thread.trouble.value}
-            </p>
-          )}
-        </div>
-      </section>
-      {away && (
-        <button
-          type="button"
-          class="chat-newest"
-          onClick={() => box.current?.scrollTo({ top: box.current.scrollHeight })}
-        >
-          To the newest
-        </button>
-      )}
-    </div>
-  );
 }

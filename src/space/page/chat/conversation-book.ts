@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 import { clampText, plainLine } from '../data/plain-text.ts';
 import { askJson, postJson, type Source } from '../data/source.ts';
+import { newId } from './new-id.ts';
 import type { Row, Session } from './transcript.ts';
 
 export interface Page<T> {
@@ -73,7 +74,7 @@ export class ConversationBook {
 
   begin(): void {
     const unused = this.#known.value.find(({ id, title }) => title === null && !this.#kept.value.has(id));
-    this.choose(unused?.id ?? crypto.randomUUID());
+    this.choose(unused?.id ?? newId());
   }
 
   choose(id: string): void {

@@ -1,0 +1,60 @@
+import type { Signal } from '@preact/signals';
+import type { Told } from './say.ts';
+import type { Tool } from './transcript.ts';
+
+/** What is heard of a reply before it is in the transcript. */
+export interface Live {
+  readonly state: 'sending' | 'working' | 'apart' | 'failed';
+  readonly reply: string;
+  readonly tools: readonly Tool[];
+  /** Why it could not be said, and what to do. */
+  readonly trouble: string | null;
+}
+
+/** Often enough to look alive, seldom enough to leave the browser time for everything else. */
+const SHOW_EVERY_MS = 50;
+
+/** Gathers what is heard, and shows it now and then. */
+export class Ear {
+  readonly #live: Signal<Live>;
+  readonly #also: (told: Told) => void;
+  #reply: string;
+  #apart = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(live: Signal<Live>, also: (told: Told) => void) {
+    this.#live = live;
+    this.#also = also;
+    this.#reply = live.value.reply;
+  }
+
+  hear(told: Told): void {
+    this.#also(told);
+    if (told.type === 'text') {
+      // What was said in between is not told again; the whole comes at the end.
+      if (this.#apart && this.#reply !== '') this.#reply += '\n\n…\n\n';
+      this.#apart = false;
+      this.#reply += told.text;
+      this.#timer ??= setTimeout(() => this.#show(), SHOW_EVERY_MS);
+      return;
+    }
+    const { value: live } = this.#live;
+    if (told.type === 'apart') this.#apart = true;
+    if (told.type === 'tool') this.#live.value = { ...live, state: 'working', tools: withTool(live.tools, told) };
+    else this.#live.value = { ...live, state: told.type === 'apart' ? 'apart' : 'working' };
+  }
+
+  #show(): void {
+    this.#timer = undefined;
+    this.#live.value = { ...this.#live.value, state: 'working', reply: this.#reply };
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#show();
+  }
+}
+
+function withTool(tools: readonly Tool[], { id, name, ok }: Tool): Tool[] {
+  return [...tools.filter((tool) => tool.id !== id), { id, name, ok }];
+}

@@ -1,0 +1,94 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Entry, Unanswered } from './entries.tsx';
+import type { Thread } from './thread.ts';
+
+const NEAR_PX = 80;
+
+/** What was said, the newest at the bottom and in sight as long as nobody scrolls away from it. */
+export function Log({ thread }: { thread: Thread }) {
+  const box = useRef<HTMLDivElement>(null);
+  const inner = useRef<HTMLDivElement>(null);
+  const [away, setAway] = useState(false);
+  const stick = useRef(true);
+  /** How far from the bottom to stay while earlier messages are put above. */
+  const hold = useRef<number | null>(null);
+
+  useLayoutEffect(() => {
+    const settle = (): void => {
+      const { current } = box;
+      if (current === null) return;
+      if (hold.current !== null) current.scrollTop = current.scrollHeight - hold.current;
+      else if (stick.current) current.scrollTop = current.scrollHeight;
+    };
+    const observer = new ResizeObserver(settle);
+    if (inner.current !== null) observer.observe(inner.current);
+    if (box.current !== null) observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+
+  const earlier = async (): Promise<void> => {
+    const { current } = box;
+    if (current === null || hold.current !== null || !thread.history.hasEarlier.value) return;
+    hold.current = current.scrollHeight - current.scrollTop;
+    await thread.history.loadEarlier();
+    // The observer comes after the next layout.
+    requestAnimationFrame(() => requestAnimationFrame(() => (hold.current = null)));
+  };
+  const onScroll = (): void => {
+    const { current } = box;
+    if (current === null || hold.current !== null) return;
+    stick.current = current.scrollHeight - current.scrollTop - current.clientHeight < NEAR_PX;
+    setAway(!stick.current);
+    if (current.scrollTop < NEAR_PX && thread.history.opened.value) void earlier();
+  };
+  const sends = thread.sends.value;
+  const said = sends.at(-1)?.at ?? '';
+  const lastSaid = useRef('');
+  useLayoutEffect(() => {
+    if (said <= lastSaid.current) return;
+    lastSaid.current = said;
+    // Who says something wants to see it.
+    stick.current = true;
+    if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+  }, [said]);
+
+  const items = thread.items.value;
+  return (
+    <div class="chat-log-frame">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
+      <section class="chat-log" ref={box} aria-label="Messages" tabIndex={0} onScroll={onScroll}>
+        <div class="chat-log-inner" ref={inner}>
+          {thread.history.hasEarlier.value && (
+            <button type="button" class="chat-more" onClick={() => void earlier()}>
+              Earlier messages
+            </button>
+          )}
+          {thread.history.opened.value &&
+            items.length === 0 &&
+            sends.length === 0 &&
+            thread.history.trouble.value === null && <p class="chat-empty">Nothing was said here yet.</p>}
+          {items.map((item) => (
+            <Entry key={item.key} item={item} thread={thread} />
+          ))}
+          {sends.map((send) => (
+            <Unanswered key={send.key} send={send} thread={thread} />
+          ))}
+          {thread.history.trouble.value !== null && (
+            <p class="chat-remark chat-apart" role="status">
+              The transcript cannot be read just now: {thread.history.trouble.value}
+            </p>
+          )}
+        </div>
+      </section>
+      {away && (
+        <button
+          type="button"
+          class="chat-newest"
+          onClick={() => box.current?.scrollTo({ top: box.current.scrollHeight })}
+        >
+          To the newest
+        </button>
+      )}
+    </div>
+  );
+}

@@ -45,7 +45,7 @@ const titles = (book: ConversationBook): string[] => book.listed.value.map(({ ti
 test('a browser that knows nothing begins a conversation', () => {
   const shelf = new Shelf();
   const book = new ConversationBook(source(), shelf);
-  expect(titles(book)).toEqual(['New conversation']);
+  expect(titles(book)).toEqual(['Empty conversation']);
   expect(JSON.parse(shelf.getItem(NAME) ?? '')).toEqual({
     open: book.open.value,
     conversations: [{ id: book.open.value, title: null, seen: null }],
@@ -79,7 +79,7 @@ test('the title is the newest one given, or else the first words', async () => {
   );
   await book.refresh();
   const [own, ...others] = book.listed.value;
-  expect(own?.title).toBe('New conversation');
+  expect(own?.title).toBe('Empty conversation');
   expect(others.map(({ title, known }) => [title, known])).toEqual([
     [`what was ${'said '.repeat(10)}s…`, false],
     ['Old', false],

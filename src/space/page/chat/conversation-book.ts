@@ -39,7 +39,7 @@ export interface Listed {
 const LISTED = 200;
 const TITLES_AT_ONCE = 20;
 const TITLE_CHARS = 60;
-const NEW = 'New conversation';
+const EMPTY = 'Empty conversation';
 
 /** Which conversations there are: in this browser's list, and in the gateway. */
 export class ConversationBook {
@@ -144,7 +144,7 @@ export class ConversationBook {
     const title = kept?.title ?? known?.title ?? this.#words.value.get(id) ?? null;
     const lastAt = kept?.lastAt ?? null;
     const unread = known !== null && id !== this.open.value && lastAt !== null && lastAt > (known.seen ?? '');
-    const name = title ?? (kept === undefined ? NEW : 'Untitled');
+    const name = title ?? (kept === undefined ? EMPTY : 'Untitled');
     return { id, title: plainLine(name), lastAt, unread, known: known !== null, newest: kept?.newest ?? null };
   }
 

@@ -10,7 +10,8 @@ import { fill } from './fill.ts';
 import { INSTANCE, type Rate, rateOf } from './load.ts';
 import { startModelProcess } from './model-process.ts';
 import { Report } from './report.ts';
-import { fillMostlyEnded, measureSpace } from './space.ts';
+import { fillMostlyEnded, LIVE, measureSpace } from './space.ts';
+import { measurePage } from './space-page.ts';
 import { measureTelegram } from './telegram.ts';
 
 const USAGE = `npm run bench:gateway -- [--parts throughput,telegram,memory,endurance,space] [--conversations 5000] [--turns 100000] [--json]`;
@@ -226,7 +227,10 @@ else {
   if (parts.includes('endurance')) await measureEndurance(Number(values.turns));
   if (parts.includes('space')) {
     const prepare = (database: DatabaseSync): Promise<void> => fillMostlyEnded(database, report);
-    await withGateway(prepare, (gateway) => measureSpace(report, gateway));
+    await withGateway(prepare, async (gateway) => {
+      await measureSpace(report, gateway);
+      await measurePage(report, gateway, LIVE);
+    });
   }
   process.stdout.write(values.json ? `${JSON.stringify(report.figures, null, 2)}\n` : `${report.table()}\n`);
 }

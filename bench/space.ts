@@ -5,8 +5,9 @@ import { sqliteFiller } from './engines.ts';
 import { fill } from './fill.ts';
 import type { Report } from './report.ts';
 
-const SESSIONS = 1_000_000;
-const LIVE = 10_000;
+/** Fewer for a quick look. */
+const SESSIONS = Number(process.env.BENCH_SESSIONS ?? 1_000_000);
+export const LIVE = 10_000;
 const CLIENTS = 20;
 const POLL_MS = 1000;
 const MEASURE_MS = 20_000;

@@ -83,14 +83,14 @@ export class Backdrop {
     const { unit } = this.#stage;
     paintBubble(this.#context, roundBox(box), 2 * unit, this.#theme.floor, this.#mixed(0.25));
     this.paintHeading(chamber);
-    for (const ground of grounds) this.#paintGround(ground);
-    if (grounds.some(({ area }) => area.seats.count > 0)) return;
+    if (grounds.some(({ area }) => area.seats.count > 0)) {
+      for (const ground of grounds) this.#paintGround(ground);
+      return;
+    }
     const below = ROOM_HEADING * unit;
-    this.#say(room.info.live ? 'All quiet: no thread is being spun' : 'Nobody was here', {
-      ...box,
-      y: box.y + below,
-      height: box.height - below,
-    });
+    const inside = inset({ ...box, y: box.y + below, height: box.height - below }, 3.5 * unit);
+    this.#paintFloor(roundBox(inside), room.info.live);
+    this.#say(room.info.live ? 'All quiet: no thread is being spun' : 'Nobody was here', inside);
   }
 
   #paintGround(ground: Ground): void {

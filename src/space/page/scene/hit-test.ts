@@ -1,6 +1,6 @@
 import type { Actor } from './cast.ts';
 import type { Box } from './layout.ts';
-import { cellOf, type Ground, isSeated, type Stage } from './stage.ts';
+import { cellOf, type Ground, isSeated, type Stage, seatAt } from './stage.ts';
 
 const holds = (box: Box, x: number, y: number): boolean =>
   x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
@@ -19,7 +19,7 @@ function seatedAt(ground: Ground, x: number, y: number): Actor | null {
   const row = Math.floor((y - ground.y) / ground.cellHeight);
   const { columns, rows } = ground.plan;
   if (column < 0 || column >= columns || row < 0 || row >= rows) return null;
-  return ground.area.seats.taken[row * columns + column] ?? null;
+  return ground.area.seats.taken[seatAt(ground, column, row)] ?? null;
 }
 
 export type Direction = 'left' | 'right' | 'up' | 'down';

@@ -68,8 +68,8 @@ export class Picture {
     if (this.#due === 'nothing') this.#due = 'everything';
   }
 
-  /** Draws what has changed. Returns whether there was anything. */
-  paint(cast: Cast, view: View, attention: Attention, now: number, still: boolean): boolean {
+  /** Draws what has changed. Who is under the pointer is asked when it is known where everybody stands. */
+  paint(cast: Cast, view: View, attention: () => Attention, now: number, still: boolean): void {
     const changes = cast.takeChanges();
     if (changes.layout) this.#due = 'layout';
     if (changes.repaint) this.moved();
@@ -77,10 +77,10 @@ export class Picture {
     if (afresh) this.#begin(cast, view);
     else this.#repaintStatic(changes);
     const stale = this.#stale(now, still);
-    const overlays = this.#overlays.list(cast, attention, still ? 0 : Math.floor(now / 500) % 2);
+    const overlays = this.#overlays.list(cast, attention(), still ? 0 : Math.floor(now / 500) % 2);
     const key = overlays.map((overlay) => overlay.key).join('\n');
     const touched = afresh || changes.vacated.length > 0 || changes.headings || stale.length > 0;
-    if (!touched && key === this.#lyingKey) return false;
+    if (!touched && key === this.#lyingKey) return;
     const lifted = afresh ? [] : this.#lift(overlays);
     let covered = afresh || this.#torn || lifted.length > 0 || key !== this.#lyingKey;
     this.#torn = false;
@@ -104,7 +104,6 @@ export class Picture {
     if (covered) for (const overlay of overlays) overlay.paint(this.#context, this.#theme);
     this.#lying = overlays;
     this.#lyingKey = key;
-    return true;
   }
 
   /** The whole backdrop, and nobody on it yet. */

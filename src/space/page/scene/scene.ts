@@ -187,8 +187,11 @@ class LiveScene implements Scene {
 
   #paint(now: number): void {
     const { stage } = this.#picture;
-    const hovered = this.#pointer === null ? null : actorAt(stage, ...this.#pointer);
-    this.#picture.paint(this.#cast, this.#view, { hovered, selected: this.#selectedActor() }, now, this.#still);
+    const attention = () => ({
+      hovered: this.#pointer === null ? null : actorAt(stage, ...this.#pointer),
+      selected: this.#selectedActor(),
+    });
+    this.#picture.paint(this.#cast, this.#view, attention, now, this.#still);
   }
 
   #anybodyMoves(): boolean {

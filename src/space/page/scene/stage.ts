@@ -16,6 +16,9 @@ export interface Ground {
   readonly cellHeight: number;
   readonly fit: Fit;
   readonly lines: Lines;
+  /** The column of each place of a row, and the place in the row of each column. */
+  readonly columnOf: readonly number[];
+  readonly placeOf: readonly number[];
   /** One side of a figure, and where it stands in its cell. */
   readonly side: number;
   readonly insetX: number;
@@ -93,6 +96,7 @@ export class Stage {
       cellHeight,
       fit,
       lines,
+      ...fromTheMiddle(plan.columns),
       side,
       insetX: (cellWidth - side) / 2,
       insetY: (cellHeight - side - lines.above - lines.below) / 2 + lines.above,
@@ -105,9 +109,26 @@ export class Stage {
 /** The same order in every room. */
 const byName = (one: { name: string }, other: { name: string }): number => (one.name < other.name ? -1 : 1);
 
+/** Rows fill from the middle, so that a few people in a wide room do not stand in its corner. */
+export function fromTheMiddle(columns: number): { columnOf: number[]; placeOf: number[] } {
+  const middle = (columns - 1) / 2;
+  const columnOf = Array.from({ length: columns }, (_, column) => column).sort(
+    (one, other) => Math.abs(one - middle) - Math.abs(other - middle) || one - other,
+  );
+  const placeOf: number[] = [];
+  columnOf.forEach((column, place) => {
+    placeOf[column] = place;
+  });
+  return { columnOf, placeOf };
+}
+
+/** Who sits in a column and row. */
+export const seatAt = ({ plan, placeOf }: Ground, column: number, row: number): number =>
+  row * plan.columns + (placeOf[column] ?? 0);
+
 /** The whole cell of a seat, in whole pixels, so that neighbours never share one. */
 export function cellOf(ground: Ground, seat: number): Box {
-  const column = seat % ground.plan.columns;
+  const column = ground.columnOf[seat % ground.plan.columns] ?? 0;
   const row = Math.floor(seat / ground.plan.columns);
   const x = Math.round(ground.x + column * ground.cellWidth);
   const y = Math.round(ground.y + row * ground.cellHeight);
@@ -121,7 +142,7 @@ export function cellOf(ground: Ground, seat: number): Box {
 
 /** Where the figure of a seat stands. */
 export function figureOf(ground: Ground, seat: number): Box {
-  const column = seat % ground.plan.columns;
+  const column = ground.columnOf[seat % ground.plan.columns] ?? 0;
   const row = Math.floor(seat / ground.plan.columns);
   return {
     x: Math.round(ground.x + column * ground.cellWidth + ground.insetX),
@@ -141,7 +162,7 @@ export const meets = (one: Box, other: Box): boolean =>
   other.y < one.y + one.height;
 
 /** Calls for everybody whose cell meets the box. */
-export function eachWithin(ground: Ground, box: Box, visit: (actor: Actor, seat: number) => void): void {
+export function eachWithin(ground: Ground, box: Box, visit: (actor: Actor) => void): void {
   const { columns, rows } = ground.plan;
   const left = Math.max(0, Math.floor((box.x - ground.x) / ground.cellWidth));
   const right = Math.min(columns - 1, Math.floor((box.x + box.width - ground.x) / ground.cellWidth));
@@ -150,8 +171,7 @@ export function eachWithin(ground: Ground, box: Box, visit: (actor: Actor, seat:
   const { taken } = ground.area.seats;
   for (let row = top; row <= bottom; row++)
     for (let column = left; column <= right; column++) {
-      const seat = row * columns + column;
-      const actor = taken[seat];
-      if (actor !== undefined) visit(actor, seat);
+      const actor = taken[seatAt(ground, column, row)];
+      if (actor !== undefined) visit(actor);
     }
 }

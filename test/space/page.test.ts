@@ -140,6 +140,7 @@ describe.skipIf(findChromium() === null)('the page', { timeout: 60_000 }, () => 
     await chip(page, a, 'ready');
     await page.waitForSelector('.leaks[data-state="unsure"]');
     expect(await page.$$eval('.grid-row.grey', (rows) => rows.length)).toBe(3);
+    await page.waitForSelector('.counts [data-phase="grey"][data-count="3"]');
     await page.screenshot({ path: artifact('page-grey.png') });
     b.down = false;
     await chip(page, b, 'ready');

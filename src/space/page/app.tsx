@@ -1,6 +1,7 @@
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { SpaceProvider } from './context.ts';
+import { nameOf } from './data/rooms.ts';
 import type { Space } from './data/space.ts';
 import { countAll } from './data/stores.ts';
 import { announce, announcement, closeSession, goTo, helpOpen, selectedId, VIEWS, type View, view } from './ui.ts';
@@ -81,11 +82,12 @@ function useNews({ world }: Space): void {
   useSignalEffect(() => {
     void world.calm.value;
     const { states } = before.current;
-    for (const { source, state, why } of world.sources) {
+    for (const one of world.sources) {
+      const { source, state, why } = one;
       const was = states.get(source.id);
       states.set(source.id, state);
-      if (was === 'live' && state === 'gone') announce(`${source.name} is not heard any more: ${why}`);
-      if (was === 'gone' && state === 'live') announce(`${source.name} is heard again`);
+      if (was === 'live' && state === 'gone') announce(`${nameOf(one)} is not heard any more: ${why}`);
+      if (was === 'gone' && state === 'live') announce(`${nameOf(one)} is heard again`);
     }
     const { unowned } = countAll(world.sources);
     if (unowned > before.current.unowned) announce(`${unowned} open sessions without a live owner`);

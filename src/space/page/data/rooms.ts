@@ -34,7 +34,7 @@ export function roomsOf(sources: readonly SourceView[], inhabited: ReadonlySet<s
       const known = rooms.get(gateway.id);
       if (known === undefined) rooms.set(gateway.id, roomByHearsay(source, gateway));
       else if (!known.live && source.state === 'live' && ALIVE.has(gateway.state) && !gateway.self) {
-        const note = `${gateway.state} says ${source.source.name}; not reached from here: ${known.note}`;
+        const note = `${gateway.state} says ${nameOf(source)}; not reached from here: ${known.note}`;
         rooms.set(gateway.id, { ...known, live: true, state: gateway.state, note });
       }
     }
@@ -58,13 +58,20 @@ function roomOfSource(source: SourceView, self: SeenGateway | null): Room {
   const live = state === 'live';
   return {
     id: self?.id ?? source.source.id,
-    name: source.source.name || self?.name || self?.host || 'gateway',
+    name: nameOf(source),
     state: live ? (self?.state ?? 'live') : state,
     live,
     note: live ? (self?.state ?? 'live') : state === 'connecting' ? 'connecting' : why,
     gateway: self,
     source,
   };
+}
+
+/** What a source is called: an address says less than the name that the gateway at it has. */
+export function nameOf({ source, gateways }: Pick<SourceView, 'source' | 'gateways'>): string {
+  const self = gateways.find((one) => one.self);
+  const isAddress = /^\S+:\d+$/.test(source.name);
+  return (isAddress ? self?.name : null) || source.name || self?.name || self?.host || 'gateway';
 }
 
 function roomByHearsay(source: SourceView, gateway: SeenGateway): Room {

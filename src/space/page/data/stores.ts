@@ -1,3 +1,4 @@
+import { nameOf } from './rooms.ts';
 import type { SourceView } from './world.ts';
 
 /**
@@ -33,10 +34,11 @@ export function countAll(sources: readonly SourceView[]): Count {
   let open = 0;
   let unowned = 0;
   const unheard: string[] = [];
-  for (const { state, totals, source } of oneOfEachStore(sources)) {
+  for (const view of oneOfEachStore(sources)) {
+    const { state, totals } = view;
     open += totals?.open ?? 0;
     unowned += totals?.unowned ?? 0;
-    if (state !== 'live' || totals === null) unheard.push(source.name);
+    if (state !== 'live' || totals === null) unheard.push(nameOf(view));
   }
   return { open, unowned, unheard };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readDelta, readSnapshot } from './reading.ts';
+import { nameOf, roomsOf } from './rooms.ts';
 import type { Source } from './source.ts';
 import { countAll, groupByStore } from './stores.ts';
 import { World } from './world.ts';
@@ -132,6 +133,48 @@ describe('the world', () => {
     }
     expect(performance.now() - from).toBeLessThan(500);
     expect(world.sessions.size).toBe(10_000);
+  });
+});
+
+describe('rooms', () => {
+  const names = (world: World, inhabited: string[] = []) => roomsOf(world.sources, new Set(inhabited), Date.now());
+
+  test('are the gateways of all sources, each once, and those that never answered', () => {
+    const { world } = makeWorld('a', 'b', 'c');
+    world.applySnapshot('a', snapshot('gw_a', [], ['gw_b']));
+    world.applySnapshot('b', snapshot('gw_b', [], ['gw_a']));
+    world.gone('c', 'nobody answers');
+    const rooms = names(world);
+    expect(rooms.map(({ id, live, note }) => [id, live, note])).toEqual([
+      ['gw_a', true, 'ready'],
+      ['gw_b', true, 'ready'],
+      ['c', false, 'nobody answers'],
+    ]);
+  });
+
+  test('are alive by hearsay while somebody of the same store says so', () => {
+    const { world } = makeWorld('a', 'b');
+    world.applySnapshot('a', snapshot('gw_a', [], ['gw_b']));
+    world.applySnapshot('b', snapshot('gw_b', []));
+    world.gone('b', 'silent');
+    expect(names(world).find(({ id }) => id === 'gw_b')).toMatchObject({
+      live: true,
+      note: expect.stringContaining('silent'),
+    });
+  });
+
+  test('of gateways lost long ago are shown only with sessions in them', () => {
+    const { world } = makeWorld('a');
+    const lost = { id: 'gw_old', state: 'lost', last_heartbeat_at: '2020-01-01T00:00:00Z' };
+    world.applySnapshot('a', readSnapshot({ seq: 1, gateways: [gateway('gw_a', true, 'ready'), lost], sessions: [] }));
+    expect(names(world).map(({ id }) => id)).toEqual(['gw_a']);
+    expect(names(world, ['gw_old']).map(({ id }) => id)).toEqual(['gw_a', 'gw_old']);
+  });
+
+  test('have the name of the gateway where the source has only an address', () => {
+    const gateways = readSnapshot({ gateways: [{ id: 'g', self: true, name: 'clotho' }] }).gateways;
+    expect(nameOf({ source: { ...source('x'), name: '127.0.0.1:8787' }, gateways })).toBe('clotho');
+    expect(nameOf({ source: { ...source('x'), name: 'prod' }, gateways })).toBe('prod');
   });
 });
 

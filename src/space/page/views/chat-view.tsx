@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
 import { Chat } from '../chat/chat.tsx';
 import { useSpace } from '../context.ts';
+import { plainLine } from '../data/plain-text.ts';
+import { nameOf } from '../data/rooms.ts';
 
 /** The web chat, with one of the gateways. */
 export function ChatView() {
@@ -21,7 +23,7 @@ export function ChatView() {
             <select value={source?.id} onChange={(event) => setChosen(event.currentTarget.value)}>
               {sources.map((one) => (
                 <option key={one.source.id} value={one.source.id}>
-                  {one.source.name}
+                  {plainLine(nameOf(one))}
                 </option>
               ))}
             </select>

@@ -109,7 +109,12 @@ function Leaks() {
 function PhaseCounts({ world }: { world: World }) {
   void world.calm.value;
   const counts = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
-  for (const { view: seen } of world.sessions.values()) counts.set(seen.phase, (counts.get(seen.phase) ?? 0) + 1);
+  let grey = 0;
+  for (const { view: seen, live } of world.sessions.values()) {
+    // What a session did when it was last heard of is not what it does.
+    if (live) counts.set(seen.phase, (counts.get(seen.phase) ?? 0) + 1);
+    else grey++;
+  }
   const { open } = countAll(world.sources);
   const shown = world.sessions.size;
   return (
@@ -124,6 +129,11 @@ function PhaseCounts({ world }: { world: World }) {
           <strong>{count.toLocaleString()}</strong> <Said text={PHASE_WORDS[phase] ?? phase} />
         </li>
       ))}
+      {grey > 0 && (
+        <li class="zero" data-phase="grey" data-count={grey}>
+          <strong>{grey.toLocaleString()}</strong> last known
+        </li>
+      )}
     </ul>
   );
 }

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
 import { sentenceOf } from '../data/answer-error.ts';
+import { nameOf } from '../data/rooms.ts';
 import { askJson, postJson, type Source } from '../data/source.ts';
 import { oneOfEachStore } from '../data/stores.ts';
 import { announce } from '../ui.ts';
@@ -33,14 +34,14 @@ export function ListenersView() {
         <h1 id="view-title">Listeners</h1>
         <p class="faint">Those who are told of every event, and how far behind they are.</p>
       </div>
-      {sources.map(({ source }) => (
-        <SourceListeners key={source.id} source={source} titled={sources.length > 1} />
+      {sources.map((one) => (
+        <SourceListeners key={one.source.id} source={one.source} title={sources.length > 1 ? nameOf(one) : null} />
       ))}
     </section>
   );
 }
 
-function SourceListeners({ source, titled }: { source: Source; titled: boolean }) {
+function SourceListeners({ source, title }: { source: Source; title: string | null }) {
   const [listeners, setListeners] = useState<readonly Subscriber[] | null>(null);
   const [trouble, setTrouble] = useState<string | null>(null);
   const [replaying, setReplaying] = useState<Subscriber | null>(null);
@@ -66,9 +67,9 @@ function SourceListeners({ source, titled }: { source: Source; titled: boolean }
   }, [source, asked]);
   return (
     <div class="listeners" data-source={source.id}>
-      {titled && (
+      {title !== null && (
         <h2>
-          <Said text={source.name} />
+          <Said text={title} />
         </h2>
       )}
       <Trouble text={trouble} />

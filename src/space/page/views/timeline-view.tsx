@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
 import { sentenceOf } from '../data/answer-error.ts';
+import { nameOf } from '../data/rooms.ts';
 import { oneOfEachStore } from '../data/stores.ts';
 import {
   askTimeline,
@@ -72,7 +73,7 @@ function useTimeline(world: World, range: Range) {
         if (!wanted) return;
         setTimeline(answer);
         setTrouble(null);
-        setMissing(stores.filter(({ state }) => state !== 'live').map(({ source }) => source.name));
+        setMissing(stores.filter(({ state }) => state !== 'live').map(nameOf));
       } catch (thrown) {
         if (wanted) setTrouble(sentenceOf(thrown));
       }

@@ -179,6 +179,24 @@ describe.skipIf(findChromium() === null)('the scene in a browser', () => {
     await close(page);
   });
 
+  test('what is drawn piece by piece is what is drawn at once', { timeout: 60_000 }, async () => {
+    const pages = await Promise.all([60, 400, 3000].map((count) => open(`n=${count}&rooms=3&still`)));
+    for (const page of pages)
+      for (let round = 0; round < 10; round++) {
+        await page.evaluate(`demo.change(demo.world.sessions.size / 20)`);
+        await page.mouse.move(100 + 120 * round, 100 + 70 * round);
+      }
+    await Promise.all(pages.map((page) => page.waitForTimeout(4500)));
+    for (const page of pages) {
+      const pieces = await page.screenshot({ path: artifact('scene-pieces.png') });
+      await page.evaluate(`document.documentElement.dataset.theme = 'dark'`);
+      await page.waitForTimeout(100);
+      await page.evaluate(`document.documentElement.dataset.theme = 'light'`);
+      await becomes(page, pieces);
+      await close(page);
+    }
+  });
+
   test('nothing is drawn while nobody looks, after the end, and in a house that only remembers', async () => {
     const page = await open('n=30&rooms=2');
     expect(await drawnDuring(page, 500)).toBeGreaterThan(3);

@@ -36,17 +36,16 @@ export class ChatPage {
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/#chat`;
   }
 
-  /** Breaks off every reply that is being told; how many there were. */
-  cut(): number {
+  /** Breaks off every reply that is being told, and from then on nobody answers at all; how many there were. */
+  sever(): number {
+    this.#severed = true;
     const open = [...this.#replies];
     for (const response of open) response.destroy();
     return open.length;
   }
 
-  /** While it is severed, nobody answers at all. */
-  set severed(severed: boolean) {
-    this.#severed = severed;
-    if (severed) this.cut();
+  mend(): void {
+    this.#severed = false;
   }
 
   async close(): Promise<void> {

@@ -52,7 +52,7 @@ let context: BrowserContext;
 let page: Page;
 const troubles: string[] = [];
 
-describeInBrowser('the web chat, before a gateway', () => {
+describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => {
   beforeAll(async () => {
     model = await startOpenAiServer(script);
     gateway = new GatewayProcess({ model: { base_url: model.url, name: 'fake-model', api_key: 'key' } });
@@ -163,8 +163,9 @@ describeInBrowser('the web chat, before a gateway', () => {
     const before = questions(model).length;
     await say('tell me slowly, over a bad wire');
     await page.locator('.chat-live').getByText('word3').waitFor();
-    expect(site.cut()).toBe(1);
+    expect(site.sever()).toBe(1);
     await page.getByText('The connection was lost').waitFor();
+    site.mend();
     await page.locator('.chat-from-agent', { hasText: 'word40' }).waitFor();
     await page.locator('.chat-live').waitFor({ state: 'detached' });
     expect(await order()).toEqual(['tell me slowly, over a bad wire', WORDS]);
@@ -173,12 +174,12 @@ describeInBrowser('the web chat, before a gateway', () => {
 
   test('what could not be sent is sent again under the same key', async () => {
     await sayAndHear('hello');
-    site.severed = true;
+    site.sever();
     await say('are you there?');
     const again = page.getByRole('button', { name: 'Send again' });
     await again.waitFor();
     await page.screenshot({ path: artifact('chat-failed.png') });
-    site.severed = false;
+    site.mend();
     await again.click();
     await page.locator('.chat-from-agent', { hasText: 'You said: are you there?' }).waitFor();
     await page.locator('.chat-live').waitFor({ state: 'detached' });
@@ -207,7 +208,7 @@ describeInBrowser('the web chat, before a gateway', () => {
     expect((await order()).filter((text) => text === 'tell me slowly, over a crash')).toHaveLength(1);
     expect((await order()).length).toBeGreaterThan(1);
     troubles.length = 0;
-  }, 90_000);
+  });
 
   test('a running reply can be stopped, and several messages wait for their turn', async () => {
     await say('tell me slowly, and wait');

@@ -452,6 +452,13 @@ describe.skipIf(findChromium() === null)('the page', { timeout: 60_000 }, () => 
     }
     const panel = await page.$eval('.panel', (element) => element.getBoundingClientRect().toJSON());
     expect([panel.x, panel.y, panel.width]).toEqual([0, 0, width]);
+    for (let index = 0; index < 12; index++) {
+      await page.keyboard.press('Tab');
+      const place = await page.evaluate<string>("document.activeElement?.closest('main, nav') ? 'under' : 'over'");
+      expect(place).toBe('over');
+    }
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('.panel', { state: 'detached' });
   });
 });
 

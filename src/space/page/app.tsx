@@ -1,10 +1,21 @@
-import { useSignalEffect } from '@preact/signals';
+import { computed, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { SpaceProvider } from './context.ts';
 import { nameOf } from './data/rooms.ts';
 import type { Space } from './data/space.ts';
 import { countAll } from './data/stores.ts';
-import { announce, announcement, closeSession, goTo, helpOpen, selectedId, VIEWS, type View, view } from './ui.ts';
+import {
+  announce,
+  announcement,
+  closeSession,
+  goTo,
+  helpOpen,
+  narrow,
+  selectedId,
+  VIEWS,
+  type View,
+  view,
+} from './ui.ts';
 import { ChatView } from './views/chat-view.tsx';
 import { Header } from './views/header.tsx';
 import { HelpDialog } from './views/help-dialog.tsx';
@@ -25,9 +36,9 @@ export function App({ space }: { space: Space }) {
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to the view
       </button>
-      <Header />
+      <Header inert={covered.value} />
       <div class={selectedId.value === null ? 'stage' : 'stage with-panel'}>
-        <main id="main" ref={main} tabIndex={-1} data-view={view.value}>
+        <main id="main" ref={main} tabIndex={-1} data-view={view.value} inert={covered.value}>
           <CurrentView name={view.value} />
         </main>
         {selectedId.value !== null && <Panel key={selectedId.value} id={selectedId.value} />}
@@ -40,6 +51,9 @@ export function App({ space }: { space: Space }) {
     </SpaceProvider>
   );
 }
+
+/** What lies under the panel is out of reach, not only out of sight. */
+const covered = computed(() => narrow.value && selectedId.value !== null);
 
 function CurrentView({ name }: { name: View }) {
   if (name === 'sessions') return <SessionsView />;

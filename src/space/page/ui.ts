@@ -18,6 +18,9 @@ export const now = signal(Date.now());
 export const announcement = signal('');
 export const helpOpen = signal(false);
 
+/** There is no space beside the view: the panel lies over it. */
+export const narrow = signal(false);
+
 export type Theme = 'system' | 'light' | 'dark';
 const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 const THEME_NAME = 'moirai-theme';
@@ -74,6 +77,12 @@ export function startUi(): void {
   setInterval(() => {
     now.value = Date.now();
   }, 1000);
+  const query = matchMedia('(max-width: 959px)');
+  const measure = (): void => {
+    narrow.value = query.matches;
+  };
+  query.addEventListener('change', measure);
+  measure();
   const remembered = localStorage.getItem(THEME_NAME);
   theme.value = THEMES.find((one) => one === remembered) ?? 'system';
   effect(() => {

@@ -1,7 +1,7 @@
 import { AnswerError, sentenceOf } from './answer-error.ts';
 import { readEvents, type ServerEvent } from './event-reader.ts';
 import type { KeyRing } from './key-ring.ts';
-import { readDelta, readSnapshot } from './reading.ts';
+import { readDelta, readSnapshot, type SeenSnapshot } from './reading.ts';
 import type { Source } from './source.ts';
 import type { World } from './world.ts';
 
@@ -112,19 +112,24 @@ class Call {
   }
 
   #take(event: ServerEvent | null): void {
-    const { world, vanished } = this.#parts;
+    const { world } = this.#parts;
     const { id } = this.#source;
     if (event === null) {
       // Before the first word, silence with a heartbeat shows nothing; after it, that nothing has changed.
       if (world.seqOf(id) > 0) world.heard(id);
-    } else if (event.event === 'snapshot')
-      vanished(this.#source, world.applySnapshot(id, readSnapshot(JSON.parse(event.data))));
+    } else if (event.event === 'snapshot') this.#show(readSnapshot(JSON.parse(event.data)));
     else if (event.event === 'delta') world.applyDelta(id, readDelta(JSON.parse(event.data)));
     this.heard = true;
   }
 
+  #show(snapshot: SeenSnapshot): void {
+    const missing = this.#parts.world.applySnapshot(this.#source.id, snapshot);
+    // Where not all are told of, who is missing may only have fallen off the end of the list.
+    if (!snapshot.more) this.#parts.vanished(this.#source, missing);
+  }
+
   async #poll(first: Response | null): Promise<void> {
-    const { world, vanished, pause } = this.#parts;
+    const { world, pause } = this.#parts;
     let etag: string | null = null;
     let response = first;
     while (true) {
@@ -135,7 +140,7 @@ class Call {
       else if (response.ok) {
         const snapshot = readSnapshot(await response.json());
         const odd = `it has no stream and is asked every ${POLL_MS / 1000} seconds`;
-        vanished(this.#source, world.applySnapshot(this.#source.id, { ...snapshot, odd }));
+        this.#show({ ...snapshot, odd });
       } else throw await AnswerError.from(response);
       etag = response.headers.get('etag') ?? etag;
       response = null;

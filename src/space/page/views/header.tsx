@@ -1,21 +1,18 @@
-import { useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
-import { sentenceOf } from '../data/answer-error.ts';
 import type { KeyRing } from '../data/key-ring.ts';
-import { type Room, roomsOf } from '../data/rooms.ts';
 import { countAll } from '../data/stores.ts';
 import type { World } from '../data/world.ts';
 import { PHASES } from '../protocol.ts';
-import { announce, goTo, helpOpen, nextTheme, now, theme, VIEWS, view } from '../ui.ts';
-import { Dialog } from './dialog.tsx';
-import { Ago, Fact, Facts, Moment, PHASE_WORDS, PhaseDot, plural, Said, Trouble } from './parts.tsx';
+import { goTo, helpOpen, nextTheme, theme, VIEWS, view } from '../ui.ts';
+import { GatewayChips } from './gateway-chips.tsx';
+import { PHASE_WORDS, PhaseDot, Said } from './parts.tsx';
 
 const TITLES = { space: 'Space', sessions: 'Sessions', timeline: 'Timeline', listeners: 'Listeners', chat: 'Chat' };
 
-export function Header() {
+export function Header({ inert }: { inert: boolean }) {
   const { ring, world } = useSpace();
   return (
-    <header>
+    <header inert={inert}>
       <div class="top">
         <a class="brand" href="#space">
           <Spool />
@@ -134,146 +131,6 @@ function PhaseCounts({ world }: { world: World }) {
           <strong>{grey.toLocaleString()}</strong> last known
         </li>
       )}
-    </ul>
-  );
-}
-
-function GatewayChips() {
-  const { world, waiting } = useSpace();
-  const [open, setOpen] = useState<string | null>(null);
-  void world.calm.value;
-  const inhabited = new Set<string>();
-  for (const { room } of world.sessions.values()) inhabited.add(room);
-  const rooms = roomsOf(world.sources, inhabited, now.value);
-  const chosen = rooms.find(({ id }) => id === open);
-  return (
-    <>
-      <ul class="chips" aria-label="Gateways">
-        {waiting.value !== null && (
-          <li class="chip" data-state="connecting">
-            <span>
-              <Said text={waiting.value} />
-            </span>
-          </li>
-        )}
-        {rooms.map((room) => (
-          <li key={room.id}>
-            <button
-              type="button"
-              class="chip"
-              data-gateway={room.id}
-              data-state={room.live ? room.state : room.state === 'connecting' ? 'connecting' : 'grey'}
-              onClick={() => setOpen(room.id)}
-              title={room.note}
-            >
-              <span class="chip-mark" aria-hidden="true" />
-              <span class="chip-name">
-                <Said text={room.name} />
-              </span>
-              <span class="faint">
-                {room.live ? room.state : room.state === 'connecting' ? 'connecting' : 'not heard'}
-              </span>
-              {room.gateway !== null && (
-                <span class="faint version">
-                  <Said text={room.gateway.version} />
-                </span>
-              )}
-              {room.source?.odd && <span class="badge">other version</span>}
-            </button>
-          </li>
-        ))}
-      </ul>
-      {chosen !== undefined && <GatewayDialog room={chosen} onClose={() => setOpen(null)} />}
-    </>
-  );
-}
-
-interface Readiness {
-  readonly state: string;
-  readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly detail: string }>>;
-}
-
-/** What a gateway says of itself, and its checks when they are asked for. */
-function GatewayDialog({ room, onClose }: { room: Room; onClose: () => void }) {
-  const [readiness, setReadiness] = useState<Readiness | null>(null);
-  const [trouble, setTrouble] = useState<string | null>(null);
-  const { gateway, source } = room;
-  const check = async (): Promise<void> => {
-    if (source === null) return;
-    setTrouble(null);
-    try {
-      // 503 has the same body: it says what is not ready.
-      const answer = (await (await source.source.fetch('/ready')).json()) as Partial<Readiness>;
-      if (answer.checks === undefined) throw new TypeError('nobody answers');
-      setReadiness({ state: answer.state ?? 'unknown', checks: answer.checks });
-      announce(`${room.name} is ${answer.state}`);
-    } catch (thrown) {
-      setTrouble(sentenceOf(thrown));
-    }
-  };
-  return (
-    <Dialog title={room.name} onClose={onClose}>
-      <Facts>
-        <Fact name="State">
-          <Said text={room.note} />
-        </Fact>
-        <Fact name="Version">
-          <Said text={gateway?.version ?? 'unknown'} />
-        </Fact>
-        {source?.odd && <Fact name="Other version">{source.odd}</Fact>}
-        {gateway !== null && (
-          <>
-            <Fact name="Instance">
-              <code>
-                <Said text={gateway.id} />
-              </code>
-            </Fact>
-            <Fact name="Host">
-              <Said text={`${gateway.host}${gateway.pid === null ? '' : `, process ${gateway.pid}`}`} />
-            </Fact>
-            <Fact name="Started">
-              <Moment at={gateway.startedAt} />
-            </Fact>
-            <Fact name="Holds">{plural(gateway.sessions, 'session')}</Fact>
-          </>
-        )}
-        {source !== null && (
-          <Fact name="Last heard">
-            {source.heardAt === null ? 'never' : <Ago at={new Date(source.heardAt).toISOString()} />}
-          </Fact>
-        )}
-      </Facts>
-      {readiness !== null && <Checks readiness={readiness} />}
-      <Trouble text={trouble} />
-      <div class="actions">
-        {source !== null && (
-          <button type="button" onClick={() => void check()}>
-            Check now
-          </button>
-        )}
-        <button type="button" class="primary" onClick={onClose}>
-          Close
-        </button>
-      </div>
-    </Dialog>
-  );
-}
-
-function Checks({ readiness }: { readiness: Readiness }) {
-  return (
-    <ul class="checks" aria-label={`Checks: ${readiness.state}`}>
-      {Object.entries(readiness.checks).map(([name, { ok, detail }]) => (
-        <li key={name} data-ok={ok}>
-          <span aria-hidden="true">{ok ? '✓' : '✗'}</span>
-          <strong>
-            <Said text={name} />
-          </strong>
-          <span class="hidden">{ok ? 'is well' : 'is not well'}</span>
-          <span class="faint">
-            <Said text={detail} />
-          </span>
-        </li>
-      ))}
     </ul>
   );
 }

@@ -147,6 +147,47 @@ describe.skipIf(findChromium() === null)('the page', { timeout: 60_000 }, () => 
     await page.waitForSelector('.grid-row.grey', { state: 'detached' });
   });
 
+  test('equals the gateway after many changes and many broken connections', async () => {
+    const fake = await start({ sessions: 30 });
+    const { page } = await open(fake, '#sessions');
+    await shownCount(page, 30);
+    const random = pseudoRandom(7);
+    for (let step = 0; step < 300; step++) {
+      const chance = random();
+      const index = Math.floor(random() * 60);
+      const id = `ses_clotho_${String(index).padStart(5, '0')}`;
+      const ended = fake.sessions.get(id)?.end ?? null;
+      if (chance < 0.03) fake.drop();
+      else if (chance < 0.2) fake.endSession(id, 'idle_expiry', random() < 0.3);
+      else if (ended === null) fake.change(makeSession(fake, index, { phase: random() < 0.5 ? 'thinking' : 'idle' }));
+      if (step % 10 === 0) await page.waitForTimeout(20);
+    }
+    // The ends that nobody was told of are made good by the next whole word.
+    fake.pass();
+    fake.drop();
+    const thinking = fake.open().filter(({ phase }) => phase === 'thinking').length;
+    await page.waitForSelector(`.counts [data-phase="thinking"][data-count="${thinking}"]`);
+    await shownCount(page, fake.open().length);
+    await page.click('[role="columnheader"] button:has-text("Session")');
+    const ids = fake.open().map(({ id }) => id);
+    expect((await rowIds(page)).every((id) => id !== null && ids.includes(id))).toBe(true);
+  });
+
+  test('follows more gateways than a browser has connections', async () => {
+    const many: FakeGateway[] = [];
+    for (let index = 0; index < 9; index++) many.push(await start({ name: `gateway-${index}`, sessions: 2 }));
+    const front = await start({ behind: many });
+    const { page } = await open(front, '#sessions');
+    await shownCount(page, 18);
+    for (const one of many) await chip(page, one, 'ready');
+    expect(await page.$('.chip .badge')).toBeNull();
+    many[8]?.change(makeSession(many[8], 5));
+    await shownCount(page, 19);
+    await page.click('.grid-row');
+    await page.waitForSelector('.message');
+    await page.screenshot({ path: artifact('page-many.png') });
+  });
+
   test('notices a stream that stays open and says nothing', async () => {
     const fake = await start({ sessions: 2 });
     const { page } = await open(fake);
@@ -461,6 +502,15 @@ describe.skipIf(findChromium() === null)('the page', { timeout: 60_000 }, () => 
     await page.waitForSelector('.panel', { state: 'detached' });
   });
 });
+
+/** The same numbers every time. */
+function pseudoRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return state / 2_147_483_648;
+  };
+}
 
 interface Fault {
   readonly id: string;

@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { App } from './app.tsx';
 import { KeyRing } from './data/key-ring.ts';
 import { Space } from './data/space.ts';
-import { startUi } from './ui.ts';
+import { startUi, watched } from './ui.ts';
 
 /** A page nobody looks at is given no frames; it still has to keep up. */
 function nextFrame(show: () => void): void {
@@ -13,7 +13,7 @@ function nextFrame(show: () => void): void {
 const place = document.getElementById('app');
 if (place !== null) {
   const ring = new KeyRing(sessionStorage, localStorage);
-  const space = new Space({ ring, fetcher: (url, init) => fetch(url, init), frame: nextFrame });
+  const space = new Space({ ring, fetcher: (url, init) => fetch(url, init), watched, frame: nextFrame });
   startUi();
   render(<App space={space} />, place);
   void space.run(new AbortController().signal);

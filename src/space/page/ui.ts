@@ -21,6 +21,11 @@ export const helpOpen = signal(false);
 /** There is no space beside the view: the panel lies over it. */
 export const narrow = signal(false);
 
+/** Whether somebody looks at the page, or has until a moment ago. */
+export const watched = signal(true);
+/** Looking away for less than this is looking. */
+const GLANCE_MS = 20_000;
+
 export type Theme = 'system' | 'light' | 'dark';
 const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 const THEME_NAME = 'moirai-theme';
@@ -83,10 +88,23 @@ export function startUi(): void {
   };
   query.addEventListener('change', measure);
   measure();
+  watchTheWatcher();
   const remembered = localStorage.getItem(THEME_NAME);
   theme.value = THEMES.find((one) => one === remembered) ?? 'system';
   effect(() => {
     document.documentElement.dataset.theme = theme.value;
     localStorage.setItem(THEME_NAME, theme.value);
+  });
+}
+
+function watchTheWatcher(): void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(timer);
+    if (!document.hidden) watched.value = true;
+    else
+      timer = setTimeout(() => {
+        watched.value = false;
+      }, GLANCE_MS);
   });
 }

@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { describe, expect, test } from 'vitest';
 import { KeyRing } from './key-ring.ts';
 import { backoff, follow } from './link.ts';
@@ -30,7 +31,7 @@ function streamOf(...chunks: string[]): Response {
 }
 
 /** Follows a source that answers like this, one answer after the other; after the last one it stops. */
-async function run(answers: ((init: RequestInit) => Response | Promise<Response>)[]) {
+async function run(answers: ((init: RequestInit) => Response | Promise<Response>)[], streaming = signal(true)) {
   const stop = new AbortController();
   const asked: Headers[] = [];
   const pauses: number[] = [];
@@ -53,7 +54,7 @@ async function run(answers: ((init: RequestInit) => Response | Promise<Response>
   };
   await follow(
     source,
-    { world, ring, random: () => 1, pause, vanished: (_, ids) => vanished.push(...ids) },
+    { world, ring, random: () => 1, pause, streaming, vanished: (_, ids) => vanished.push(...ids) },
     stop.signal,
   );
   return { world, asked, pauses, ring, vanished };
@@ -127,6 +128,28 @@ describe('a link to a source', () => {
     const closed = await run([() => Response.json({}, { status: 429, headers: { 'retry-after': '30' } })]);
     expect(closed.ring.asking.value?.why).toBe('wait');
     expect(closed.pauses).toEqual([30_000]);
+  });
+});
+
+describe('a link that may hold no stream', () => {
+  test('asks for JSON, is not called another version for it, and goes over to a stream when it may', async () => {
+    const streaming = signal(false);
+    const { asked, world } = await run(
+      [
+        () => Response.json(snapshot(1, 's1')),
+        () => {
+          streaming.value = true;
+          return Response.json(snapshot(2, 's1', 's2'));
+        },
+        () => streamOf(frame('delta', { seq: 3, sessions: [{ id: 's3' }] })),
+      ],
+      streaming,
+    );
+    expect(asked.map((headers) => headers.get('accept')).slice(0, 3)).toEqual([
+      ...['application/json', 'application/json', 'text/event-stream'],
+    ]);
+    expect([...world.sessions.keys()]).toContain('s3');
+    expect(world.sources[0]?.odd).toBeNull();
   });
 });
 

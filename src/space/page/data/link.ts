@@ -1,3 +1,4 @@
+import type { ReadonlySignal } from '@preact/signals';
 import { AnswerError, sentenceOf } from './answer-error.ts';
 import { readEvents, type ServerEvent } from './event-reader.ts';
 import type { KeyRing } from './key-ring.ts';
@@ -13,6 +14,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 5_000;
 /** Answers of a version that knows no stream. */
 const NO_STREAM = [404, 405, 406];
+const NO_STREAM_WORDS = `it has no stream and is asked every ${POLL_MS / 1000} seconds`;
 
 export interface LinkParts {
   readonly world: World;
@@ -20,6 +22,11 @@ export interface LinkParts {
   readonly random: () => number;
   /** Resolves after a while, or when the signal aborts. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  /**
+   * Whether to hold a stream. A browser opens six connections to one server, for all its pages together: streams that
+   * held them all would leave none for anything else. Without a stream the source is asked every two seconds.
+   */
+  readonly streaming: ReadonlySignal<boolean>;
   /** Hears of sessions that vanished without a word. */
   readonly vanished: (source: Source, ids: readonly string[]) => void;
 }
@@ -39,6 +46,7 @@ export async function follow(source: Source, parts: LinkParts, signal: AbortSign
     const call = new Call(source, parts, signal);
     const why = await call.stay();
     if (signal.aborted) return;
+    if (why === 'switch') continue;
     world.gone(source.id, why.words);
     attempt = call.heard ? 0 : attempt + 1;
     if (why.keyRefused) await keyAfter(before, parts, signal, why.waitMs);
@@ -63,33 +71,40 @@ interface Parting {
   readonly waitMs: number | null;
 }
 
-/** One connection. */
+/** One connection, or one series of questions. */
 class Call {
   /** Whether the source said anything: then the next attempt is a first one again. */
   heard = false;
   readonly #source: Source;
   readonly #parts: LinkParts;
   readonly #cut = new AbortController();
+  readonly #switch = new AbortController();
   readonly #signal: AbortSignal;
   #silence: ReturnType<typeof setTimeout> | undefined;
 
   constructor(source: Source, parts: LinkParts, signal: AbortSignal) {
     this.#source = source;
     this.#parts = parts;
-    this.#signal = AbortSignal.any([signal, this.#cut.signal]);
+    this.#signal = AbortSignal.any([signal, this.#cut.signal, this.#switch.signal]);
   }
 
-  /** Stays as long as the source does; returns why it did not. */
-  async stay(): Promise<Parting> {
+  /** Stays as long as the source does; returns why it did not, or that it is to be followed in the other way. */
+  async stay(): Promise<Parting | 'switch'> {
+    const stream = this.#parts.streaming.value;
+    const stop = this.#parts.streaming.subscribe((now) => {
+      if (now !== stream) this.#switch.abort();
+    });
     try {
-      await this.#stay();
+      await (stream ? this.#stay() : this.#poll(null, null));
       return parting('it closed the connection');
     } catch (thrown) {
+      if (this.#switch.signal.aborted) return 'switch';
       if (this.#cut.signal.aborted) return parting(`nothing was heard for ${SILENCE_MS / 1000} seconds`);
       const refused = thrown instanceof AnswerError && (thrown.status === 401 || thrown.status === 429);
       const wait = thrown instanceof AnswerError && thrown.waitSeconds !== null ? thrown.waitSeconds * 1000 : null;
       return { words: wordsOf(thrown), keyRefused: refused, waitMs: wait };
     } finally {
+      stop();
       clearTimeout(this.#silence);
       this.#cut.abort();
     }
@@ -103,10 +118,10 @@ class Call {
     if (seq > 0) headers['last-event-id'] = String(seq);
     const response = await this.#source.fetch(PATH, { headers, signal: this.#signal });
     this.#hear();
-    if (NO_STREAM.includes(response.status)) return this.#poll(null);
+    if (NO_STREAM.includes(response.status)) return this.#poll(null, NO_STREAM_WORDS);
     if (!response.ok) throw await AnswerError.from(response);
     // An older version takes no notice of what is accepted, and answers with JSON.
-    if (!isStream(response)) return this.#poll(response);
+    if (!isStream(response)) return this.#poll(response, NO_STREAM_WORDS);
     if (response.body === null) return;
     for await (const event of readEvents(response.body, () => this.#hear())) this.#take(event);
   }
@@ -128,24 +143,26 @@ class Call {
     if (!snapshot.more) this.#parts.vanished(this.#source, missing);
   }
 
-  async #poll(first: Response | null): Promise<void> {
+  /** Asks again and again; `odd` is said of a source that would have it no other way. */
+  async #poll(first: Response | null, odd: string | null): Promise<void> {
     const { world, pause } = this.#parts;
     let etag: string | null = null;
     let response = first;
     while (true) {
       const headers: Record<string, string> = { accept: 'application/json' };
       if (etag !== null) headers['if-none-match'] = etag;
+      this.#hear();
       response ??= await this.#source.fetch(PATH, { headers, signal: this.#signal });
       if (response.status === 304) world.heard(this.#source.id);
       else if (response.ok) {
         const snapshot = readSnapshot(await response.json());
-        const odd = `it has no stream and is asked every ${POLL_MS / 1000} seconds`;
-        this.#show({ ...snapshot, odd });
+        this.#show({ ...snapshot, odd: odd ?? snapshot.odd });
       } else throw await AnswerError.from(response);
       etag = response.headers.get('etag') ?? etag;
       response = null;
       this.heard = true;
-      this.#hear();
+      // Nobody is to speak now. A page that is not looked at may sleep for minutes here.
+      clearTimeout(this.#silence);
       await pause(POLL_MS, this.#signal);
       this.#signal.throwIfAborted();
     }

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import type { EndView } from '../protocol.ts';
 import { AnswerError, sentenceOf } from './answer-error.ts';
 import type { KeyRing } from './key-ring.ts';
@@ -9,9 +9,14 @@ import { World } from './world.ts';
 /** How many vanished sessions are asked after; of a great flood the rest is in the list of ended ones. */
 const ASKED_AFTER = 20;
 
+/** How many of the six connections of a browser are held by one page. */
+const MOST_STREAMS = 3;
+
 export interface SpaceParts {
   readonly ring: KeyRing;
   readonly fetcher: Fetcher;
+  /** Whether somebody looks at the page. */
+  readonly watched: ReadonlySignal<boolean>;
   readonly frame: (show: () => void) => void;
 }
 
@@ -32,13 +37,15 @@ export class Space {
 
   /** Finds the sources and follows each of them, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    for (const place of await this.#places(signal)) {
+    const { watched } = this.#parts;
+    for (const [index, place] of (await this.#places(signal)).entries()) {
       const source = makeSource(place, this.ring, this.#parts.fetcher);
       this.world.add(source);
       void follow(
         source,
         {
           ...{ world: this.world, ring: this.ring, random: Math.random, pause },
+          streaming: computed(() => watched.value && index < MOST_STREAMS),
           vanished: (from, ids) => void this.#askAfter(from, ids),
         },
         signal,

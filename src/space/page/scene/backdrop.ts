@@ -2,7 +2,7 @@ import { paintBubble, paintText } from './bubble.ts';
 import type { Actor } from './cast.ts';
 import { type Measures, plainText } from './labels.ts';
 import { AREA_HEADING, type Box, inset, ROOM_HEADING } from './layout.ts';
-import { type Chamber, cellOf, figureOf, type Ground, isSeated, type Stage } from './stage.ts';
+import { type Chamber, cellOf, eachWithin, figureOf, type Ground, type Stage } from './stage.ts';
 import type { Theme } from './theme.ts';
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", sans-serif';
@@ -106,9 +106,10 @@ export class Backdrop {
     const name = this.#measures.fit(plainText(area.platform, NAME_LENGTH), font, box.width - 12 * unit);
     context.fillText(name, Math.round(box.x + 6 * unit), Math.round(box.y + (AREA_HEADING / 2 + 1) * unit));
     if (lines.below === 0) return;
-    for (const actor of area.seats.taken)
-      if (actor !== undefined && isSeated(ground, actor.seat))
-        this.#paintName(ground, actor, cellOf(ground, actor.seat));
+    const { width, height } = this.#stage;
+    eachWithin(ground, { x: 0, y: 0, width, height }, (actor) =>
+      this.#paintName(ground, actor, cellOf(ground, actor.seat)),
+    );
   }
 
   #paintName(ground: Ground, { session, gone, seat }: Actor, cell: Box): void {

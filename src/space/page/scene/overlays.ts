@@ -3,7 +3,7 @@ import { paintBeak, paintBubble } from './bubble.ts';
 import type { Actor, Cast } from './cast.ts';
 import { type Measures, plainText } from './labels.ts';
 import type { Box } from './layout.ts';
-import { figureOf, isSeated, type Stage } from './stage.ts';
+import { figureOf, isSeated, meets, type Stage } from './stage.ts';
 import type { Theme } from './theme.ts';
 
 /** Something that lies over the figures. */
@@ -95,6 +95,8 @@ export class Overlays {
     const height = Math.round((shown.length * 15 + 8) * unit);
     const beak = Math.ceil(4 * unit);
     const figure = figureOf(ground, actor.seat);
+    // Words of somebody who is out of sight would hang at the edge, over somebody else.
+    if (!meets(figure, { x: 0, y: 0, width: wide, height: high })) return null;
     const middle = figure.x + figure.width / 2;
     const above = figure.y - height - beak >= 0;
     const x = Math.round(Math.min(Math.max(2 * unit, middle - width / 2), wide - width - 2 * unit));

@@ -46,8 +46,24 @@ export interface Taken {
   readonly sessionId: string;
   readonly turnId: string | null;
   readonly reply: Promise<Reply>;
-  /** Progress from now on; what came before is not repeated. Returns the function that stops it. */
-  watch(listener: (progress: Progress) => void): () => void;
+  /**
+   * Progress from now on; what came before is not repeated, but for questions that wait for an answer. Returns the
+   * function that stops it.
+   */
+  watch(listener: (progress: TurnProgress) => void): () => void;
+}
+
+/** What whoever looks on at a turn is told: what it does, and what it asks leave for. */
+export type TurnProgress = Progress | ApprovalProgress;
+
+/** People answer with `/approve` and `/deny`. */
+export interface ApprovalProgress {
+  readonly type: 'approval';
+  readonly id: string;
+  readonly tool: string;
+  /** What would be done, in one line a person can judge. */
+  readonly action: string;
+  readonly state: 'asked' | 'allowed' | 'denied';
 }
 
 /** A setting of the gateway as `/ready` shows it: nothing secret. */

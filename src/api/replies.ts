@@ -1,7 +1,6 @@
-import type { Progress } from '../agent/runner.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { ApiContext, ApiLog } from './api.ts';
-import type { Reply, Taken } from './desk.ts';
+import type { Reply, Taken, TurnProgress } from './desk.ts';
 import { hintOf, type ShownError, statusOf } from './error-answer.ts';
 import { HEARTBEAT_MS, type Listener } from './event-stream.ts';
 import { Mailbox } from './mailbox.ts';
@@ -9,7 +8,10 @@ import { Mailbox } from './mailbox.ts';
 /** What may wait for a client that listens to its own turn; the turn goes on without one who does not read. */
 const MAILBOX_CHARS = 4 * 1024 * 1024;
 
-export type TurnNews = { readonly progress: Progress } | { readonly reply: Reply } | { readonly failure: MoiraiError };
+export type TurnNews =
+  | { readonly progress: TurnProgress }
+  | { readonly reply: Reply }
+  | { readonly failure: MoiraiError };
 
 /** The status of each outcome. */
 export function statusOfReply({ outcome }: Reply): 200 | 502 | 504 {
@@ -78,7 +80,8 @@ export class TurnFeed {
   }
 }
 
-function sizeOf(progress: Progress): number {
+function sizeOf(progress: TurnProgress): number {
+  if (progress.type === 'approval') return progress.action.length + 500;
   return 'text' in progress ? progress.text.length + 100 : 500;
 }
 

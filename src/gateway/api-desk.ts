@@ -1,11 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { ApiDesk, Reply, Saying, Taken } from '../api/desk.ts';
+import type { Progress } from '../agent/runner.ts';
+import type { ApiDesk, Reply, Saying, Taken, TurnProgress } from '../api/desk.ts';
 import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Turn } from '../lifecycle/session.ts';
 import { keyFor } from '../lifecycle/session-key.ts';
 import type { Party } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
+import type { Asked } from './approvals.ts';
 import type { Heard } from './conversations.ts';
 import type { Gateway } from './gateway.ts';
 
@@ -49,7 +52,7 @@ async function say(gateway: Gateway, saying: Saying): Promise<Taken> {
   const party = partyOf(saying);
   const originRef = refOf(saying);
   const known = originRef === null ? null : await knownTurn(gateway, originRef, saying, party);
-  if (known !== null) return attach(gateway, known, saying);
+  if (known !== null) return attach(gateway, known, saying, party.key);
   if (party.attached || saying.model !== null) await prepare(gateway, party, saying);
   const heard = await gateway.conversations.say({ party, text: saying.text, originRef, ...verbatim(saying) });
   if (heard.type === 'answer') return answered(gateway, heard, party);
@@ -147,17 +150,45 @@ function taken(gateway: Gateway, heard: Extract<Heard, { type: 'turn' }>, saying
     sessionId: session.id,
     turnId: turn.id,
     reply: replyOf(gateway, heard.over, turn.id, saying),
-    watch: heard.watch,
+    watch: (listener) => watchWithQuestions(gateway, { key: session.key, turn }, heard.watch, listener),
+  };
+}
+
+/** People who come over HTTP are written to nowhere else: what their turn asks leave for is told with its progress. */
+function watchWithQuestions(
+  { approvals, turns }: Gateway,
+  { key, turn }: { readonly key: string; readonly turn: Turn },
+  watch: (listener: (progress: Progress) => void) => () => void,
+  listener: (progress: TurnProgress) => void,
+): () => void {
+  const tell = ({ id, request, settled }: Asked): void => {
+    // Only a turn that runs asks; those that wait behind it hear nothing of it.
+    if (turns.runOf(turn.sessionId)?.turn.id !== turn.id) return;
+    const question = { type: 'approval', id, ...request } as const;
+    listener({ ...question, state: 'asked' });
+    void settled.then(({ allowed }) => listener({ ...question, state: allowed ? 'allowed' : 'denied' }));
+  };
+  const unwatch = watch(listener);
+  const unhear = approvals.watch((asked) => {
+    if (asked.key === key) tell(asked);
+  });
+  for (const asked of approvals.pendingOf(key)) tell(asked);
+  return () => {
+    unwatch();
+    unhear();
   };
 }
 
 /** The same request again: it waits for the same turn, wherever that runs. */
-function attach(gateway: Gateway, turn: TurnResultRow, saying: Saying): Taken {
+function attach(gateway: Gateway, turn: TurnResultRow, saying: Saying, key: string): Taken {
   return {
     sessionId: turn.sessionId,
     turnId: turn.id,
     reply: replyOf(gateway, gateway.turns.ends.wait(turn.id), turn.id, saying),
-    watch: (listener) => gateway.turns.watch(turn.id, listener),
+    watch: (listener) => {
+      const watch = (hear: (progress: Progress) => void) => gateway.turns.watch(turn.id, hear);
+      return watchWithQuestions(gateway, { key, turn }, watch, listener);
+    },
   };
 }
 

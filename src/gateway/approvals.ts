@@ -2,7 +2,7 @@ import type { Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { Timers } from '../events/timers.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
 
-interface Pending extends Question {
+interface Pending extends Question, Asked {
   readonly settle: (approval: Approval) => void;
 }
 
@@ -40,23 +40,22 @@ export class Approvals {
   }
 
   ask(question: Question, signal: AbortSignal): Promise<Approval> {
-    const { key, request } = question;
-    const settled = new Promise<Approval>((resolve) => {
-      const settle = (approval: Approval): void => {
-        cancel();
-        signal.removeEventListener('abort', abandon);
-        this.#remove(key, pending);
-        resolve(approval);
-      };
-      const abandon = (): void => settle({ allowed: false, reason: 'the turn was stopped' });
-      const pending: Pending = { ...question, settle };
-      const cancel = this.#timers.after(this.#timeoutMs, () => {
-        settle({ allowed: false, reason: `nobody answered within ${formatDuration(this.#timeoutMs)}` });
-      });
-      signal.addEventListener('abort', abandon, { once: true });
-      this.#pending.set(key, [...(this.#pending.get(key) ?? []), pending]);
+    const { key } = question;
+    const { promise: settled, resolve } = Promise.withResolvers<Approval>();
+    const settle = (approval: Approval): void => {
+      cancel();
+      signal.removeEventListener('abort', abandon);
+      this.#remove(key, pending);
+      resolve(approval);
+    };
+    const abandon = (): void => settle({ allowed: false, reason: 'the turn was stopped' });
+    const pending: Pending = { ...question, settled, settle };
+    const cancel = this.#timers.after(this.#timeoutMs, () => {
+      settle({ allowed: false, reason: `nobody answered within ${formatDuration(this.#timeoutMs)}` });
     });
-    for (const watcher of this.#watchers) watcher({ id: question.id, key, request, settled });
+    signal.addEventListener('abort', abandon, { once: true });
+    this.#pending.set(key, [...(this.#pending.get(key) ?? []), pending]);
+    for (const watcher of this.#watchers) watcher(pending);
     return settled;
   }
 
@@ -78,8 +77,8 @@ export class Approvals {
   }
 
   /** What a conversation is being asked. */
-  pendingOf(key: string): readonly ApprovalRequest[] {
-    return (this.#pending.get(key) ?? []).map(({ request }) => request);
+  pendingOf(key: string): readonly Asked[] {
+    return this.#pending.get(key) ?? [];
   }
 
   #remove(key: string, pending: Pending): void {

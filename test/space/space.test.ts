@@ -215,6 +215,24 @@ describeInBrowser('Space over four gateways', () => {
     await page.screenshot({ path: artifact('space-chat-new.png') });
   });
 
+  test('asks in the chat for leave, and does what it got leave for', { timeout: 120_000 }, async () => {
+    const page = await open(`${stage.gateways[1]!.url}/#chat`);
+    const field = page.locator('.chat-view textarea').first();
+    await field.fill('dig here');
+    await field.press('Enter');
+    const question = page.locator('.chat-question[data-state=asked]');
+    await question.waitFor({ timeout: patience(15_000) });
+    expect(await question.innerText()).toContain('echo dug');
+    await page.screenshot({ path: artifact('space-chat-question.png') });
+    await page.locator('.chat-allow').click();
+    const chat = page.locator('.chat-view');
+    await until('it is done', async () => (await chat.innerText()).includes('It is dug.'), patience(15_000));
+    await field.fill('dig there');
+    await field.press('Enter');
+    await page.locator('.chat-deny').click();
+    await until('it goes on without', async () => (await question.count()) === 0, patience(15_000));
+  });
+
   test('turns grey where a gateway was killed, and is right again when it returns', { timeout: 180_000 }, async () => {
     const page = await openTable(stage.space);
     await untilEqual(page, () => stage.truth(), patience(20_000));

@@ -129,5 +129,9 @@ function told(news: TurnNews, { sessionId, turnId }: Taken): string {
   if (progress.type === 'tool_end') {
     return frame({ id: progress.id, name: progress.name, state: 'end', ok: progress.ok }, { event: 'tool' });
   }
+  if (progress.type === 'approval') {
+    const { type, ...question } = progress;
+    return frame(question, { event: type });
+  }
   return '';
 }

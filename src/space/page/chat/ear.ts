@@ -1,5 +1,5 @@
 import type { Signal } from '@preact/signals';
-import type { Told } from './say.ts';
+import type { ApprovalState, Told } from './say.ts';
 import type { Tool } from './transcript.ts';
 
 /** What is heard of a reply before it is in the transcript. */
@@ -7,8 +7,16 @@ export interface Live {
   readonly state: 'sending' | 'working' | 'apart' | 'failed';
   readonly reply: string;
   readonly tools: readonly Tool[];
+  /** What the agent asked leave for. */
+  readonly questions: readonly Asking[];
   /** Why it could not be said, and what to do. */
   readonly trouble: string | null;
+}
+
+export interface Asking {
+  readonly id: string;
+  readonly action: string;
+  readonly state: ApprovalState;
 }
 
 /** Often enough to look alive, seldom enough to leave the browser time for everything else. */
@@ -41,7 +49,9 @@ export class Ear {
     const { value: live } = this.#live;
     if (told.type === 'apart') this.#apart = true;
     if (told.type === 'tool') this.#live.value = { ...live, state: 'working', tools: withTool(live.tools, told) };
-    else this.#live.value = { ...live, state: told.type === 'apart' ? 'apart' : 'working' };
+    else if (told.type === 'approval') {
+      this.#live.value = { ...live, state: 'working', questions: withQuestion(live.questions, told) };
+    } else this.#live.value = { ...live, state: told.type === 'apart' ? 'apart' : 'working' };
   }
 
   #show(): void {
@@ -57,4 +67,8 @@ export class Ear {
 
 function withTool(tools: readonly Tool[], { id, name, ok }: Tool): Tool[] {
   return [...tools.filter((tool) => tool.id !== id), { id, name, ok }];
+}
+
+function withQuestion(questions: readonly Asking[], { id, action, state }: Asking): Asking[] {
+  return [...questions.filter((question) => question.id !== id), { id, action, state }];
 }

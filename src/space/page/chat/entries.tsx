@@ -1,4 +1,5 @@
 import { plainLine, plainText } from '../data/plain-text.ts';
+import type { Asking } from './ear.ts';
 import { Formatted } from './formatted.tsx';
 import { isCommand } from './say.ts';
 import type { Send, Thread } from './thread.ts';
@@ -92,11 +93,7 @@ export function Unanswered({ send, thread }: { send: Send; thread: Thread }) {
           {isCommand(text) ? <p class="chat-note-command">{plainText(text)}</p> : <Formatted text={text} />}
         </Message>
       )}
-      {state === 'failed' ? (
-        <Failed send={send} thread={thread} />
-      ) : (
-        <LiveReply send={send} waits={thread.isWaiting(send)} />
-      )}
+      {state === 'failed' ? <Failed send={send} thread={thread} /> : <LiveReply send={send} thread={thread} />}
       {thread.notesBehind(send).map((note) => (
         <NoteEntry key={note.key} note={note} thread={thread} />
       ))}
@@ -118,11 +115,15 @@ function Failed({ send, thread }: { send: Send; thread: Thread }) {
   );
 }
 
-function LiveReply({ send, waits }: { send: Send; waits: boolean }) {
-  const { state, reply, tools } = send.live.value;
+function LiveReply({ send, thread }: { send: Send; thread: Thread }) {
+  const { state, reply, tools, questions } = send.live.value;
+  const waits = thread.isWaiting(send);
   return (
     <>
       <Tools tools={tools} />
+      {questions.map((question) => (
+        <Question key={question.id} asking={question} thread={thread} />
+      ))}
       {reply !== '' && (
         <article class="chat-message chat-from-agent chat-live" aria-label="Agent" aria-busy="true">
           <Formatted text={reply} whole />
@@ -134,6 +135,30 @@ function LiveReply({ send, waits }: { send: Send; waits: boolean }) {
         reply === '' && <AtWork waits={waits && !isCommand(send.text)} sending={state === 'sending'} />
       )}
     </>
+  );
+}
+
+const ANSWERS = { asked: 'It asks whether it may:', allowed: 'You allowed:', denied: 'It was not allowed:' } as const;
+
+/** Something the agent may do only when a person says so. Silence is a no. */
+function Question({ asking, thread }: { asking: Asking; thread: Thread }) {
+  const { action, state } = asking;
+  return (
+    <div class="chat-note chat-question" role={state === 'asked' ? 'alert' : undefined} data-state={state}>
+      <p class="chat-note-text">
+        {ANSWERS[state]} <code>{plainText(action)}</code>
+      </p>
+      {state === 'asked' && (
+        <>
+          <button type="button" class="chat-allow" onClick={() => thread.say('/approve', true)}>
+            Allow once
+          </button>
+          <button type="button" class="chat-deny" onClick={() => thread.say('/deny', true)}>
+            Deny
+          </button>
+        </>
+      )}
+    </div>
   );
 }
 

@@ -16,8 +16,12 @@ export type Told =
   | { readonly type: 'taken'; readonly sessionId: string; readonly turnId: string | null }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool'; readonly id: string; readonly name: string; readonly ok: boolean | null }
+  | { readonly type: 'approval'; readonly id: string; readonly action: string; readonly state: ApprovalState }
   /** The connection is lost; it is tried again. */
   | { readonly type: 'apart' };
+
+/** How leave that the agent asks for stands. */
+export type ApprovalState = 'asked' | 'allowed' | 'denied';
 
 /** How it came out. */
 export interface Outcome {
@@ -118,6 +122,7 @@ interface Frame extends Outcome {
   readonly name: string;
   readonly state: string;
   readonly ok: boolean;
+  readonly action: string;
 }
 
 function understand(event: string, data: Frame, hear: (told: Told) => void): Outcome | null {
@@ -125,6 +130,8 @@ function understand(event: string, data: Frame, hear: (told: Told) => void): Out
   else if (event === 'text') hear({ type: 'text', text: data.text });
   else if (event === 'tool') {
     hear({ type: 'tool', id: data.id, name: data.name, ok: data.state === 'end' ? data.ok : null });
+  } else if (event === 'approval') {
+    hear({ type: 'approval', id: data.id, action: data.action, state: data.state as ApprovalState });
   } else if (event === 'done') {
     // The gateway stops, and the turn goes on in the next one: whoever waits comes back.
     if (data.error?.code === 'draining') throw new ConnectionLost(data.error.message);

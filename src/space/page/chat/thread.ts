@@ -20,7 +20,7 @@ export interface Send {
   readonly whole: boolean;
 }
 
-const FRESH: Live = { state: 'sending', reply: '', tools: [], trouble: null };
+const FRESH: Live = { state: 'sending', reply: '', tools: [], questions: [], trouble: null };
 
 export interface ThreadOptions {
   readonly source: Source;

@@ -13,7 +13,8 @@ export function GatewayChips() {
   void world.calm.value;
   const inhabited = new Set<string>();
   for (const { room } of world.sessions.values()) inhabited.add(room);
-  const rooms = roomsOf(world.sources, inhabited, now.value);
+  // Those that are not heard first: where there are more than fit, trouble must not be out of sight.
+  const rooms = roomsOf(world.sources, inhabited, now.value).sort((a, b) => Number(a.live) - Number(b.live));
   const chosen = rooms.find(({ id }) => id === open);
   return (
     <>

@@ -2,6 +2,7 @@ import { paintBubble, paintText } from './bubble.ts';
 import type { Actor } from './cast.ts';
 import { type Measures, plainText } from './labels.ts';
 import { AREA_HEADING, type Box, inset, ROOM_HEADING } from './layout.ts';
+import { FIGURE } from './sheet.ts';
 import { type Chamber, cellOf, eachWithin, figureOf, type Ground, type Stage } from './stage.ts';
 import type { Theme } from './theme.ts';
 
@@ -9,6 +10,9 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", sans-serif';
 export const fontOf = (size: number, unit: number, weight = ''): string => `${weight} ${size * unit}px ${FONT}`.trim();
 
 const NAME_LENGTH = 48;
+/** How much of the text's colour is in the floor of a room, and of one that is grey. */
+const FLOOR_TINT = 0.05;
+const GREY_TINT = 0.09;
 
 /** All that does not move, painted once on a canvas that is not shown: figures are drawn over copies of it. */
 export class Backdrop {
@@ -74,7 +78,7 @@ export class Backdrop {
 
   clear(ground: Ground, seat: number): Box {
     const cell = cellOf(ground, seat);
-    this.#paintFloor(cell, ground.area.room.info.live);
+    this.#paintFloor(cell, ground.area.room.info.live, this.plainFloor(ground) !== null);
     return cell;
   }
 
@@ -97,7 +101,7 @@ export class Backdrop {
     const { unit } = this.#stage;
     const { area, box, lines } = ground;
     const context = this.#context;
-    this.#paintFloor(roundBox(inset(box, 1.5 * unit)), area.room.info.live);
+    this.#paintFloor(roundBox(inset(box, 1.5 * unit)), area.room.info.live, this.plainFloor(ground) !== null);
     const font = fontOf(11, unit, '600');
     context.font = font;
     context.fillStyle = this.#theme.muted;
@@ -149,10 +153,14 @@ export class Backdrop {
     paintText(this.#context, words, small, floor, pill);
   }
 
-  #paintFloor(box: Box, live: boolean): void {
-    this.#fill(this.#theme.floor, box);
-    this.#context.globalAlpha = live ? 0.05 : 0.14;
-    this.#fill(live ? this.#theme.text : this.#theme.muted, box);
+  /** The one colour under the figures of a crowd, where nobody would see cloth; null where the floor has a pattern. */
+  plainFloor({ area, fit }: Ground): string | null {
+    return area.room.info.live && fit.grade !== FIGURE ? this.#mixed(FLOOR_TINT) : null;
+  }
+
+  #paintFloor(box: Box, live: boolean, plain = false): void {
+    this.#fill(this.#mixed(live ? FLOOR_TINT : GREY_TINT), box);
+    if (plain) return;
     this.#context.globalAlpha = live ? 0.06 : 0.16;
     this.#fill((live ? this.#weave : this.#hatch) ?? 'transparent', box);
     this.#context.globalAlpha = 1;

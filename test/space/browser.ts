@@ -3,6 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { type Browser, chromium } from 'playwright-core';
 import { describe } from 'vitest';
 
+/** The page, built from its sources before the tests began. */
+export const BUILT_PAGE = fileURLToPath(new URL('../../web', import.meta.url));
+
 const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 /** Where the browser is; null on a machine without one. */

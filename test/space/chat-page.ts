@@ -1,8 +1,8 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { request as ask, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
-import { buildFreshPage } from './fresh-page.ts';
+import { BUILT_PAGE } from './browser.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html',
@@ -20,7 +20,6 @@ export class ChatPage {
   url = '';
   readonly #gateway: () => string;
   readonly #replies = new Set<ServerResponse>();
-  #folder = '';
   #server: Server | null = null;
   #severed = false;
 
@@ -29,7 +28,6 @@ export class ChatPage {
   }
 
   async start(): Promise<void> {
-    this.#folder = await buildFreshPage();
     const server = createServer((request, response) => this.#answer(request, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     this.#server = server;
@@ -51,7 +49,6 @@ export class ChatPage {
   async close(): Promise<void> {
     this.#server?.closeAllConnections();
     await new Promise((resolve) => this.#server?.close(resolve) ?? resolve(null));
-    if (this.#folder !== '') rmSync(this.#folder, { recursive: true });
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
@@ -62,7 +59,7 @@ export class ChatPage {
       else this.#pass(path, request, response);
       return;
     }
-    const body = readFileSync(join(this.#folder, path === '/' ? 'index.html' : path));
+    const body = readFileSync(join(BUILT_PAGE, path === '/' ? 'index.html' : path));
     response.writeHead(200, { 'content-type': type, 'content-security-policy': POLICY }).end(body);
   }
 

@@ -1,27 +1,24 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
 import { GatewayProcess } from '../gateway/process.ts';
 import { patience } from '../support/patience.ts';
-import { artifact, findChromium, openChromium } from './browser.ts';
+import { artifact, BUILT_PAGE, describeInBrowser, openChromium } from './browser.ts';
 import { FakeGateway, type FakeOptions, makeSession } from './fake-gateway.ts';
-import { buildFreshPage } from './fresh-page.ts';
 
 const AXE = readFileSync(fileURLToPath(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
 const VIEWS = ['space', 'sessions', 'timeline', 'listeners', 'chat'];
 const DESKTOP = { width: 1440, height: 900 };
 
-describe.skipIf(findChromium() === null)('the page', { timeout: 60_000 }, () => {
+describeInBrowser('the page', { timeout: 60_000 }, () => {
   let browser: Browser;
-  let folder: string;
   const closing: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    folder = await buildFreshPage();
     browser = await openChromium();
   }, 120_000);
 
@@ -31,11 +28,10 @@ describe.skipIf(findChromium() === null)('the page', { timeout: 60_000 }, () => 
 
   afterAll(async () => {
     await browser.close();
-    rmSync(folder, { recursive: true });
   });
 
   async function start(options: FakeOptions = {}): Promise<FakeGateway> {
-    const fake = await FakeGateway.start({ page: folder, ...options });
+    const fake = await FakeGateway.start({ page: BUILT_PAGE, ...options });
     closing.push(() => fake.close());
     return fake;
   }
@@ -74,7 +70,9 @@ describe.skipIf(findChromium() === null)('the page', { timeout: 60_000 }, () => 
     await page.waitForSelector('.chart-frame canvas');
     expect([...hosts]).toEqual([new URL(fake.url).host]);
     expect(complaints).toEqual([]);
-    const assets = readdirSync(join(folder, 'assets')).map((name) => readFileSync(join(folder, 'assets', name)));
+    const assets = readdirSync(join(BUILT_PAGE, 'assets')).map((name) =>
+      readFileSync(join(BUILT_PAGE, 'assets', name)),
+    );
     const bytes = assets.reduce((sum, file) => sum + gzipSync(file).length, 0);
     expect(bytes).toBeLessThan(100_000);
   });

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync, inflateSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
 import { build, type PreviewServer, preview } from 'vite';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { drawSheet, encodePng, scanlines } from '../../scripts/draw-sprites.ts';
-import { artifact, findChromium, openChromium } from './browser.ts';
+import { artifact, describeInBrowser, openChromium } from './browser.ts';
 
 const SPRITES = fileURLToPath(new URL('../../src/space/page/scene/sprites.png', import.meta.url));
 
@@ -36,7 +36,7 @@ const HOSTILE = `[
   '\\ud800', '👩‍👩‍👧'.repeat(900), '<img src=x onerror=alert(1)>', '', 'line\\nbreak\\u2028and another', '\\ufdfd'.repeat(500),
 ]`;
 
-describe.skipIf(findChromium() === null)('the scene in a browser', () => {
+describeInBrowser('the scene in a browser', () => {
   const root = fileURLToPath(new URL('./scene-demo/', import.meta.url));
   const outDir = mkdtempSync(join(tmpdir(), 'moirai-scene-'));
   let server: PreviewServer;

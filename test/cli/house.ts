@@ -43,7 +43,8 @@ export class House {
 
   /** Starts anything in this home. */
   spawn(command: string, args: readonly string[], more: Record<string, string> = {}): Process {
-    const { MOIRAI_DEBUG: _, ...env } = process.env;
+    // What the test run itself was given is no part of the world of those it starts.
+    const { MOIRAI_DEBUG: _, NODE_COMPILE_CACHE: _c, ...env } = process.env;
     const child = spawn(command, args, { env: { ...env, MOIRAI_HOME: this.home, ...more } });
     child.stdin.on('error', () => undefined); // It ended without reading; nobody minds.
     this.#started.push(child);

@@ -80,6 +80,8 @@ export interface ApiDesk {
   /** The name of the configured model. */
   readonly model: string;
   readiness(): Promise<Readiness>;
+  /** The same without looking at anything. */
+  state(): Readiness['state'];
   readonly jobs: JobDesk;
   /** What a platform brings; the status it is answered with. */
   receiveFromPlatform(name: string, request: PlatformRequest): Promise<200 | 401 | 404 | 503>;

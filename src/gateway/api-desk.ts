@@ -18,14 +18,16 @@ export interface ApiDeskOptions {
   readonly gateway: Gateway;
   readonly model: string;
   readonly readiness: ApiDesk['readiness'];
+  readonly state: ApiDesk['state'];
   readonly figures: Figures;
 }
 
 /** What HTTP may ask of the gateway. */
-export function apiDesk({ gateway, model, readiness, figures }: ApiDeskOptions): ApiDesk {
+export function apiDesk({ gateway, model, readiness, state, figures }: ApiDeskOptions): ApiDesk {
   return {
     model,
     readiness,
+    state,
     say: (saying) => say(gateway, saying),
     models: () => gateway.runner.models(),
     doing: (sessionId) => {

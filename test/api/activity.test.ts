@@ -106,18 +106,19 @@ describe('the activity', () => {
     );
   });
 
-  test('finds out by itself what no event tells of', async () => {
+  test('finds out by itself what no event tells of', { timeout: 100_000 }, async () => {
     const session = await house.engine.start(chatParty('quiet'));
     await look(house.api);
     await house.engine.appendBeside(session.id, [{ role: 'user', text: 'by the way', turnId: null }]);
     const expected = (await freshLook()).sessions;
-    await until('it is seen', async () => (await look(house.api)).sessions.length === expected.length, 20_000);
+    // It looks only now and then.
+    await until('it is seen', async () => (await look(house.api)).sessions.length === expected.length, 45_000);
     await until(
       'all is equal',
       async () => {
         return JSON.stringify((await look(house.api)).sessions) === JSON.stringify(expected);
       },
-      20_000,
+      45_000,
     );
   });
 

@@ -15,7 +15,7 @@ const MOST_EVENTS = 2000;
 /** How many ends are remembered for those who come back after a cut connection. */
 const MOST_ENDS = 5000;
 /** How often what is shown is compared with the store, when it is quiet. */
-const CHECK_MS = 5000;
+const CHECK_MS = 15_000;
 
 interface Card {
   session: Session;
@@ -133,10 +133,8 @@ export class ActivityBoard {
     const { engine, desk } = this.#parts;
     const check = performance.now() - this.#checkedAt > CHECK_MS;
     if (this.#knownFrom === null) await this.#readAll();
-    const [pulse, { state }] = await Promise.all([
-      engine.store.read('pulse', { after: this.#seq, limit: MOST_EVENTS, check }),
-      desk.readiness(),
-    ]);
+    const pulse = await engine.store.read('pulse', { after: this.#seq, limit: MOST_EVENTS, check });
+    const state = desk.state();
     const ids = this.#toRead(pulse);
     if (ids === null) return this.#startOver(pulse, state);
     const sessions = ids.length === 0 ? [] : await engine.store.read('sessionsById', { ids });

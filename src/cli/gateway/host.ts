@@ -68,7 +68,8 @@ export class GatewayHost {
       const desk = apiDesk({
         gateway,
         model: gateway.runner.model ?? 'default',
-        readiness: () => readiness(gateway, phase.state),
+        readiness: () => readiness(gateway, stateOf(gateway, phase)),
+        state: () => stateOf(gateway, phase),
         figures,
       });
       const api = await openDoor(config, desk, gateway, log);
@@ -108,6 +109,10 @@ async function openDoor(config: Config, desk: ApiDesk, gateway: Gateway, log: Lo
   }
 }
 
+function stateOf(gateway: Gateway, { state }: Phase): Readiness['state'] {
+  return gateway.conversations.draining && state === 'ready' ? 'draining' : state;
+}
+
 async function readiness(gateway: Gateway, state: Readiness['state']): Promise<Readiness> {
   const store = await probe(async () => {
     await gateway.engine.store.read('lastSeq', {});
@@ -115,7 +120,7 @@ async function readiness(gateway: Gateway, state: Readiness['state']): Promise<R
   });
   const { running, waiting } = gateway.load;
   return {
-    state: gateway.conversations.draining && state === 'ready' ? 'draining' : state,
+    state,
     checks: {
       store,
       model: { ok: true, detail: gateway.runner.description },

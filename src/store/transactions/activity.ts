@@ -1,11 +1,9 @@
 import type { Session } from '../../lifecycle/session.ts';
-import type { EndCause, EndReason } from '../../lifecycle/states.ts';
-import { SESSION_KINDS, type TurnState } from '../../lifecycle/states.ts';
+import type { EndCause, EndReason, TurnState } from '../../lifecycle/states.ts';
 import {
   nullableNumber,
   nullableText,
   numberOf,
-  placeholders,
   query,
   queryOne,
   type Row,
@@ -170,12 +168,11 @@ export function* timeline(_ctx: TxContext, { from, to, stepMs }: TimelineSpan): 
   );
   for (const row of starts) started[numberOf(row, 'slot')] = numberOf(row, 'n');
   const ended: Record<string, number[]> = {};
-  // The index of ends begins with the kind: naming all kinds makes it one of times.
   const ends = yield* query(
     `SELECT CAST((ended_at - ?) / ? AS BIGINT) AS slot, end_reason, count(*) AS n FROM sessions
-     WHERE kind IN (${placeholders(SESSION_KINDS.length)}) AND ended_at IS NOT NULL AND ended_at >= ? AND ended_at < ?
+     WHERE ended_at IS NOT NULL AND ended_at >= ? AND ended_at < ?
      GROUP BY 1, end_reason`,
-    ...[from, stepMs, ...SESSION_KINDS, from, to],
+    ...[from, stepMs, from, to],
   );
   for (const row of ends) {
     const reason = textOf(row, 'end_reason');

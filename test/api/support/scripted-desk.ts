@@ -68,6 +68,10 @@ export class ScriptedDesk implements ApiDesk {
     return { state: this.#state, checks: { store: { ok: true, detail: 'sqlite' } } };
   }
 
+  state(): Readiness['state'] {
+    return this.#state;
+  }
+
   async drain(): Promise<void> {
     this.#state = 'draining';
   }

@@ -254,9 +254,14 @@ export function deletionContract(open: Open): void {
 
   test('a store from before sessions could be deleted is brought up to date', async (scene) => {
     const id = await conversation(scene, '42', 'one', 'two');
-    for (const name of ['turns_over', 'deliveries_by_session', 'sessions_ended', 'sessions_continuing']) {
-      await scene.raw(`DROP INDEX ${name}`);
-    }
+    const indexes = [
+      'turns_over',
+      'deliveries_by_session',
+      'sessions_ended',
+      'sessions_continuing',
+      'sessions_end_times',
+    ];
+    for (const name of indexes) await scene.raw(`DROP INDEX ${name}`);
     const later = ['facts', 'pairings', 'pairing_locks', 'credentials', 'places', 'jobs', 'job_runs', 'told'];
     for (const name of later) {
       await scene.raw(`DROP TABLE ${name}`);

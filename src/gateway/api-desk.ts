@@ -9,6 +9,7 @@ import type { Party } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import type { Asked } from './approvals.ts';
+import { parseCommand } from './commands/command.ts';
 import type { Heard } from './conversations.ts';
 import type { Gateway } from './gateway.ts';
 
@@ -106,7 +107,9 @@ async function assertSame(
   party: Party,
 ): Promise<void> {
   const text = await gateway.engine.store.read('turnText', { turnId: turn.id });
-  if (text === saying.text.toWellFormed() && key === party.key) return;
+  const said = saying.text.toWellFormed();
+  // The turn of `/queue TEXT` is TEXT.
+  if ((text === said || text === parseCommand(said)?.args) && key === party.key) return;
   throw new MoiraiError('idempotency_conflict', 'the idempotency key was used before, with another body');
 }
 

@@ -89,6 +89,15 @@ describe('SIGTERM in a turn', () => {
     expect(await waiting).toMatchObject({ status: 200, reply: 'done in time' });
   });
 
+  test('is the same when it comes again as a command with the same key', async () => {
+    await begin([{ text: 'heard' }]);
+    const body = { text: '/queue hello', conversation: 'c', idempotency_key: 'k' };
+    const first = await gateway.chat(body);
+    expect(first).toMatchObject({ status: 200, reply: 'heard' });
+    expect(await gateway.chat(body)).toMatchObject({ status: 200, turn_id: first.turn_id, reply: 'heard' });
+    expect((await gateway.chat({ ...body, text: '/queue other' })).status).toBe(409);
+  });
+
   test('cuts it when it is not, and the next start goes on in the same session and says why', async () => {
     const hang: ModelScript = (_, index) => (index === 0 ? { text: 'never', beforeMs: 60_000 } : { text: 'at last' });
     await begin(hang, { gateway: { drain_timeout: '500ms' } });

@@ -155,6 +155,9 @@ describe('the activity', () => {
     const { event, data } = (await stream.next()).value;
     expect([event, data.ended]).toMatchObject(['delta', [{ id, reason: 'admin_close', cause: null }]]);
     await stream.return(undefined);
+    const asked = await ask(house.api, `/v1/space/activity?after=${data.seq - 1}`);
+    expect(asked.json).toMatchObject({ ended: [{ id, reason: 'admin_close' }], sessions: [] });
+    expect((await ask(house.api, '/v1/space/activity?after=999999999')).json).not.toHaveProperty('ended');
     const strange = listen(house.api, '/v1/space/activity?after=999999999');
     expect((await strange.next()).value.event).toBe('snapshot');
     await strange.return(undefined);

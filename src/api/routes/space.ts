@@ -34,7 +34,7 @@ const activity = createRoute({
     query: z.object({
       after: wholeNumber(0, Number.MAX_SAFE_INTEGER)
         .optional()
-        .openapi({ description: 'A stream begins with what has changed since this `seq`, if that is known.' }),
+        .openapi({ description: 'Only what has changed since this `seq`, if that is known; a stream begins with it.' }),
     }),
     headers: z.object({
       'if-none-match': z.string().optional(),
@@ -43,7 +43,7 @@ const activity = createRoute({
   },
   responses: {
     200: {
-      description: 'All of it; or a stream of `snapshot` and `delta`, whose id is a `seq`.',
+      description: 'All of it, or with `after` what has changed; or a stream of both, whose id is a `seq`.',
       content: { 'application/json': { schema: activitySchema }, ...eventStream },
     },
     304: { description: 'Nothing has changed since the given `ETag`.' },
@@ -96,6 +96,9 @@ export function addSpaceRoutes(app: Api, parts: ApiParts): void {
     c.header('ETag', etag);
     c.header('Cache-Control', 'no-cache');
     if (knows(c, etag)) return c.body(null, 304);
+    const { after } = c.req.valid('query');
+    const delta = after === undefined ? null : board.deltaSinceSeq(after);
+    if (delta !== null) return c.body(delta, 200, { 'Content-Type': 'application/json' });
     c.header('Content-Type', 'application/json');
     return sendShared(c, pieces);
   });

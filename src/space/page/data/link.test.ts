@@ -34,11 +34,13 @@ function streamOf(...chunks: string[]): Response {
 async function run(answers: ((init: RequestInit) => Response | Promise<Response>)[], streaming = signal(true)) {
   const stop = new AbortController();
   const asked: Headers[] = [];
+  const paths: string[] = [];
   const pauses: number[] = [];
   const world = new World({ frame: (show) => queueMicrotask(show), now: Date.now });
   const ring = new KeyRing(new Drawer(), new Drawer());
-  const fetcher: Fetcher = async (_, init = {}) => {
+  const fetcher: Fetcher = async (url, init = {}) => {
     const answer = answers[asked.length];
+    paths.push(url);
     asked.push(new Headers(init.headers));
     if (answer === undefined) {
       stop.abort();
@@ -54,10 +56,17 @@ async function run(answers: ((init: RequestInit) => Response | Promise<Response>
   };
   await follow(
     source,
-    { world, ring, random: () => 1, pause, streaming, vanished: (_, ids) => vanished.push(...ids) },
+    {
+      world,
+      ring,
+      random: () => 1,
+      pause,
+      streaming,
+      vanished: (_, gone) => vanished.push(...gone.map(({ id }) => id)),
+    },
     stop.signal,
   );
-  return { world, asked, pauses, ring, vanished };
+  return { world, asked, paths, pauses, ring, vanished };
 }
 
 const snapshot = (seq: number, ...ids: string[]) => ({
@@ -96,6 +105,22 @@ describe('a link to a source', () => {
     expect([...world.sessions.keys()]).toEqual(['s2']);
     expect(vanished).toEqual(['s1']);
     expect(world.sources[0]?.odd).toContain('no stream');
+  });
+
+  test('asks only for what has changed where it may not hold a stream, and hears of ends', async () => {
+    const ended = [{ id: 's1', reason: 'idle_expiry', cause: 'idle', at: '2026-01-01T00:00:00Z' }];
+    const { paths, world } = await run(
+      [
+        () => Response.json(snapshot(4, 's1', 's2')),
+        () => Response.json({ seq: 6, sessions: [], ended, removed: [], gateways: null }),
+      ],
+      signal(false),
+    );
+    expect(paths.slice(0, 3)).toEqual(
+      [4, 6].reduce((all, seq) => [...all, `${all[0]}?after=${seq}`], [paths[0] ?? '']),
+    );
+    expect([...world.sessions.keys()]).toEqual(['s2']);
+    expect(world.ends).toMatchObject([{ id: 's1', reason: 'idle_expiry', view: { id: 's1' } }]);
   });
 
   test('takes JSON from a version that does not look at what is accepted', async () => {

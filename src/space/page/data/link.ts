@@ -2,7 +2,7 @@ import type { ReadonlySignal } from '@preact/signals';
 import { AnswerError, sentenceOf } from './answer-error.ts';
 import { readEvents, type ServerEvent } from './event-reader.ts';
 import type { KeyRing } from './key-ring.ts';
-import { readDelta, readSnapshot, type SeenSnapshot } from './reading.ts';
+import { readDelta, readSnapshot, type SeenSession, type SeenSnapshot } from './reading.ts';
 import type { Source } from './source.ts';
 import type { World } from './world.ts';
 
@@ -28,7 +28,7 @@ export interface LinkParts {
    */
   readonly streaming: ReadonlySignal<boolean>;
   /** Hears of sessions that vanished without a word. */
-  readonly vanished: (source: Source, ids: readonly string[]) => void;
+  readonly vanished: (source: Source, sessions: readonly SeenSession[]) => void;
 }
 
 /** How long to wait before the next attempt: twice as long each time, and not all pages at once. */
@@ -152,11 +152,10 @@ class Call {
       const headers: Record<string, string> = { accept: 'application/json' };
       if (etag !== null) headers['if-none-match'] = etag;
       this.#hear();
-      response ??= await this.#source.fetch(PATH, { headers, signal: this.#signal });
+      response ??= await this.#source.fetch(this.#question(odd), { headers, signal: this.#signal });
       if (response.status === 304) world.heard(this.#source.id);
       else if (response.ok) {
-        const snapshot = readSnapshot(await response.json());
-        this.#show({ ...snapshot, odd: odd ?? snapshot.odd });
+        this.#understand(await response.json(), odd);
       } else throw await AnswerError.from(response);
       etag = response.headers.get('etag') ?? etag;
       response = null;
@@ -165,6 +164,20 @@ class Call {
       clearTimeout(this.#silence);
       await pause(POLL_MS, this.#signal);
       this.#signal.throwIfAborted();
+    }
+  }
+
+  /** What has changed is enough, for who knows how it was before; a version without streams knows nothing of that. */
+  #question(odd: string | null): string {
+    const seq = this.#parts.world.seqOf(this.#source.id);
+    return odd === null && seq > 0 ? `${PATH}?after=${seq}` : PATH;
+  }
+
+  #understand(said: object, odd: string | null): void {
+    if ('ended' in said) this.#parts.world.applyDelta(this.#source.id, readDelta(said));
+    else {
+      const snapshot = readSnapshot(said);
+      this.#show({ ...snapshot, odd: odd ?? snapshot.odd });
     }
   }
 

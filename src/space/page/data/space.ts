@@ -3,6 +3,7 @@ import type { EndView } from '../protocol.ts';
 import { AnswerError, sentenceOf } from './answer-error.ts';
 import type { KeyRing } from './key-ring.ts';
 import { backoff, follow } from './link.ts';
+import type { SeenSession } from './reading.ts';
 import { askJson, type Fetcher, fetchWithKey, makeSource, type Place, type Source } from './source.ts';
 import { World } from './world.ts';
 
@@ -46,7 +47,7 @@ export class Space {
         {
           ...{ world: this.world, ring: this.ring, random: Math.random, pause },
           streaming: computed(() => watched.value && index < MOST_STREAMS),
-          vanished: (from, ids) => void this.#askAfter(from, ids),
+          vanished: (from, sessions) => void this.#askAfter(from, sessions),
         },
         signal,
       );
@@ -84,11 +85,12 @@ export class Space {
   }
 
   /** Sessions that were there before the connection broke and are not any more: how they ended is asked. */
-  async #askAfter(source: Source, ids: readonly string[]): Promise<void> {
-    for (const id of ids.slice(0, ASKED_AFTER)) {
+  async #askAfter(source: Source, sessions: readonly SeenSession[]): Promise<void> {
+    for (const view of sessions.slice(0, ASKED_AFTER)) {
+      const { id } = view;
       if (this.world.hasEnded(id)) continue;
       const end = await askEnd(source, id).catch(() => null);
-      if (end !== null) this.world.end(source.id, end);
+      if (end !== null) this.world.end(source.id, end, view);
     }
   }
 }

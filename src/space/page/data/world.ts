@@ -135,9 +135,9 @@ export class World {
   }
 
   /** Returns the sessions that were there before and are not any more, without a word about their end. */
-  applySnapshot(id: string, snapshot: SeenSnapshot): string[] {
+  applySnapshot(id: string, snapshot: SeenSnapshot): SeenSession[] {
     const book = this.#book(id);
-    const before = [...book.sessions.keys()];
+    const before = [...book.sessions.values()];
     book.sessions.clear();
     for (const view of snapshot.sessions) if (!this.#ended.has(view.id)) book.sessions.set(view.id, view);
     book.odd = snapshot.odd;
@@ -146,10 +146,10 @@ export class World {
     book.seq = snapshot.seq;
     this.#setGateways(book, snapshot.gateways);
     this.heard(id);
-    for (const session of before) this.#settle(session);
+    for (const view of before) this.#settle(view.id);
     for (const session of book.sessions.keys()) this.#settle(session);
     this.#changed();
-    return before.filter((session) => !book.sessions.has(session));
+    return before.filter((view) => !book.sessions.has(view.id));
   }
 
   applyDelta(id: string, delta: SeenDelta): void {
@@ -169,11 +169,14 @@ export class World {
     this.#changed();
   }
 
-  /** A session has ended: for every source, also for those that have not heard of it yet. */
-  end(id: string, end: EndView): void {
+  /**
+   * A session has ended: for every source, also for those that have not heard of it yet. `last` is how it was seen last,
+   * where it is not shown any more.
+   */
+  end(id: string, end: EndView, last: SeenSession | null = null): void {
     const { source } = this.#book(id);
     if (this.#ended.has(end.id)) return;
-    const view = this.sessions.get(end.id)?.view ?? null;
+    const view = this.sessions.get(end.id)?.view ?? last;
     this.#remember(end.id);
     for (const book of this.#books.values()) book.sessions.delete(end.id);
     this.#settle(end.id);

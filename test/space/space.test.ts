@@ -126,12 +126,13 @@ describeInBrowser('Space over four gateways', () => {
         for (let i = 20; i < 25; i++) await gateway.chat({ text: '/new', conversation: `${NAMES[g]}-${i}` });
         for (let i = 0; i < 3; i++) await gateway.chat({ text: 'hello', conversation: `unseen-${g}-${i}` });
       }
+      const grey = page.locator('.chips [data-state=grey]');
+      await until('all are grey', async () => (await grey.count()) === 4, 8000);
       await page.screenshot({ path: artifact('space-cut-off.png'), clip: { x: 0, y: 0, width: 1440, height: 900 } });
-      expect(await page.locator('.chips [data-state=grey]').count()).toBe(4);
       await delay(Math.max(0, 10_000 - (Date.now() - cutAt)));
       wire.mend();
       await untilEqual(page, () => stage.truth(), patience(15_000));
-      expect(await page.locator('.chips [data-state=grey]').count()).toBe(0);
+      expect(await grey.count()).toBe(0);
     } finally {
       wire.close();
     }

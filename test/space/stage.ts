@@ -97,8 +97,8 @@ export class Stage {
       return { toolCalls: [{ name: 'run_command', args: { command: 'echo dug' } }] };
     }
     if (last?.role === 'tool' && text.includes('dug')) return { text: 'It is dug.' };
-    if (last?.role === 'tool') return { text: 'word by word the thread is spun and measured and cut', betweenMs: 300 };
-    if (text.includes('slowly')) return { text: 'one two three four five six seven eight nine ten', betweenMs: 150 };
+    if (last?.role === 'tool') return { text: 'word by word the thread is spun and measured and cut', betweenMs: 500 };
+    if (text.includes('slowly')) return { text: 'one two three four five six seven eight nine ten', betweenMs: 400 };
     if (text.includes('wait')) await this.#gate;
     return { text: 'heard' };
   }

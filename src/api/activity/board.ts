@@ -55,7 +55,7 @@ export class ActivityBoard {
   #turns: UnderWay = {};
   #alive: ReadonlySet<string> = new Set();
   #gateways = '[]';
-  #totals = '';
+  #totals = '{"open":0,"unowned":0}';
   #more = false;
   #open = 0;
   #seq = 0;
@@ -202,7 +202,7 @@ export class ActivityBoard {
     const drawn = all || this.#change === 0 ? this.#cards.keys() : new Set([...open.keys(), ...running]);
     for (const id of drawn) changed = this.#draw(id, change) || changed;
     changed = this.#drawGateways(pulse.instances, state, change) || changed;
-    changed = this.#count() || changed;
+    if (changed || all) changed = this.#count() || changed;
     if (changed) this.#change = change;
   }
 

@@ -154,7 +154,7 @@ async function pollUntil(gateway: GatewayProcess, poller: Poller, end: number): 
 /** Nothing is under way any more, and the poller has caught up. */
 async function settle(gateway: GatewayProcess, poller: Poller): Promise<void> {
   const patience = Date.now() + 60_000;
-  for (let quiet = 0; quiet < 5 && Date.now() < patience; ) {
+  for (let quiet = 0; quiet < 3 && Date.now() < patience; ) {
     quiet = (await poller.poll(gateway.url)) && (await gateway.waiting()) === 0 ? quiet + 1 : 0;
     await delay(200);
   }

@@ -132,14 +132,14 @@ describe('what is said', () => {
     expect(bodies).toHaveLength(1);
   });
 
-  test('with /queue is known by what stands behind it', async () => {
+  test('is sent again as it was, also with /queue', async () => {
     const { source, bodies } = gateway(
       () => stream(TAKEN, { cut: true }),
       () => stream(TAKEN + event('done', DONE)),
     );
     const { end } = await saying(source, { text: '/queue  later ' });
     expect(await end).toEqual(DONE);
-    expect(bodies.map(({ text }) => text)).toEqual(['/queue  later ', 'later']);
+    expect(bodies.map(({ text }) => text)).toEqual(['/queue  later ', '/queue  later ']);
   });
 });
 

@@ -63,7 +63,7 @@ export async function say(
   };
   for (;;) {
     try {
-      return await sayOnce(source, saying, turnId !== null, listen, signal);
+      return await sayOnce(source, saying, listen, signal);
     } catch (thrown) {
       signal.throwIfAborted();
       failures++;
@@ -77,18 +77,11 @@ export async function say(
 async function sayOnce(
   source: Source,
   { conversation, text, key }: Saying,
-  again: boolean,
   hear: (told: Told) => void,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const silence = new AbortController();
-  const body = {
-    text: again ? wordsOf(text) : text,
-    conversation,
-    platform: 'web',
-    idempotency_key: key,
-    stream: true,
-  };
+  const body = { text, conversation, platform: 'web', idempotency_key: key, stream: true };
   let timer = setTimeout(() => silence.abort(), QUIET_MS);
   try {
     const response = await source.fetch('/v1/chat', {
@@ -109,11 +102,6 @@ async function sayOnce(
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** The turn of `/queue TEXT` is TEXT: that is what it is known by from then on. */
-function wordsOf(text: string): string {
-  return /^\s*\/(?:queue|steer)\s+([\s\S]*)$/i.exec(text)?.[1]?.trim() ?? text;
 }
 
 interface Frame extends Outcome {

@@ -7,6 +7,9 @@ import { artifact, describeInBrowser, openChromium } from './browser.ts';
 import { NAMES, Stage, untilEqual } from './stage.ts';
 import { Wire } from './wire.ts';
 
+/** What can be pressed, chosen or written into. */
+const CONTROLS = 'a[href], button:not(:disabled), input, select, textarea, summary, [tabindex="0"]';
+
 const stage = new Stage();
 let browser: Browser;
 let context: BrowserContext;
@@ -98,7 +101,7 @@ describeInBrowser('Space over four gateways', () => {
   test('says farewell to one that expired, with the reason', { timeout: 120_000 }, async () => {
     const page = await open(stage.space);
     await until('the page is there', async () => (await shown(page)) > 100, patience(20_000));
-    const { session_id: id } = await stage.gateways[3]!.chat({
+    await stage.gateways[3]!.chat({
       text: 'hello',
       conversation: 'soon gone',
       platform: 'web',
@@ -106,7 +109,7 @@ describeInBrowser('Space over four gateways', () => {
     const ended = page.locator('.recent').getByText('idle_expiry', { exact: false });
     await until(
       'it is told',
-      async () => (await page.locator(`.recent [data-session="${id}"], .recent`).innerText()).includes('soon gone'),
+      async () => (await page.locator('.recent').innerText()).includes('soon gone'),
       patience(25_000),
     );
     expect(await ended.count()).toBeGreaterThan(0);
@@ -184,6 +187,25 @@ describeInBrowser('Space over four gateways', () => {
         await delay(1500);
         expect((await picture.screenshot()).equals(before)).toBe(true);
       }
+      await context.close();
+    }
+  });
+
+  test('can be used without a mouse: Tab comes to every control of every view', { timeout: 120_000 }, async () => {
+    for (const name of ['space', 'sessions', 'timeline', 'listeners', 'chat']) {
+      const page = await open(`${stage.space}/#${name}`);
+      await until('it is there', async () => (await shown(page)) > 100, patience(20_000));
+      await delay(1000);
+      const unreached = await page.evaluate<string[]>(`[...document.querySelectorAll(${JSON.stringify(CONTROLS)})]
+        .filter((one) => one.checkVisibility() && one.tabIndex >= 0)
+        .map((one, i) => (one.dataset.control = String(i), one.outerHTML.slice(0, 100)))`);
+      expect(unreached.length).toBeGreaterThan(8);
+      const reached = new Set<number>();
+      for (let i = 0; i < 2 * unreached.length + 20; i++) {
+        await page.keyboard.press('Tab');
+        reached.add(Number(await page.evaluate('document.activeElement?.dataset.control ?? -1')));
+      }
+      expect([name, unreached.filter((_, i) => !reached.has(i))]).toEqual([name, []]);
       await context.close();
     }
   });

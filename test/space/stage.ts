@@ -121,7 +121,7 @@ export async function untilEqual(page: Page, truth: () => Promise<Map<string, st
   let [seen, stored] = [new Map<string, string>(), new Map<string, string>()];
   const equal = async (): Promise<boolean> => {
     [seen, stored] = [await rowsOf(page), await truth()];
-    return seen.size === stored.size && [...stored].every(([id, phase]) => seen.get(id)?.replace('-', '_') === phase);
+    return seen.size === stored.size && [...stored].every(([id, phase]) => seen.get(id) === phase);
   };
   try {
     await until('the page is equal to the stores', equal, ms);

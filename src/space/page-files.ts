@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { PageHook } from '../api/access.ts';
+import { knowsTag } from '../api/entity-tag.ts';
 
 /** Where the page is built: beside `src` and `dist`. */
 const BUILT = fileURLToPath(new URL('../../web/', import.meta.url));
@@ -53,9 +54,8 @@ export function builtPage(folder: string = BUILT): PageHook {
   };
 }
 
-function answer({ bytes, headers, etag }: PageFile, knownTags = ''): Response {
-  const known = knownTags.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-  if (known.includes(etag) || known.includes('*')) return new Response(null, { status: 304, headers });
+function answer({ bytes, headers, etag }: PageFile, knownTags?: string): Response {
+  if (knowsTag(knownTags, etag)) return new Response(null, { status: 304, headers });
   return new Response(bytes, { headers: { ...headers, 'content-length': String(bytes.length) } });
 }
 

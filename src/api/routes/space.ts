@@ -7,6 +7,7 @@ import { ActivityBoard } from '../activity/board.ts';
 import { PHASES } from '../activity/views.ts';
 import { ActivityWatch } from '../activity/watching.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
+import { knowsTag } from '../entity-tag.ts';
 import { streamEvents, wantsStream } from '../event-stream.ts';
 import { parseSince, wholeNumber } from '../query.ts';
 import { eventStream, json } from '../schemas.ts';
@@ -95,7 +96,7 @@ export function addSpaceRoutes(app: Api, parts: ApiParts): void {
     const { parts: pieces, etag } = board.snapshot();
     c.header('ETag', etag);
     c.header('Cache-Control', 'no-cache');
-    if (knows(c, etag)) return c.body(null, 304);
+    if (knowsTag(c.req.header('if-none-match'), etag)) return c.body(null, 304);
     const { after } = c.req.valid('query');
     const delta = after === undefined ? null : board.deltaSinceSeq(after);
     if (delta !== null) return c.body(delta, 200, { 'Content-Type': 'application/json' });
@@ -115,11 +116,6 @@ export function addSpaceRoutes(app: Api, parts: ApiParts): void {
 function cursorOf(c: ApiContext): number | null {
   const given = c.req.header('last-event-id') ?? '';
   return /^\d{1,15}$/.test(given) ? Number(given) : null;
-}
-
-function knows(c: ApiContext, etag: string): boolean {
-  const known = (c.req.header('if-none-match') ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
-  return known.includes(etag) || known.includes('*');
 }
 
 function spanOf(from: string | undefined, to: string | undefined, step: number | undefined) {

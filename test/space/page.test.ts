@@ -305,9 +305,13 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('main[data-view="timeline"]');
     await page.keyboard.press('1');
     await page.focus('canvas');
-    await page.keyboard.press('ArrowRight');
-    await page.keyboard.press('Enter');
-    await page.waitForSelector('.panel');
+    // The canvas is there a frame before those who stand on it.
+    const chooses = async (): Promise<number> => {
+      await page.keyboard.press('ArrowRight');
+      await page.keyboard.press('Enter');
+      return page.locator('.panel').count();
+    };
+    await expect.poll(chooses, { timeout: patience(10_000) }).toBe(1);
   });
 
   test('shows a session whole: transcript from its end, earlier pages, events', async () => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Dispatcher } from '../src/events/dispatcher.ts';
 import { processTimers } from '../src/events/timers.ts';
 import type { Store } from '../src/store/port.ts';
-import { giver, keyOf, message, type Rate, rateOf } from './load.ts';
+import { context, keyOf, message, type Rate, rateOf } from './load.ts';
 
 const SUBSCRIBER = 'bench';
 const PAUSE_MS = 10;
@@ -15,7 +15,7 @@ export async function measureLatency(store: Store, ms: number): Promise<Rate> {
     store,
     timers: processTimers,
     random: Math.random,
-    giver,
+    commandContext: context,
     failed: (error) => {
       throw error;
     },

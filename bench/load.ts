@@ -14,8 +14,8 @@ export function keyOf(n: number): string {
   return `agent:main:telegram:dm:${n}`;
 }
 
-export function giver(): { instance: string; commandId: string } {
-  return { instance: INSTANCE, commandId: ids.command() };
+export function context(): { instanceId: string; commandId: string } {
+  return { instanceId: INSTANCE, commandId: ids.command() };
 }
 
 export async function boot(store: Store): Promise<void> {
@@ -35,8 +35,8 @@ export const COMMITS_PER_MESSAGE = 2;
 export async function message(store: Store, n: number): Promise<void> {
   const turnId = ids.turn();
   const received = await store.write('receive', {
-    giver: giver(),
-    party: {
+    context: context(),
+    conversation: {
       key: keyOf(n),
       kind: 'chat',
       platform: 'telegram',
@@ -52,7 +52,7 @@ export async function message(store: Store, n: number): Promise<void> {
     begin: true,
   });
   await store.write('finishTurn', {
-    giver: giver(),
+    context: context(),
     sessionId: received.session.id,
     turnId,
     epoch: received.session.epoch,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
-import type { TurnDesk } from './runner.ts';
+import type { TurnContext } from './runner.ts';
 
 const LONGEST_MS = 2_000;
 
@@ -9,8 +9,8 @@ const LONGEST_MS = 2_000;
  * the session was taken over or the store is gone, is lost to the transcript, and the turn's own row still has what the
  * person wrote.
  */
-export async function keepLastWords(desk: TurnDesk, rows: readonly MessageToAppend[]): Promise<void> {
+export async function keepLastWords(context: TurnContext, rows: readonly MessageToAppend[]): Promise<void> {
   if (rows.length === 0) return;
-  const kept = desk.keep(rows).catch(() => undefined);
+  const kept = context.keep(rows).catch(() => undefined);
   await Promise.race([kept, sleep(LONGEST_MS, undefined, { ref: false })]);
 }

@@ -18,7 +18,7 @@ export class OfflineRunner implements AgentRunner {
   readonly description = 'offline: no model is configured, replies are canned';
 
   async run(task: TurnTask): Promise<TurnReport> {
-    const { text, note, turnId, desk } = task;
+    const { text, note, turnId, context } = task;
     const rows = effectiveRows(task.transcript);
     const isSaid = text === null || task.transcript.some((row) => row.role === 'user' && row.turnId === turnId);
     const said = text ?? rows.findLast(({ role }) => role === 'user')?.text;
@@ -27,7 +27,7 @@ export class OfflineRunner implements AgentRunner {
     const messages = isSaid ? resumed : [userRow(turnId, text, note)];
     const reply = replyTo(said, task.transcript);
     await speak(reply, task, messages);
-    desk.show({ type: 'step', iteration: 1, tools: [] });
+    context.show({ type: 'step', iteration: 1, tools: [] });
     return {
       ...{ text: reply, model: MODEL, compressed: null },
       messages: [...messages, assistantRow(turnId, reply)],
@@ -56,7 +56,7 @@ export class OfflineRunner implements AgentRunner {
 
 async function speak(
   reply: string,
-  { desk, signal, turnId }: TurnTask,
+  { context, signal, turnId }: TurnTask,
   unkept: readonly MessageToAppend[],
 ): Promise<void> {
   let said = '';
@@ -65,11 +65,11 @@ async function speak(
     await new Promise(setImmediate);
     if (signal.aborted) {
       const partial = said === '' ? [] : [assistantRow(turnId, said, { partial: true })];
-      await keepLastWords(desk, [...unkept, ...partial]);
+      await keepLastWords(context, [...unkept, ...partial]);
     }
     signal.throwIfAborted();
     said += piece;
-    desk.show({ type: 'text', text: piece });
+    context.show({ type: 'text', text: piece });
   }
 }
 

@@ -6,7 +6,7 @@ import { unlessAborted } from './unless-aborted.ts';
 
 type Tools = ReadonlyMap<string, AgentTool>;
 
-type ToolTask = Pick<TurnTask, 'sessionId' | 'turnId' | 'platform' | 'userId' | 'signal' | 'desk'>;
+type ToolTask = Pick<TurnTask, 'sessionId' | 'turnId' | 'platform' | 'userId' | 'signal' | 'context'>;
 
 /**
  * Runs the calls of one step in their order; neighbours that are safe to run together do. Yields the rows of each group as
@@ -35,11 +35,11 @@ function groupsOf(calls: readonly ToolCall[], tools: Tools): ToolCall[][] {
 }
 
 async function runTool(call: ToolCall, tools: Tools, task: ToolTask): Promise<ToolOutcome> {
-  const { signal, desk } = task;
+  const { signal, context } = task;
   if (signal.aborted) return { text: 'This was not run: the turn was stopped before its time came.', ok: false };
-  desk.show({ type: 'tool_start', id: call.id, name: call.name, args: call.args });
+  context.show({ type: 'tool_start', id: call.id, name: call.name, args: call.args });
   const outcome = await attempt(call, tools, task);
-  desk.show({ type: 'tool_end', id: call.id, name: call.name, ok: outcome.ok });
+  context.show({ type: 'tool_end', id: call.id, name: call.name, ok: outcome.ok });
   return outcome;
 }
 
@@ -62,7 +62,7 @@ async function run(tool: AgentTool, call: ToolCall, task: ToolTask): Promise<Too
     (error: unknown) => (task.signal.aborted ? STOPPED : failed(error)),
   );
   const use = { id: call.id, tool: tool.name, args: call.args };
-  task.desk.ran?.(use, { ok: outcome.ok, text: outcome.text, ms: Math.round(performance.now() - began) });
+  task.context.ran?.(use, { ok: outcome.ok, text: outcome.text, ms: Math.round(performance.now() - began) });
   return outcome;
 }
 
@@ -77,13 +77,16 @@ const STOPPED: ToolOutcome = {
 };
 
 /** Whether the call may run, and with what: first by rule, then by a person where one has to be asked. */
-async function leaveFor(tool: AgentTool, call: ToolCall, { desk, signal }: ToolTask): Promise<ToolLeave> {
+async function leaveFor(tool: AgentTool, call: ToolCall, { context, signal }: ToolTask): Promise<ToolLeave> {
   const use = { id: call.id, tool: tool.name, args: call.args };
-  const leave = (await (desk.mayRun && unlessAborted(desk.mayRun(use), signal))) ?? { allowed: true, args: call.args };
+  const leave = (await (context.mayRun && unlessAborted(context.mayRun(use), signal))) ?? {
+    allowed: true,
+    args: call.args,
+  };
   if (!leave.allowed) return leave;
   const action = tool.dangerous(leave.args);
   if (action === null) return leave;
-  const approval = await unlessAborted(desk.approve({ tool: tool.name, action }), signal);
+  const approval = await unlessAborted(context.approve({ tool: tool.name, action }), signal);
   return approval.allowed ? leave : approval;
 }
 

@@ -20,11 +20,11 @@ export interface TurnTask {
   /** When the session started, if the agent is to know the day. */
   readonly startedAt?: number;
   readonly signal: AbortSignal;
-  readonly desk: TurnDesk;
+  readonly context: TurnContext;
 }
 
 /** What the agent may ask and tell while it works. */
-export interface TurnDesk {
+export interface TurnContext {
   /** Makes a finished step durable. The agent goes on only after that: a tool is run behind the row that calls it. */
   keep(messages: readonly MessageToAppend[]): Promise<void>;
   /** What people said meanwhile and want taken into account now: rows that are in the transcript already. */

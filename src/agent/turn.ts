@@ -96,7 +96,7 @@ export class Turn {
     for (let iteration = 1; iteration <= maxSteps; iteration += 1) {
       if (iteration > 1) await this.#takeSteering();
       const step = await this.#step(model);
-      this.#task.desk.show({ type: 'step', iteration, tools: step.calls.map(({ name }) => name) });
+      this.#task.context.show({ type: 'step', iteration, tools: step.calls.map(({ name }) => name) });
       if (step.calls.length === 0) return this.#report(step, model);
       await this.#keep([this.#rowOf(step)]);
       await this.#runTools(step, model);
@@ -107,7 +107,7 @@ export class Turn {
   async #takeSteering(): Promise<void> {
     // What is taken is in the transcript at once, so what came before it has to be there.
     await this.#keep([]);
-    const taken = await this.#task.desk.takeSteering();
+    const taken = await this.#task.context.takeSteering();
     this.#rows.push(...numbered(this.#rows, this.#task.sessionId, taken));
   }
 
@@ -133,13 +133,13 @@ export class Turn {
   }
 
   async #ask(model: ModelSession): Promise<StepResult> {
-    const { desk, signal } = this.#task;
+    const { context, signal } = this.#task;
     const step = await model.ask(this.#messages(), signal, {
       onText: (text) => {
         this.#said += text;
-        desk.show({ type: 'text', text });
+        context.show({ type: 'text', text });
       },
-      onReasoning: (text) => desk.show({ type: 'reasoning', text }),
+      onReasoning: (text) => context.show({ type: 'reasoning', text }),
     });
     this.#count(step.usage);
     return step;
@@ -178,16 +178,16 @@ export class Turn {
     this.#unkept = [];
     this.#said = '';
     if (rows.length === 0) return;
-    await this.#task.desk.keep(rows);
+    await this.#task.context.keep(rows);
     this.#rows.push(...numbered(this.#rows, this.#task.sessionId, rows));
   }
 
   async #keepRest(): Promise<void> {
-    const { signal, desk, turnId } = this.#task;
+    const { signal, context, turnId } = this.#task;
     // A turn that failed before it said a word leaves nothing behind: what made it fail must not poison the session.
     if (!signal.aborted && this.#said === '') return;
     const partial = this.#said === '' ? [] : [assistantRow(turnId, this.#said, { partial: true })];
-    await keepLastWords(desk, [...this.#unkept, ...partial]);
+    await keepLastWords(context, [...this.#unkept, ...partial]);
   }
 
   async #makeRoom(model: ModelSession): Promise<void> {
@@ -203,20 +203,20 @@ export class Turn {
   }
 
   async #compress(model: ModelSession, atAnyPrice = false): Promise<Compression | null> {
-    const { sessionId, turnId, desk, signal } = this.#task;
+    const { sessionId, turnId, context, signal } = this.#task;
     const beforeTokens = tokensOf(this.#withUnkept(), model.fixedCharacters);
     // What the server could not read is longer than its window, whatever we think that is.
     const window = atAnyPrice ? Math.min(model.window, beforeTokens) : model.window;
     const plan = planCompression(this.#rows, sessionId, window, atAnyPrice);
     if (plan === null) return null;
-    const mustKeep = (await desk.beforeSummary?.(plan.old)) ?? null;
+    const mustKeep = (await context.beforeSummary?.(plan.old)) ?? null;
     const { text, usage } = await summarise(plan.old, model, signal, mustKeep);
     this.#count(usage);
     const row = summaryRow(turnId, text, plan.upTo);
     const rows = [...this.#rows, ...numbered(this.#rows, sessionId, [row])];
     const after = [...rows, ...numbered(rows, sessionId, this.#unkept)];
     const afterTokens = tokensOf(after, model.fixedCharacters);
-    await desk.keep([row]);
+    await context.keep([row]);
     this.#rows = rows;
     this.#rendering = null;
     this.#compressed = { beforeTokens, afterTokens, count: plan.old.length };

@@ -2,7 +2,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Engine } from '../engine/engine.ts';
-import type { ApiDesk } from './desk.ts';
+import type { ApiBackend } from './backend.ts';
 import type { EventTail } from './event-tail.ts';
 
 /** What every request carries beside itself. */
@@ -19,7 +19,7 @@ export type ApiContext = Context<ApiEnv>;
 
 /** What the routes work with. */
 export interface ApiParts {
-  readonly desk: ApiDesk;
+  readonly backend: ApiBackend;
   readonly engine: Engine;
   readonly tail: EventTail;
   readonly log: ApiLog;

@@ -51,7 +51,7 @@ export class Metrics {
     }
     const now = performance.now();
     this.#freshUntil = now + Math.max(FRESH_MS, Math.min((now - began) * REST_FACTOR, MOST_REST_MS));
-    const figures = await this.#parts.desk.figures?.render();
+    const figures = await this.#parts.backend.figures?.render();
     return `${await this.#registry.metrics()}${figures ?? ''}`;
   }
 
@@ -89,7 +89,7 @@ export class Metrics {
   async #gateway(): Promise<void> {
     this.#platforms();
     this.#set('moirai_event_followers', 'Clients that follow the log', this.#parts.tail.followers);
-    for (const [name, value] of Object.entries(await this.#parts.desk.gauges())) {
+    for (const [name, value] of Object.entries(await this.#parts.backend.gauges())) {
       const words = name.replaceAll('_', ' ');
       this.#set(`moirai_${name}`, `${words.charAt(0).toUpperCase()}${words.slice(1)} in this gateway`, value);
     }
@@ -98,7 +98,7 @@ export class Metrics {
   #platforms(): void {
     const gauge = this.#gauge('moirai_platform_up', '1 while the platform is connected', ['platform', 'phase']);
     gauge.reset();
-    for (const { name, phase } of this.#parts.desk.platforms?.() ?? []) {
+    for (const { name, phase } of this.#parts.backend.platforms?.() ?? []) {
       gauge.set({ platform: name, phase }, phase === 'connected' ? 1 : 0);
     }
   }

@@ -1,6 +1,6 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { ApiContext, ApiLog } from './api.ts';
-import type { Reply, Taken, TurnProgress } from './desk.ts';
+import type { Reply, Taken, TurnProgress } from './backend.ts';
 import { hintOf, type ShownError, statusOf } from './error-answer.ts';
 import { HEARTBEAT_MS, type Listener } from './event-stream.ts';
 import { Mailbox } from './mailbox.ts';

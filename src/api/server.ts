@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { PageHook } from './access.ts';
 import type { ApiLog, ApiParts } from './api.ts';
 import { createApp } from './app.ts';
-import type { ApiDesk } from './desk.ts';
+import type { ApiBackend } from './backend.ts';
 import { EventTail } from './event-tail.ts';
 import { openPort } from './port.ts';
 
@@ -14,7 +14,7 @@ export interface ApiOptions {
   readonly apiKey: string | null;
   /** Origins of pages that may call, beside the gateway's own: `https://example.org`. */
   readonly allowedOrigins: readonly string[];
-  readonly desk: ApiDesk;
+  readonly backend: ApiBackend;
   readonly engine: Engine;
   readonly version: string;
   readonly log?: ApiLog;
@@ -32,10 +32,10 @@ const SILENT: ApiLog = { error: () => undefined, warn: () => undefined };
 
 /** Opens the port. Throws `port_in_use` when another program has it. */
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
-  const { desk, engine, version, log = SILENT } = options;
+  const { backend, engine, version, log = SILENT } = options;
   const closing = new AbortController();
   const tail = new EventTail(engine.store, log);
-  const parts: ApiParts = { desk, engine, version, log, tail, closing: closing.signal };
+  const parts: ApiParts = { backend, engine, version, log, tail, closing: closing.signal };
   const app = createApp(parts, options);
   const port = await openPort(options.host, options.port, (request, env) => app.fetch(request, env));
   return {

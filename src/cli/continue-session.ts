@@ -1,5 +1,5 @@
 import { sessionView } from '../engine/views.ts';
-import { partyOf } from '../store/transactions/conversations.ts';
+import { conversationOf } from '../store/transactions/conversations.ts';
 import { facts, print, printJson, printLine } from './print.ts';
 import { sessionFacts } from './session-text.ts';
 import type { Settings } from './settings.ts';
@@ -16,11 +16,11 @@ export async function continueSession(
     const from = await here.store.read('findSession', { idOrPrefix });
     const engine = await here.engine();
     // This process leaves at once: what was attached to one is not attached to this one.
-    const party = { ...partyOf(from), attached: false };
+    const conversation = { ...conversationOf(from), attached: false };
     const named = title === undefined ? {} : { title };
     const { session, ended, created } = await engine.continueFrom(from.id, lineage, {
       trigger: 'cli',
-      party,
+      conversation,
       ...named,
     });
     if (settings.json) return printJson(sessionView(session));

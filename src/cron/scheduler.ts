@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Timers } from '../events/timers.ts';
 import { buildKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Party, Received } from '../store/transactions/conversations.ts';
+import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
 import type { Job } from '../store/transactions/jobs.ts';
 import { nextTickOf } from './job-book.ts';
 import { jobTitle } from './job-view.ts';
@@ -124,7 +124,7 @@ export class Scheduler {
     }
     const claimed = await engine.claimTick({
       ...{ jobId: job.id, tickAt, nextAt: this.#nextAfter(job, now) },
-      ...{ party: partyOf(job, tickAt), text: promptOf(job), title: jobTitle(job) },
+      ...{ conversation: conversationOf(job, tickAt), text: promptOf(job), title: jobTitle(job) },
     });
     if (claimed === null) return;
     if (claimed.type === 'busy') {
@@ -157,7 +157,7 @@ export class Scheduler {
 }
 
 /** All runs of a job are one conversation, of which one session is open at a time. They die with their process. */
-function partyOf(job: Job, tickAt: number): Party {
+function conversationOf(job: Job, tickAt: number): ConversationRef {
   const key = buildKey({ profile: 'main', platform: 'cron', type: 'dm', chat: job.id });
   const origin = originOf(job, tickAt);
   return { key, kind: 'cron', platform: 'cron', userId: job.madeBy, origin, attached: true };

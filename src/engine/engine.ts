@@ -1,7 +1,7 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { TurnResult } from '../lifecycle/commands.ts';
 import type { EventDraft } from '../lifecycle/events.ts';
-import type { Life, Session } from '../lifecycle/session.ts';
+import type { Session, SessionWithTurns } from '../lifecycle/session.ts';
 import {
   END_REASONS,
   type EndCause,
@@ -14,7 +14,7 @@ import {
 import type { Store } from '../store/port.ts';
 import type {
   ContinueArgs,
-  Party,
+  ConversationRef,
   PlainCommand,
   ReceiveArgs,
   Received,
@@ -26,7 +26,7 @@ import type { WriteResult } from '../store/transactions/index.ts';
 import type { ClaimArgs, Claimed } from '../store/transactions/jobs.ts';
 import type { InstanceFacts, Reaped } from '../store/transactions/liveness.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
-import type { Giver } from '../store/transactions/sessions.ts';
+import type { CommandContext } from '../store/transactions/sessions.ts';
 import { findDead } from './find-dead.ts';
 import { type HostFacts, isProvenDead } from './host.ts';
 import type { Ids } from './ids.ts';
@@ -42,7 +42,7 @@ export interface EngineOptions {
 }
 
 /** A message for a conversation, as the outside hands it in. */
-export type Inbound = Pick<ReceiveArgs, 'party' | 'text' | 'originRef' | 'by'> & {
+export type Inbound = Pick<ReceiveArgs, 'conversation' | 'text' | 'originRef' | 'by'> & {
   /** Begin its turn at once when the session is free (default). */
   readonly begin?: boolean;
 };
@@ -97,17 +97,20 @@ export class Engine {
   }
 
   /** A fresh command id under this instance's lease. */
-  giver(): Giver {
-    return { instance: this.instance, commandId: this.#ids.command() };
+  commandContext(): CommandContext {
+    return { instanceId: this.instance, commandId: this.#ids.command() };
   }
 
   /** Starts a session of its own, outside any arriving message. */
-  start(party: Party, facts: { parentId?: string; lineage?: Lineage; title?: string } = {}): Promise<Session> {
+  start(
+    conversation: ConversationRef,
+    facts: { parentId?: string; lineage?: Lineage; title?: string } = {},
+  ): Promise<Session> {
     const { parentId = null, lineage = null, title = null } = facts;
     const sessionId = this.#ids.session();
-    const giver = this.giver();
+    const context = this.commandContext();
     return this.#taking(
-      this.store.write('startSession', { giver, sessionId, party, parentId, lineage, title }),
+      this.store.write('startSession', { context, sessionId, conversation, parentId, lineage, title }),
       (session) => this.#note(session, session.attached),
     );
   }
@@ -118,31 +121,34 @@ export class Engine {
     const turnId = this.#ids.turn();
     const newSessionId = this.#ids.session();
     return this.#taking(
-      this.store.write('receive', { giver: this.giver(), ...message, begin, turnId, newSessionId }),
+      this.store.write('receive', { context: this.commandContext(), ...message, begin, turnId, newSessionId }),
       (received) => this.#note(received.session, received.begun, received.begun),
     );
   }
 
   /** Takes the due tick of a job, and with it a session that dies with this process; null if it was not to be had. */
-  claimTick(tick: Omit<ClaimArgs, 'giver' | 'turnId' | 'newSessionId'>): Promise<Claimed | null> {
+  claimTick(tick: Omit<ClaimArgs, 'context' | 'turnId' | 'newSessionId'>): Promise<Claimed | null> {
     const ids = { turnId: this.#ids.turn(), newSessionId: this.#ids.session() };
-    return this.#taking(this.store.write('claimTick', { giver: this.giver(), ...ids, ...tick }), (claimed) => {
-      if (claimed?.type === 'run') this.#note(claimed.received.session, true);
-    });
+    return this.#taking(
+      this.store.write('claimTick', { context: this.commandContext(), ...ids, ...tick }),
+      (claimed) => {
+        if (claimed?.type === 'run') this.#note(claimed.received.session, true);
+      },
+    );
   }
 
   /** Begins a turn that waits or was cut. */
-  begin(sessionId: string, turnId: string): Promise<Life> {
+  begin(sessionId: string, turnId: string): Promise<SessionWithTurns> {
     return this.#command(sessionId, { name: 'begin', turnId });
   }
 
   /** Ends a turn with what it produced. */
-  finish(hold: Hold, turnId: string, finished: Finished): Promise<Life> {
+  finish(hold: Hold, turnId: string, finished: Finished): Promise<SessionWithTurns> {
     const { error = null, messages = [], deliveries = [], ...result } = finished;
     const { sessionId, epoch } = hold;
-    const giver = this.giver();
+    const context = this.commandContext();
     const write = this.store.write('finishTurn', {
-      giver,
+      context,
       sessionId,
       turnId,
       epoch,
@@ -153,29 +159,40 @@ export class Engine {
     });
     return this.#fenced(
       hold,
-      this.#taking(write, (life) => this.#noteOver(life.session)),
+      this.#taking(write, (loaded) => this.#noteOver(loaded.session)),
     );
   }
 
   /** Drops a turn that has not begun, or was cut. */
-  dropTurn(sessionId: string, turnId: string, outcome: 'failed' | 'interrupted', error: string): Promise<Life> {
+  dropTurn(
+    sessionId: string,
+    turnId: string,
+    outcome: 'failed' | 'interrupted',
+    error: string,
+  ): Promise<SessionWithTurns> {
     return this.#settleWaiting(sessionId, turnId, outcome, null, error);
   }
 
   /** A waiting message is taken into the turn that runs, as these rows: it gets no run of its own. */
-  absorb(sessionId: string, turnId: string, messages: readonly MessageToAppend[]): Promise<Life> {
+  absorb(sessionId: string, turnId: string, messages: readonly MessageToAppend[]): Promise<SessionWithTurns> {
     return this.#settleWaiting(sessionId, turnId, 'done', ABSORBED, null, messages);
   }
 
   /** Waiting messages become part of an older one that waits too: pieces of what is one message to who wrote them. */
-  join(sessionId: string, into: string, turnIds: readonly string[]): Promise<Life> {
-    return this.store.write('joinTurns', { giver: this.giver(), sessionId, into, turnIds, response: ABSORBED });
+  join(sessionId: string, into: string, turnIds: readonly string[]): Promise<SessionWithTurns> {
+    return this.store.write('joinTurns', {
+      context: this.commandContext(),
+      sessionId,
+      into,
+      turnIds,
+      response: ABSORBED,
+    });
   }
 
   /** Adds to the transcript in the middle of a turn. */
   async append(hold: Hold, messages: readonly MessageToAppend[]): Promise<number> {
     try {
-      return await this.store.write('appendMessages', { giver: this.giver(), ...hold, messages });
+      return await this.store.write('appendMessages', { context: this.commandContext(), ...hold, messages });
     } catch (thrown) {
       throw overRatherThanUnknown(hold, thrown);
     }
@@ -183,81 +200,97 @@ export class Engine {
 
   /** Adds to the transcript beside any turn: what a command leaves behind. */
   appendBeside(sessionId: string, messages: readonly MessageToAppend[]): Promise<number> {
-    return this.store.write('appendMessages', { giver: this.giver(), sessionId, epoch: null, messages });
+    return this.store.write('appendMessages', { context: this.commandContext(), sessionId, epoch: null, messages });
   }
 
   /** Cuts a running turn so that it can be resumed. */
-  interrupt(hold: Hold, reason: ResumeReason): Promise<Life> {
+  interrupt(hold: Hold, reason: ResumeReason): Promise<SessionWithTurns> {
     const write = this.#command(hold.sessionId, { name: 'interrupt', reason, epoch: hold.epoch });
     return this.#fenced(hold, write);
   }
 
   /** Parks a session: the next message starts a fresh one. */
-  suspend(sessionId: string): Promise<Life> {
+  suspend(sessionId: string): Promise<SessionWithTurns> {
     return this.#command(sessionId, { name: 'suspend' });
   }
 
-  setTitle(sessionId: string, title: string | null): Promise<Life> {
+  setTitle(sessionId: string, title: string | null): Promise<SessionWithTurns> {
     return this.#command(sessionId, { name: 'title', title });
   }
 
   /** Records that a slash command ran. */
-  note(sessionId: string, slash: SlashCommand): Promise<Life> {
+  note(sessionId: string, slash: SlashCommand): Promise<SessionWithTurns> {
     if (!/^[a-z][a-z0-9_-]*$/.test(slash.command)) {
       throw new MoiraiError('bad_input', `"${slash.command}" is not the name of a command`);
     }
     return this.#command(sessionId, { name: 'note', ...slash });
   }
 
-  compress(hold: Hold, facts: { beforeTokens: number; afterTokens: number; count: number }): Promise<Life> {
+  compress(hold: Hold, facts: { beforeTokens: number; afterTokens: number; count: number }): Promise<SessionWithTurns> {
     return this.#command(hold.sessionId, { name: 'compress', ...facts, epoch: hold.epoch });
   }
 
   /** The same where nobody runs a turn. */
-  compressed(sessionId: string, facts: { beforeTokens: number; afterTokens: number; count: number }): Promise<Life> {
+  compressed(
+    sessionId: string,
+    facts: { beforeTokens: number; afterTokens: number; count: number },
+  ): Promise<SessionWithTurns> {
     return this.#command(sessionId, { name: 'compress', ...facts, epoch: null });
   }
 
   /** Activity without a turn. Only a user's moves the deadline. */
-  touch(sessionId: string, by: 'user' | 'system'): Promise<Life> {
+  touch(sessionId: string, by: 'user' | 'system'): Promise<SessionWithTurns> {
     return this.#command(sessionId, { name: 'touch', by });
   }
 
   /** Says how many background processes a session has here; while there are some, it does not expire. */
-  background(sessionId: string, running: number): Promise<Life> {
+  background(sessionId: string, running: number): Promise<SessionWithTurns> {
     return this.#command(sessionId, { name: 'background', running, epoch: null });
   }
 
   /** A user asks for a fresh session. */
   reset(
-    party: Party,
+    conversation: ConversationRef,
     facts: { title?: string; slash?: SlashCommand } = {},
   ): Promise<{ session: Session; ended: string | null }> {
     const { title = null, slash = null } = facts;
     const newSessionId = this.#ids.session();
-    const giver = this.giver();
+    const context = this.commandContext();
     return this.#taking(
-      this.store.write('resetSession', { giver, party, newSessionId, title, slash }),
+      this.store.write('resetSession', { context, conversation, newSessionId, title, slash }),
       ({ session, ended }) => this.#noteSuccessor(session, ended),
     );
   }
 
   /** Moves messages that wait in a session that cannot go on into a fresh one; null when it can go on. */
   rollOver(sessionId: string): Promise<WriteResult<'rollOver'>> {
-    return this.store.write('rollOver', { giver: this.giver(), sessionId, newSessionId: this.#ids.session() });
+    return this.store.write('rollOver', {
+      context: this.commandContext(),
+      sessionId,
+      newSessionId: this.#ids.session(),
+    });
   }
 
   /** Continues an earlier session in a new one that sees its transcript: `resume` or `branch`. */
   continueFrom(
     fromId: string,
     lineage: ContinueArgs['lineage'],
-    facts: { trigger: Trigger; title?: string; party?: Party; slash?: SlashCommand },
+    facts: { trigger: Trigger; title?: string; conversation?: ConversationRef; slash?: SlashCommand },
   ): Promise<{ session: Session; ended: string | null; created: boolean }> {
-    const { trigger, title = null, party = null, slash = null } = facts;
+    const { trigger, title = null, conversation = null, slash = null } = facts;
     const newSessionId = this.#ids.session();
-    const giver = this.giver();
+    const context = this.commandContext();
     return this.#taking(
-      this.store.write('continueSession', { giver, fromId, lineage, newSessionId, title, trigger, party, slash }),
+      this.store.write('continueSession', {
+        context,
+        fromId,
+        lineage,
+        newSessionId,
+        title,
+        trigger,
+        conversation,
+        slash,
+      }),
       ({ session, ended, created }) => this.#noteSuccessor(session, ended, created),
     );
   }
@@ -270,7 +303,7 @@ export class Engine {
     const { reason, trigger, cause = null, epoch = null } = facts;
     assertReason(reason);
     const result = await this.store.write('endSession', {
-      giver: this.giver(),
+      context: this.commandContext(),
       sessionId,
       reason,
       cause,
@@ -283,22 +316,26 @@ export class Engine {
 
   /** Removes a session, an open one after its end. Its events stay. */
   async delete(sessionId: string, trigger: Trigger): Promise<Deleted> {
-    const result = await this.store.write('deleteSession', { giver: this.giver(), sessionId, trigger });
+    const result = await this.store.write('deleteSession', { context: this.commandContext(), sessionId, trigger });
     this.#drop(sessionId);
     return result;
   }
 
   /** Removes one batch of ended sessions, and says how many they were; 0 when there is nothing left to remove. */
   async prune(rule: PruneRule): Promise<number> {
-    const { removed } = await this.store.write('pruneSessions', { giver: this.giver(), rule, limit: PRUNE_BATCH });
+    const { removed } = await this.store.write('pruneSessions', {
+      context: this.commandContext(),
+      rule,
+      limit: PRUNE_BATCH,
+    });
     return removed.length;
   }
 
   /** Writes an event about this instance. */
   async announce(draft: Extract<EventDraft, { type: `gateway:${string}` }>): Promise<void> {
-    const giver = this.giver();
-    const event = { id: `${this.instance}:${draft.type}:${giver.commandId}`, draft };
-    await this.store.write('announceInstance', { giver, event });
+    const context = this.commandContext();
+    const event = { id: `${this.instance}:${draft.type}:${context.commandId}`, draft };
+    await this.store.write('announceInstance', { context, event });
   }
 
   /** The transcript a session sees: its own, behind those of the sessions it continues; or its own alone. */
@@ -325,7 +362,7 @@ export class Engine {
     const provenDead = await findDead(this.store, this.#host, this.instance, this.#provenDead);
     if (provenDead === null) return total;
     for (let more = true; more; ) {
-      const batch = await this.store.write('reap', { giver: this.giver(), provenDead, limit: REAP_BATCH });
+      const batch = await this.store.write('reap', { context: this.commandContext(), provenDead, limit: REAP_BATCH });
       total.lost.push(...batch.lost);
       total.reaped.push(...batch.reaped);
       total.interrupted.push(...batch.interrupted);
@@ -338,7 +375,7 @@ export class Engine {
 
   /** Ends one batch of what is overdue. */
   expire(trigger: 'watcher' | 'startup'): Promise<{ ended: string[]; more: boolean }> {
-    return this.store.write('expire', { giver: this.giver(), limit: EXPIRE_BATCH, trigger });
+    return this.store.write('expire', { context: this.commandContext(), limit: EXPIRE_BATCH, trigger });
   }
 
   /**
@@ -353,7 +390,11 @@ export class Engine {
       .filter(({ id, epoch, running }) => (running ? this.#begun.get(id) !== epoch : !this.#held.has(id)))
       .map(({ id, epoch }) => ({ id, epoch, held: this.#held.has(id) }));
     if (strays.length === 0) return 0;
-    const settled = await this.store.write('reconcile', { giver: this.giver(), sessions: strays, deliveries: [] });
+    const settled = await this.store.write('reconcile', {
+      context: this.commandContext(),
+      sessions: strays,
+      deliveries: [],
+    });
     for (const id of settled.interrupted) this.#drop(id);
     return strays.length;
   }
@@ -377,17 +418,17 @@ export class Engine {
     response: string | null,
     error: string | null,
     messages: readonly MessageToAppend[] = [],
-  ): Promise<Life> {
+  ): Promise<SessionWithTurns> {
     const result = { outcome, response, model: null, usage: null };
     const left = { messages, deliveries: [] };
-    const giver = this.giver();
-    return this.store.write('finishTurn', { giver, sessionId, turnId, epoch: null, result, error, ...left });
+    const context = this.commandContext();
+    return this.store.write('finishTurn', { context, sessionId, turnId, epoch: null, result, error, ...left });
   }
 
-  #command(sessionId: string, command: PlainCommand): Promise<Life> {
-    const write = this.store.write('command', { giver: this.giver(), sessionId, command });
+  #command(sessionId: string, command: PlainCommand): Promise<SessionWithTurns> {
+    const write = this.store.write('command', { context: this.commandContext(), sessionId, command });
     const takes = command.name === 'begin' || (command.name === 'background' && command.running > 0);
-    return this.#taking(write, (life) => this.#note(life.session, takes, command.name === 'begin'));
+    return this.#taking(write, (loaded) => this.#note(loaded.session, takes, command.name === 'begin'));
   }
 
   /**

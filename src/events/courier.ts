@@ -2,7 +2,7 @@ import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { Store } from '../store/port.ts';
 import type { ClaimedLane, Delivered, LaneEvent, LaneTicket } from '../store/transactions/lanes.ts';
-import type { Giver } from '../store/transactions/sessions.ts';
+import type { CommandContext } from '../store/transactions/sessions.ts';
 import type { Timers } from './timers.ts';
 
 /** Somebody who wants to hear of events. */
@@ -28,12 +28,12 @@ export interface Appetite {
 }
 
 /** What a courier works with; shared by all couriers of a process. */
-export interface CourierDesk {
+export interface CourierDeps {
   readonly store: Store;
   readonly timers: Timers;
   readonly random: () => number;
   /** A fresh command id under this process's lease. */
-  readonly giver: () => Giver;
+  readonly commandContext: () => CommandContext;
   readonly failed: (error: MoiraiError) => void;
   /** Somebody did not take an event, and gets it again. */
   readonly retried?: (subscriber: string) => void;
@@ -57,7 +57,7 @@ const ABANDONED = Symbol('abandoned');
  */
 export class Courier {
   readonly spec: SubscriberSpec;
-  readonly #desk: CourierDesk;
+  readonly #deps: CourierDeps;
   #inFlight = 0;
   #claiming = false;
   #woken = false;
@@ -69,9 +69,9 @@ export class Courier {
   readonly #idle = new Set<() => void>();
   readonly #abandon = new AbortController();
 
-  constructor(spec: SubscriberSpec, desk: CourierDesk) {
+  constructor(spec: SubscriberSpec, deps: CourierDeps) {
     this.spec = spec;
-    this.#desk = desk;
+    this.#deps = deps;
   }
 
   /** There may be something to do. Cheap, and safe to call at any time. */
@@ -87,7 +87,7 @@ export class Courier {
   async stop(graceMs = STOP_GRACE_MS): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer();
-    const cancel = this.#desk.timers.after(graceMs, () => this.#abandon.abort());
+    const cancel = this.#deps.timers.after(graceMs, () => this.#abandon.abort());
     while (this.#inFlight > 0 || this.#claiming) await new Promise<void>((done) => this.#idle.add(done));
     cancel();
   }
@@ -102,7 +102,7 @@ export class Courier {
       }
     } catch (thrown) {
       if (hasCode(thrown, 'store_closed')) this.#stopped = true;
-      else this.#desk.failed(MoiraiError.wrap(thrown));
+      else this.#deps.failed(MoiraiError.wrap(thrown));
     } finally {
       this.#claiming = false;
       this.#settled();
@@ -118,11 +118,11 @@ export class Courier {
     const { lanes: most, againInMs } = appetite?.() ?? { lanes: concurrency, againInMs: 0 };
     const free = Math.min(most, concurrency) - this.#inFlight;
     if (free <= 0) return Math.max(SHORTEST_SLEEP_MS, againInMs);
-    const giver = this.#desk.giver();
-    this.#claimToken ??= giver.commandId;
+    const context = this.#deps.commandContext();
+    this.#claimToken ??= context.commandId;
     const token = this.#claimToken;
-    const { lanes, nextDueInMs } = await this.#desk.store.write('claimLanes', {
-      giver,
+    const { lanes, nextDueInMs } = await this.#deps.store.write('claimLanes', {
+      context,
       subscriber: name,
       token,
       lanes: free,
@@ -143,7 +143,7 @@ export class Courier {
 
   #sleep(ms: number): void {
     this.#cancelTimer();
-    if (!this.#stopped) this.#cancelTimer = this.#desk.timers.after(ms, () => this.wake());
+    if (!this.#stopped) this.#cancelTimer = this.#deps.timers.after(ms, () => this.wake());
   }
 
   async #serve(lane: ClaimedLane): Promise<void> {
@@ -151,7 +151,7 @@ export class Courier {
       await this.#deliver(lane);
     } catch (thrown) {
       // The store did not take the acknowledgement: the claim runs out, and the events come again.
-      this.#desk.failed(MoiraiError.wrap(thrown));
+      this.#deps.failed(MoiraiError.wrap(thrown));
     } finally {
       this.#inFlight--;
       this.#settled();
@@ -173,8 +173,8 @@ export class Courier {
   }
 
   #acknowledge(lane: ClaimedLane, delivered: Delivered): Promise<void> {
-    const { store, giver } = this.#desk;
-    return this.#insist(() => store.write('ackLane', { giver: giver(), lane: ticketOf(lane), delivered }));
+    const { store, commandContext: context } = this.#deps;
+    return this.#insist(() => store.write('ackLane', { context: context(), lane: ticketOf(lane), delivered }));
   }
 
   /** Calls the handler behind its deadline; null when it took the event. */
@@ -187,7 +187,7 @@ export class Courier {
       this.#abandon.signal.addEventListener('abort', () => resolve(ABANDONED), { signal: abort.signal });
     });
     const deadline = new Promise<never>((_, reject) => {
-      cancel = this.#desk.timers.after(timeoutMs, () => {
+      cancel = this.#deps.timers.after(timeoutMs, () => {
         const error = new MoiraiError('subscriber_timeout', `${name} did not answer ${event.id} in ${timeoutMs} ms`);
         abort.abort(error);
         reject(error);
@@ -226,8 +226,8 @@ export class Courier {
       retryInMs: down ? this.#backoff(waits, WAIT_CAP_MS) : this.#backoff(attempts, RETRY_CAP_MS),
       dead: !down && attempts >= this.spec.maxAttempts,
     };
-    if (!failure.dead) this.#desk.retried?.(this.spec.name);
-    await this.#insist(() => this.#desk.store.write('failLane', { giver: this.#desk.giver(), ...failure }));
+    if (!failure.dead) this.#deps.retried?.(this.spec.name);
+    await this.#insist(() => this.#deps.store.write('failLane', { context: this.#deps.commandContext(), ...failure }));
   }
 
   /** An acknowledgement that did not get through is repeated: else the lane would stand still until its claim ends. */
@@ -238,14 +238,14 @@ export class Courier {
         return;
       } catch (thrown) {
         if (this.#stopped || !hasCode(thrown, 'store_unreachable', 'store_outcome_unknown')) throw thrown;
-        await new Promise<void>((done) => this.#desk.timers.after(this.#backoff(failures, WAIT_CAP_MS), done));
+        await new Promise<void>((done) => this.#deps.timers.after(this.#backoff(failures, WAIT_CAP_MS), done));
       }
     }
   }
 
   #backoff(failures: number, cap: number): number {
     const base = Math.min(cap, RETRY_BASE_MS * 2 ** Math.min(failures - 1, 20));
-    return Math.round(base * (0.8 + 0.4 * this.#desk.random()));
+    return Math.round(base * (0.8 + 0.4 * this.#deps.random()));
   }
 
   #settled(): void {

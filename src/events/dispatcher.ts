@@ -1,6 +1,6 @@
 import type { Effects } from '../store/transaction.ts';
 import type { SubscribeFrom } from '../store/transactions/lanes.ts';
-import { Courier, type CourierDesk, type SubscriberSpec } from './courier.ts';
+import { Courier, type CourierDeps, type SubscriberSpec } from './courier.ts';
 
 const DEFAULTS = { timeoutMs: 30_000, maxAttempts: 8, concurrency: 64 };
 
@@ -15,13 +15,13 @@ export type NewSubscriber = Pick<SubscriberSpec, 'name' | 'events' | 'handle'> &
  * position of its own: what is undelivered is in the store, also what was written just before a crash.
  */
 export class Dispatcher {
-  readonly #desk: CourierDesk;
+  readonly #deps: CourierDeps;
   readonly #couriers = new Map<string, Courier>();
   readonly #unlisten: () => void;
 
-  constructor(desk: CourierDesk) {
-    this.#desk = desk;
-    this.#unlisten = desk.store.onCommit((effects) => this.#heard(effects));
+  constructor(deps: CourierDeps) {
+    this.#deps = deps;
+    this.#unlisten = deps.store.onCommit((effects) => this.#heard(effects));
   }
 
   /** Registers a subscriber and starts to serve it. */
@@ -29,14 +29,14 @@ export class Dispatcher {
     const { from: _, ...spec } = subscriber;
     await this.register(subscriber);
     await this.#couriers.get(spec.name)?.stop();
-    const courier = new Courier({ ...DEFAULTS, ...spec }, this.#desk);
+    const courier = new Courier({ ...DEFAULTS, ...spec }, this.#deps);
     this.#couriers.set(spec.name, courier);
     courier.wake();
   }
 
   /** Only registers it: what happens is kept for it, until somebody serves it. */
   async register({ name, events, from = 'now' }: Pick<NewSubscriber, 'name' | 'events' | 'from'>): Promise<void> {
-    await this.#desk.store.write('subscribe', { name, patterns: events, from });
+    await this.#deps.store.write('subscribe', { name, patterns: events, from });
   }
 
   /**

@@ -10,7 +10,7 @@ import { findHome } from './home-channel.ts';
 import { BOOT_NOTE, NOTHING_TO_SAY } from './texts.ts';
 import type { Turns } from './turns.ts';
 
-export interface BootDesk {
+export interface BootDeps {
   readonly home: string;
   readonly engine: Engine;
   readonly turns: Turns;
@@ -21,13 +21,13 @@ export interface BootDesk {
  * Does what BOOT.md in the home says, in a session of its own, and tells the home channel what came of it. This is about
  * the start of this very process: one that died meanwhile has nothing to catch up with, since the next one starts too.
  */
-export async function runBoot(desk: BootDesk): Promise<void> {
-  const { log } = desk;
+export async function runBoot(deps: BootDeps): Promise<void> {
+  const { log } = deps;
   try {
-    const tasks = await readTasks(join(desk.home, 'BOOT.md'));
+    const tasks = await readTasks(join(deps.home, 'BOOT.md'));
     if (tasks === null) return;
-    const { session, over } = await begin(desk, tasks);
-    await settle(desk, session, await over);
+    const { session, over } = await begin(deps, tasks);
+    await settle(deps, session, await over);
   } catch (error) {
     log.error('BOOT.md was not done', { error });
   }
@@ -44,30 +44,30 @@ async function readTasks(path: string): Promise<string | null> {
 }
 
 async function begin(
-  { engine, turns }: BootDesk,
+  { engine, turns }: BootDeps,
   tasks: string,
 ): Promise<{ session: Session; over: Promise<TurnResultRow | null> }> {
   const key = buildKey({ profile: 'main', platform: 'batch', type: 'dm', chat: `boot-${randomUUID()}` });
   // Attached: if this process dies, nobody goes on with it.
-  const party = { key, kind: 'batch', platform: 'batch', userId: null, origin: null, attached: true } as const;
-  await engine.start(party, { title: 'BOOT.md' });
+  const conversation = { key, kind: 'batch', platform: 'batch', userId: null, origin: null, attached: true } as const;
+  await engine.start(conversation, { title: 'BOOT.md' });
   const text = `${BOOT_NOTE}\n\n${tasks}`;
-  const said = { party, text, originRef: null, by: 'system' } as const;
+  const said = { conversation, text, originRef: null, by: 'system' } as const;
   const { session, turn } = await turns.receive(said, { mode: 'queue', uncapped: true });
   return { session, over: turns.ends.wait(turn.id) };
 }
 
-async function settle(desk: BootDesk, session: Session, turn: TurnResultRow | null): Promise<void> {
+async function settle(deps: BootDeps, session: Session, turn: TurnResultRow | null): Promise<void> {
   // Stopped meanwhile: who ends a process also ends what is attached to it.
   if (turn === null) return;
   const answer = turn.outcome === 'interrupted' ? '' : (turn.response ?? '').trim();
-  if (answer !== '' && answer.replace(/\.$/, '') !== NOTHING_TO_SAY) await tellHome(desk, session, answer);
+  if (answer !== '' && answer.replace(/\.$/, '') !== NOTHING_TO_SAY) await tellHome(deps, session, answer);
   const done = turn.outcome === 'done';
-  await desk.engine.end(session.id, { reason: done ? 'batch_complete' : 'batch_failed', trigger: 'process' });
-  desk.log.info('BOOT.md done', { session: session.id, turn: turn.id, outcome: turn.outcome });
+  await deps.engine.end(session.id, { reason: done ? 'batch_complete' : 'batch_failed', trigger: 'process' });
+  deps.log.info('BOOT.md done', { session: session.id, turn: turn.id, outcome: turn.outcome });
 }
 
-async function tellHome({ engine, log }: BootDesk, session: Session, text: string): Promise<void> {
+async function tellHome({ engine, log }: BootDeps, session: Session, text: string): Promise<void> {
   const home = await findHome(engine.store);
   if (home === null) {
     log.info('BOOT.md brought an answer and there is no home channel to tell (/sethome makes one)', {
@@ -76,5 +76,5 @@ async function tellHome({ engine, log }: BootDesk, session: Session, text: strin
     return;
   }
   const deliveries = [{ id: `${session.id}:boot`, ...home, text }];
-  await engine.store.write('addDeliveries', { giver: engine.giver(), sessionId: session.id, deliveries });
+  await engine.store.write('addDeliveries', { context: engine.commandContext(), sessionId: session.id, deliveries });
 }

@@ -13,7 +13,7 @@ import type { ConfiguredPlatform } from './configured-platforms.ts';
 import type { Conversations } from './conversations.ts';
 import { footerOf, outgoing } from './outgoing.ts';
 import { Places } from './places.ts';
-import { PlatformHouse, type PlatformStatus } from './platform-house.ts';
+import { PlatformManager, type PlatformStatus } from './platform-house.ts';
 import { platformSender, type ReplyShape } from './platform-sender.ts';
 import { displayFor } from './presentation/display.ts';
 import { EditPace } from './presentation/edit-pace.ts';
@@ -23,7 +23,7 @@ import { Stickers } from './reception/stickers.ts';
 import { deliverable } from './reply-target.ts';
 import type { TurnRun } from './turn-run.ts';
 
-export interface ChatSideDesk {
+export interface ChatPlatformsDeps {
   readonly config: Config;
   readonly engine: Engine;
   readonly timers: Timers;
@@ -43,33 +43,33 @@ export interface ChatSideDesk {
 }
 
 /** Everything between the gateway and the people on chat platforms: who comes in, what they see, what leaves. */
-export class ChatSide {
+export class ChatPlatforms {
   readonly access: Access;
   readonly places: Places;
-  readonly #desk: ChatSideDesk;
-  readonly #house: PlatformHouse;
+  readonly #deps: ChatPlatformsDeps;
+  readonly #house: PlatformManager;
   readonly #presentation: Presentation;
   readonly #stickers: Stickers;
   readonly #pace: EditPace;
 
-  constructor(desk: ChatSideDesk) {
-    const { config, engine, timers, log, configured } = desk;
-    this.#desk = desk;
+  constructor(deps: ChatPlatformsDeps) {
+    const { config, engine, timers, log, configured } = deps;
+    this.#deps = deps;
     this.access = new Access(engine.store, () => config);
     this.places = new Places(engine.store);
-    this.#stickers = new Stickers({ store: engine.store, log, runner: desk.runner });
+    this.#stickers = new Stickers({ store: engine.store, log, runner: deps.runner });
     this.#pace = new EditPace(timers);
     this.#presentation = new Presentation({
       ...{ timers, log, pace: this.#pace },
       platformOf: (session) => this.platformOf(session),
       displayOf: (platform) => displayFor(config.display, platform.name, platform.abilities),
     });
-    this.#house = new PlatformHouse({
-      ...{ engine, timers, log, configured, brought: desk.brought },
-      inboxOf: (platform, changed) => new Reception(platform, this.#receptionDesk(), changed),
+    this.#house = new PlatformManager({
+      ...{ engine, timers, log, configured, brought: deps.brought },
+      inboxOf: (platform, changed) => new Reception(platform, this.#receptionDeps(), changed),
       ready: () => {
-        desk.wakeOutbox();
-        this.#house.offerCommands(desk.commands());
+        deps.wakeOutbox();
+        this.#house.offerCommands(deps.commands());
       },
     });
   }
@@ -92,12 +92,12 @@ export class ChatSide {
   }
 
   get names(): readonly string[] {
-    return [...this.#desk.senders.map(({ name }) => name), ...this.#house.names];
+    return [...this.#deps.senders.map(({ name }) => name), ...this.#house.names];
   }
 
   get senders(): readonly Sender[] {
     return [
-      ...this.#desk.senders,
+      ...this.#deps.senders,
       ...this.#house.open.map((platform) => platformSender(platform, this.places, this.#pace)),
     ];
   }
@@ -141,9 +141,9 @@ export class ChatSide {
     const platform = this.platformOf(session);
     const edit = await this.#presentation.replaced(run);
     const shape = edit === null ? {} : { edit };
-    const wanted = platform === null ? null : displayFor(this.#desk.config.display, platform.name, platform.abilities);
+    const wanted = platform === null ? null : displayFor(this.#deps.config.display, platform.name, platform.abilities);
     const whole = wanted?.footer && report !== null ? `${text}\n\n_${footerOf(report)}_` : text;
-    return outgoing(session, whole, platform, this.#desk.newDeliveryId(), shape);
+    return outgoing(session, whole, platform, this.#deps.newDeliveryId(), shape);
   }
 
   /** Something that is said in a session's conversation and is no reply. */
@@ -163,8 +163,8 @@ export class ChatSide {
     return { text: `May I? ${action}\n/approve or /deny`, shape: shows ? { buttons } : {} };
   }
 
-  #receptionDesk() {
-    const { config, engine, approvals, log, conversations } = this.#desk;
+  #receptionDeps() {
+    const { config, engine, approvals, log, conversations } = this.#deps;
     return {
       ...{ config, engine, approvals, log, access: this.access, places: this.places, stickers: this.#stickers },
       conversations: conversations(),

@@ -3,14 +3,14 @@ import type { Engine } from '../engine/engine.ts';
 import type { Origin, Session } from '../lifecycle/session.ts';
 import { keyFor, parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Party } from '../store/transactions/conversations.ts';
+import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import { deliverable } from './reply-target.ts';
 import { besideText } from './texts.ts';
 import type { Turns } from './turns.ts';
 
-export interface ChildrenDesk {
+export interface ChildrenDeps {
   readonly engine: Engine;
   readonly turns: Turns;
   readonly log: Logger;
@@ -22,16 +22,16 @@ export interface ChildrenDesk {
 
 /** Sessions that work for another one: they see nothing of it, answer it, and live no longer than it. */
 export class Children {
-  readonly #desk: ChildrenDesk;
+  readonly #deps: ChildrenDeps;
 
-  constructor(desk: ChildrenDesk) {
-    this.#desk = desk;
+  constructor(deps: ChildrenDeps) {
+    this.#deps = deps;
   }
 
   /** Has something done and waits for it. */
   async delegate(parent: Session, text: string, signal: AbortSignal): Promise<string> {
     const { session, over } = await this.#begin(parent, text);
-    const stop = (): void => void this.#desk.turns.stop(session.id, { type: 'told', by: 'stop' });
+    const stop = (): void => void this.#deps.turns.stop(session.id, { type: 'told', by: 'stop' });
     signal.addEventListener('abort', stop, { once: true });
     try {
       return await this.#finish(session, await over);
@@ -49,10 +49,10 @@ export class Children {
     over
       .then(async (turn) => {
         const answer = await this.#finish(session, turn);
-        if (!deliverable(parent)) await this.#desk.tell(parent, besideText(text, answer), `${session.id}:answer`);
+        if (!deliverable(parent)) await this.#deps.tell(parent, besideText(text, answer), `${session.id}:answer`);
       })
       .catch((error: unknown) =>
-        this.#desk.log.warn('background work was not settled', { session: session.id, error }),
+        this.#deps.log.warn('background work was not settled', { session: session.id, error }),
       );
     return session.id;
   }
@@ -61,14 +61,14 @@ export class Children {
   async ended(child: Session, eventId: string): Promise<void> {
     const task = child.origin?.background;
     if (typeof task !== 'string' || child.parentId === null || child.endReason === 'parent_ended') return;
-    const { engine, notice } = this.#desk;
+    const { engine, notice } = this.#deps;
     const parent = await engine.store.read('getSession', { sessionId: child.parentId });
     if (parent === null) return;
     const turn = await engine.store.read('turnByRef', { originRef: refOf(child) });
     const text = besideText(task, answerOf(turn));
     const id = `${eventId}:answer`;
     await engine.store.write('tellConversation', {
-      ...{ giver: engine.giver(), sessionId: child.id, id, deliveries: notice(parent, text, id) },
+      ...{ context: engine.commandContext(), sessionId: child.id, id, deliveries: notice(parent, text, id) },
       ...{ key: parent.key, note: text },
     });
   }
@@ -78,10 +78,14 @@ export class Children {
     text: string,
     origin: Origin = null,
   ): Promise<{ session: Session; over: Promise<TurnResultRow | null> }> {
-    const party = { ...childParty(parent), origin };
-    const { engine, turns } = this.#desk;
-    const started = await engine.start(party, { parentId: parent.id, lineage: 'spawn', title: text.slice(0, 80) });
-    const said = { party, text, originRef: refOf(started), by: 'system' } as const;
+    const conversation = { ...childConversation(parent), origin };
+    const { engine, turns } = this.#deps;
+    const started = await engine.start(conversation, {
+      parentId: parent.id,
+      lineage: 'spawn',
+      title: text.slice(0, 80),
+    });
+    const said = { conversation, text, originRef: refOf(started), by: 'system' } as const;
     const { session, turn } = await turns.receive(said, { mode: 'queue', uncapped: true });
     return { session, over: turns.ends.wait(turn.id) };
   }
@@ -89,7 +93,7 @@ export class Children {
   async #finish(session: Session, turn: TurnResultRow | null): Promise<string> {
     if (turn === null) return answerOf(turn);
     const done = turn.outcome === 'done';
-    await this.#desk.engine.end(session.id, { reason: done ? 'batch_complete' : 'batch_failed', trigger: 'process' });
+    await this.#deps.engine.end(session.id, { reason: done ? 'batch_complete' : 'batch_failed', trigger: 'process' });
     return answerOf(turn);
   }
 }
@@ -104,7 +108,7 @@ function answerOf(turn: TurnResultRow | null): string {
   return turn.response ?? 'There was no answer.';
 }
 
-function childParty(parent: Session): Party {
+function childConversation(parent: Session): ConversationRef {
   const { profile, platform } = parseKey(parent.key);
   const key = keyFor(
     { profile, platform, type: 'dm', chat: `child-${randomUUID()}` },

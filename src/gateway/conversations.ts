@@ -2,17 +2,17 @@ import type { Progress } from '../agent/runner.ts';
 import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
-import type { Party, Received } from '../store/transactions/conversations.ts';
+import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import type { Answerer } from './approvals.ts';
 import { findCommand } from './commands/catalogue.ts';
-import { type CommandDesk, parseCommand, type SlashCommandSpec } from './commands/command.ts';
+import { type CommandDeps, parseCommand, type SlashCommandSpec } from './commands/command.ts';
 import { failureText } from './texts.ts';
 import type { BusyMode, Turns } from './turns.ts';
 
 /** Something a person says in a conversation. */
 export interface Said {
-  readonly party: Party;
+  readonly conversation: ConversationRef;
   readonly text: string;
   /** Names the message on its platform; the same again is the same message again. */
   readonly originRef: string | null;
@@ -47,16 +47,16 @@ export type Gate = (said: Said) => Promise<{ readonly text: string } | { readonl
 export class Conversations {
   readonly #engine: Engine;
   readonly #turns: Turns;
-  readonly #desk: CommandDesk;
+  readonly #deps: CommandDeps;
   readonly #gate: Gate;
   #draining = false;
 
   /** `gate` may change what is said, or keep it from being heard. */
-  constructor(desk: Omit<CommandDesk, 'say'>, gate: Gate) {
+  constructor(deps: Omit<CommandDeps, 'say'>, gate: Gate) {
     this.#gate = gate;
-    this.#engine = desk.engine;
-    this.#turns = desk.turns;
-    this.#desk = { ...desk, say: (said) => this.#take(said) };
+    this.#engine = deps.engine;
+    this.#turns = deps.turns;
+    this.#deps = { ...deps, say: (said) => this.#take(said) };
   }
 
   /** From now on nothing new is taken; commands still work. */
@@ -71,7 +71,7 @@ export class Conversations {
   async say(given: Said): Promise<Heard> {
     const passed = await this.#gate(given);
     if ('skipped' in passed) {
-      return { type: 'answer', text: passed.skipped, session: await this.#openSession(given.party.key) };
+      return { type: 'answer', text: passed.skipped, session: await this.#openSession(given.conversation.key) };
     }
     const said = { ...given, text: passed.text };
     const command = said.verbatim ? null : parseCommand(said.text);
@@ -80,29 +80,29 @@ export class Conversations {
 
   async #obey(said: Said, { name, args }: { name: string; args: string }): Promise<Heard> {
     try {
-      const spec = findCommand(name, this.#desk.more());
+      const spec = findCommand(name, this.#deps.more());
       const refusal = said.mayRun?.(spec) ?? null;
-      const session = await this.#openSession(said.party.key);
+      const session = await this.#openSession(said.conversation.key);
       if (refusal !== null) return { type: 'answer', text: refusal, session };
       const by = said.by ?? null;
-      const call = { name: spec.name, args, party: said.party, session, originRef: said.originRef, by };
-      const answer = await spec.run(call, this.#desk);
+      const call = { name: spec.name, args, conversation: said.conversation, session, originRef: said.originRef, by };
+      const answer = await spec.run(call, this.#deps);
       if (typeof answer !== 'string') return answer;
-      return { type: 'answer', text: answer, session: await this.#openSession(said.party.key) };
+      return { type: 'answer', text: answer, session: await this.#openSession(said.conversation.key) };
     } catch (thrown) {
       const { code, message } = MoiraiError.wrap(thrown);
       if (code === 'internal' || code.startsWith('store_') || code === 'draining') throw thrown;
       // What a person typed wrong is told to that person, in the conversation.
-      const session = await this.#openSession(said.party.key);
+      const session = await this.#openSession(said.conversation.key);
       return { type: 'answer', text: failureText(code, message), session };
     }
   }
 
-  async #take({ party, text, originRef, mode, settleMs }: Said): Promise<Heard> {
+  async #take({ conversation, text, originRef, mode, settleMs }: Said): Promise<Heard> {
     if (this.#draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const received = await this.#turns.receive(
-      { party, text, originRef, by: 'user' },
+      { conversation, text, originRef, by: 'user' },
       { ...(mode === undefined ? {} : { mode }), ...(settleMs === undefined ? {} : { settleMs }) },
     );
     const { id } = received.turn;

@@ -10,20 +10,20 @@ import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Received } from '../store/transactions/conversations.ts';
 import type { Job, JobTarget } from '../store/transactions/jobs.ts';
-import type { ChatSide } from './chat-side.ts';
-import { type JobResultsDesk, tellResult, tellTarget } from './job-results.ts';
+import type { ChatPlatforms } from './chat-side.ts';
+import { type JobResultsDeps, tellResult, tellTarget } from './job-results.ts';
 import { namedTarget } from './job-targets.ts';
 import { schedulePort } from './schedule-port.ts';
 import { jobNote, jobSkippedText } from './texts.ts';
 import type { Turns } from './turns.ts';
 
-export interface CronDesk {
+export interface CronDeps {
   readonly config: Pick<Config, 'cron' | 'sessions'>;
   readonly engine: Engine;
   readonly timers: Timers;
   readonly log: Logger;
   readonly turns: () => Turns;
-  readonly chat: () => ChatSide;
+  readonly chat: () => ChatPlatforms;
   /** Whether this process does what is due: a terminal beside a gateway leaves that to it. */
   readonly keeper: boolean;
 }
@@ -32,14 +32,14 @@ export interface CronDesk {
 export class GatewayCron {
   readonly jobs: JobBook;
   readonly ports: Pick<ToolPorts, 'schedule'>;
-  readonly #desk: CronDesk;
+  readonly #deps: CronDeps;
   readonly #scheduler: Scheduler;
-  readonly #results: JobResultsDesk;
+  readonly #results: JobResultsDeps;
 
-  constructor(desk: CronDesk) {
-    const { config, engine, timers, log } = desk;
-    this.#desk = desk;
-    this.#results = { engine, log, platform: (name) => desk.chat().find(name) };
+  constructor(deps: CronDeps) {
+    const { config, engine, timers, log } = deps;
+    this.#deps = deps;
+    this.#results = { engine, log, platform: (name) => deps.chat().find(name) };
     this.#scheduler = new Scheduler({
       ...{ engine, timers, log },
       mayRun: (job) => this.#mayRun(job),
@@ -58,7 +58,7 @@ export class GatewayCron {
 
   /** Takes what is due from now on, unless the configuration says not to. */
   start(): void {
-    if (this.#desk.keeper && this.#desk.config.cron.enabled) this.#scheduler.start();
+    if (this.#deps.keeper && this.#deps.config.cron.enabled) this.#scheduler.start();
   }
 
   /** Takes nothing more; what runs goes on. */
@@ -78,7 +78,7 @@ export class GatewayCron {
 
   /** Where results go, as an operator names it. */
   target(text: string): Promise<JobTarget> {
-    const { engine, config } = this.#desk;
+    const { engine, config } = this.#deps;
     return namedTarget(text, { store: engine.store, rules: config.sessions });
   }
 
@@ -92,7 +92,7 @@ export class GatewayCron {
    * server a thousand times at once, in the way of people.
    */
   async #run({ session, turn }: Received): Promise<void> {
-    const { engine, turns } = this.#desk;
+    const { engine, turns } = this.#deps;
     const over = turns().ends.wait(turn.id);
     turns().wake(session.id);
     const done = (await over)?.outcome === 'done';
@@ -101,7 +101,7 @@ export class GatewayCron {
 
   /** Told once for as long as the run takes that is in the way. */
   async #skipped(job: Job, sessionId: string): Promise<void> {
-    const session = await this.#desk.engine.store.read('getSession', { sessionId });
+    const session = await this.#deps.engine.store.read('getSession', { sessionId });
     const run = session === null ? null : runOf(session);
     if (session === null || run === null) return;
     await tellTarget(this.#results, session, { run, text: jobSkippedText(jobTitle(job)), id: `${sessionId}:skipped` });
@@ -111,6 +111,6 @@ export class GatewayCron {
   async #mayRun({ target, madeIn, madeBy }: Job): Promise<boolean> {
     if (target.to !== 'place' || madeIn === null) return true;
     const { platform, target: origin } = target;
-    return this.#desk.chat().admits({ kind: 'chat', platform, origin, key: madeIn, userId: madeBy });
+    return this.#deps.chat().admits({ kind: 'chat', platform, origin, key: madeIn, userId: madeBy });
   }
 }

@@ -10,14 +10,14 @@ import type { Logger } from '../log/logger.ts';
 import { createProviders } from '../memory/create-provider.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
 import type { Store } from '../store/port.ts';
-import { PluginSide } from './plugin-side.ts';
+import { PluginBridge } from './plugin-side.ts';
 
 /** What has to be there before a gateway can be made. */
 export interface Foundation {
   readonly engine: Engine;
   readonly ids: Ids;
   readonly dispatcher: Dispatcher;
-  readonly plugins: PluginSide;
+  readonly plugins: PluginBridge;
   readonly providers: readonly MemoryProvider[];
 }
 
@@ -42,11 +42,11 @@ export async function lay(options: FoundationOptions): Promise<Foundation> {
   const engine = await Engine.boot({ store, ids, instance, leaseTtlMs: config.sessions.leaseTtlMs });
   const dispatcher = new Dispatcher({
     ...{ store, timers: processTimers, random: Math.random },
-    giver: () => engine.giver(),
+    commandContext: () => engine.commandContext(),
     failed: (error) => log.warn('handing out events failed; trying again', { error }),
     retried: (subscriber) => figures?.subscriberRetried(subscriber),
   });
-  const plugins = await PluginSide.start({ config, store, dispatcher, log, environment, keeper });
+  const plugins = await PluginBridge.start({ config, store, dispatcher, log, environment, keeper });
   try {
     const brought = [...(options.memoryProviders ?? []), ...plugins.memoryProviders];
     return { engine, ids, dispatcher, plugins, providers: createProviders(config.memory, store, brought) };

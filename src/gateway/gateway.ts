@@ -19,7 +19,7 @@ import type { Tracer } from '../tracing/tracer.ts';
 import { Approvals } from './approvals.ts';
 import { Banner } from './banner.ts';
 import { runBoot } from './boot.ts';
-import { ChatSide } from './chat-side.ts';
+import { ChatPlatforms } from './chat-side.ts';
 import { Children } from './children.ts';
 import { COMMANDS } from './commands/catalogue.ts';
 import type { ConfiguredPlatform } from './configured-platforms.ts';
@@ -34,7 +34,7 @@ import type { EndedHandlers } from './notices.ts';
 import { type Observer, observeWith } from './observer.ts';
 import { Outbox } from './outbox.ts';
 import type { ReplyShape } from './platform-sender.ts';
-import type { PluginSide } from './plugin-side.ts';
+import type { PluginBridge } from './plugin-side.ts';
 import { deliverable } from './reply-target.ts';
 import { stoppingText } from './texts.ts';
 import { toolPorts } from './tool-ports.ts';
@@ -86,7 +86,7 @@ export class Gateway {
   readonly dispatcher: Dispatcher;
   readonly transcripts: Transcripts;
   readonly memory: GatewayMemory;
-  readonly chat: ChatSide;
+  readonly chat: ChatPlatforms;
   readonly cron: GatewayCron;
   readonly #options: GatewayOptions;
   readonly #upkeep: Upkeep;
@@ -94,7 +94,7 @@ export class Gateway {
   readonly #ended: EndedSessions;
   #listeners: Listeners | null = null;
   readonly #children: Children;
-  readonly #plugins: PluginSide;
+  readonly #plugins: PluginBridge;
   readonly #ids: Ids;
   readonly #observer: Observer;
   #rules: ResetRules;
@@ -131,7 +131,7 @@ export class Gateway {
       ...memoryPorts,
       more: () => [...plugins.tools, ...more()],
     });
-    this.chat = new ChatSide({
+    this.chat = new ChatPlatforms({
       ...{ config, engine, timers: processTimers, log, senders: options.platforms, approvals: this.approvals },
       configured: options.chat ?? [],
       conversations: () => this.conversations,
@@ -148,13 +148,13 @@ export class Gateway {
       notice: (to, text, id) => this.chat.notice(to, text, id),
     });
     const { runner, turns, approvals, transcripts, memory } = this;
-    const commandDesk = {
+    const commandDeps = {
       ...{ engine, turns, runner, approvals, transcripts, memory },
       children: this.#children,
       jobs: this.cron.jobs,
       ...{ restart: options.restart, prices: pricesOf(config.model), more: () => plugins.commands },
     };
-    this.conversations = new Conversations(commandDesk, (said) => plugins.dispatch(said));
+    this.conversations = new Conversations(commandDeps, (said) => plugins.dispatch(said));
     this.#outbox = new Outbox({
       ...{ engine, timers: processTimers, log, random: Math.random },
       senders: () => this.chat.senders,
@@ -261,7 +261,11 @@ export class Gateway {
     const { engine } = this;
     if (deliverable(session)) {
       const deliveries = this.chat.notice(session, text, id, shape);
-      await engine.store.write('addDeliveries', { giver: engine.giver(), sessionId: session.id, deliveries });
+      await engine.store.write('addDeliveries', {
+        context: engine.commandContext(),
+        sessionId: session.id,
+        deliveries,
+      });
     } else {
       await engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
       this.#options.told?.(session, text);
@@ -276,8 +280,8 @@ export class Gateway {
       cron: (session, eventId) => this.cron.ended(session, eventId),
       child: (session, eventId) => this.#children.ended(session, eventId),
     };
-    const desk = { config, engine, dispatcher, log, environment, ended, rules: () => this.#rules };
-    this.#listeners = keeper ? await Listeners.start(desk) : null;
+    const deps = { config, engine, dispatcher, log, environment, ended, rules: () => this.#rules };
+    this.#listeners = keeper ? await Listeners.start(deps) : null;
     await this.memory.start();
     this.#outbox.wake();
     this.#ended.start();

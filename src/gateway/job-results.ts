@@ -11,7 +11,7 @@ import { isSentTo } from './reply-target.ts';
 import type { ToldPlace } from './targets.ts';
 import { JOB_CUT_TEXT, jobFailedText, saysNothing, sentByJob } from './texts.ts';
 
-export interface JobResultsDesk {
+export interface JobResultsDeps {
   readonly engine: Engine;
   readonly log: Logger;
   /** The platform of that name, if it is there: it knows how long its messages may be. */
@@ -22,12 +22,12 @@ export interface JobResultsDesk {
  * Tells what came of a run, once its session has ended: whoever ended it, and whether or not the process that ran it is
  * still there. Called for the event of the end, it may be called twice.
  */
-export async function tellResult(desk: JobResultsDesk, session: Session, eventId: string): Promise<void> {
+export async function tellResult(deps: JobResultsDeps, session: Session, eventId: string): Promise<void> {
   const run = runOf(session);
   if (run === null) return;
-  const turn = await desk.engine.store.read('turnByRef', { originRef: refOf(run) });
+  const turn = await deps.engine.store.read('turnByRef', { originRef: refOf(run) });
   const text = resultText(run, turn);
-  if (text !== null) await tellTarget(desk, session, { run, text, id: `${eventId}:result` });
+  if (text !== null) await tellTarget(deps, session, { run, text, id: `${eventId}:result` });
 }
 
 /** Null when there is nothing to tell. */
@@ -40,7 +40,7 @@ function resultText({ title }: RunOrigin, turn: TurnResultRow | null): string | 
 
 /** Says something to where a run's results go: it is sent, and the agent of that conversation knows of it. */
 export async function tellTarget(
-  { engine, log, platform }: JobResultsDesk,
+  { engine, log, platform }: JobResultsDeps,
   session: Session,
   { run, text, id }: { run: RunOrigin; text: string; id: string },
 ): Promise<void> {
@@ -52,7 +52,7 @@ export async function tellTarget(
   }
   const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform(place.platform), id) : [];
   await engine.store.write('tellConversation', {
-    ...{ giver: engine.giver(), sessionId: session.id, id, deliveries },
+    ...{ context: engine.commandContext(), sessionId: session.id, id, deliveries },
     ...{ key: place.key, note: sentByJob(run.title, text) },
   });
 }

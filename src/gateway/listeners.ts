@@ -7,7 +7,7 @@ import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Logger } from '../log/logger.ts';
 import { type EndedHandlers, noticesSubscriber } from './notices.ts';
 
-export interface ListenersDesk {
+export interface ListenersDeps {
   readonly config: Config;
   readonly engine: Engine;
   readonly dispatcher: Dispatcher;
@@ -26,8 +26,8 @@ export class Listeners {
     this.#hooks = hooks;
   }
 
-  static async start(desk: ListenersDesk): Promise<Listeners> {
-    const { config, engine, dispatcher, log, environment, rules, ended } = desk;
+  static async start(deps: ListenersDeps): Promise<Listeners> {
+    const { config, engine, dispatcher, log, environment, rules, ended } = deps;
     await dispatcher.subscribe(noticesSubscriber(engine, rules, ended));
     const { home, hooks } = config;
     const fileHooks = await FileHooks.start({ home, dispatcher, store: engine.store, config: hooks, log, environment });

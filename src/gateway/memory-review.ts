@@ -9,7 +9,7 @@ import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import { chosenModel, type Transcripts, toldOfMemory } from './transcripts.ts';
 
-export interface ReviewDesk {
+export interface ReviewDeps {
   readonly store: Store;
   readonly transcripts: Transcripts;
   readonly memory: MemoryManager;
@@ -39,7 +39,7 @@ sentence that makes sense by itself, ${MOST_FACTS} lines at most; or the single 
  * Looks over conversations for what is worth remembering: every so many turns, and once more at the end. It is a subscriber
  * of the log, beside turns and never in their way; what a restart interrupts comes again.
  */
-export function reviewSubscriber(desk: ReviewDesk): NewSubscriber {
+export function reviewSubscriber(deps: ReviewDeps): NewSubscriber {
   return {
     name: REVIEW_SUBSCRIBER,
     events: ['agent:end', 'session:end'],
@@ -50,11 +50,11 @@ export function reviewSubscriber(desk: ReviewDesk): NewSubscriber {
     concurrency: CONCURRENCY,
     handle: async (event, signal) => {
       // Most turns are not the tenth: those cost one look.
-      if (!(await isTime(desk, event))) return;
-      const session = await reviewedSession(desk, event);
+      if (!(await isTime(deps, event))) return;
+      const session = await reviewedSession(deps, event);
       if (session === null) return;
-      const transcript = await desk.transcripts.of(session);
-      await review(desk, session, isTurn(event) ? upToTurn(transcript, session.id, event.turn_id) : transcript, signal);
+      const transcript = await deps.transcripts.of(session);
+      await review(deps, session, isTurn(event) ? upToTurn(transcript, session.id, event.turn_id) : transcript, signal);
     },
   };
 }
@@ -63,7 +63,7 @@ type TurnEnd = MoiraiEvent & EventFields['agent:end'];
 
 const isTurn = (event: MoiraiEvent): event is TurnEnd => event.type === 'agent:end';
 
-async function isTime({ store, every }: ReviewDesk, event: MoiraiEvent): Promise<boolean> {
+async function isTime({ store, every }: ReviewDeps, event: MoiraiEvent): Promise<boolean> {
   const { session_id: sessionId } = event;
   if (sessionId === null || (isTurn(event) && event.outcome !== 'done')) return false;
   const turns = await store.read('answeredTurns', { sessionId, upTo: isTurn(event) ? event.turn_id : null });
@@ -73,7 +73,7 @@ async function isTime({ store, every }: ReviewDesk, event: MoiraiEvent): Promise
 }
 
 /** Null for sessions whose facts nobody would keep, or nobody would get to see. */
-async function reviewedSession({ store, memory }: ReviewDesk, event: MoiraiEvent): Promise<Session | null> {
+async function reviewedSession({ store, memory }: ReviewDeps, event: MoiraiEvent): Promise<Session | null> {
   const session = await store.read('getSession', { sessionId: event.session_id ?? '' });
   if (session === null || session.kind === 'child' || !memory.canRemember(session)) return null;
   // A request that brings its own history is one of many: whoever sends it keeps the conversation.
@@ -87,21 +87,21 @@ function upToTurn(transcript: readonly Message[], sessionId: string, turnId: str
 }
 
 async function review(
-  desk: ReviewDesk,
+  deps: ReviewDeps,
   session: Session,
   transcript: readonly Message[],
   signal: AbortSignal,
 ): Promise<void> {
-  const answer = await ask(desk, session, transcript, AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]));
+  const answer = await ask(deps, session, transcript, AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]));
   for (const fact of factsIn(answer ?? '')) {
     // Whoever stopped us hands the same event out again.
     signal.throwIfAborted();
-    await keep(desk, session, fact);
+    await keep(deps, session, fact);
   }
 }
 
 async function ask(
-  { runner }: ReviewDesk,
+  { runner }: ReviewDeps,
   session: Session,
   transcript: readonly Message[],
   signal: AbortSignal,
@@ -124,7 +124,7 @@ function isModelDown(thrown: unknown): thrown is MoiraiError {
   );
 }
 
-async function keep({ memory, log }: ReviewDesk, session: Session, fact: string): Promise<void> {
+async function keep({ memory, log }: ReviewDeps, session: Session, fact: string): Promise<void> {
   try {
     await memory.remember(fact, session);
   } catch (thrown) {

@@ -16,7 +16,7 @@ import { REVIEW_SUBSCRIBER, reviewSubscriber } from './memory-review.ts';
 import { memoryTools, rememberedSession } from './memory-tools.ts';
 import { type Transcripts, toldOfMemory } from './transcripts.ts';
 
-export interface MemoryDesk {
+export interface MemoryDeps {
   readonly config: Config;
   readonly engine: Engine;
   readonly dispatcher: Dispatcher;
@@ -30,15 +30,15 @@ export interface MemoryDesk {
 
 /** What turns, tools and commands have of memory. */
 export class GatewayMemory {
-  readonly #desk: MemoryDesk;
+  readonly #deps: MemoryDeps;
   readonly #manager: MemoryManager;
   readonly #removed: RemovedSubscribers;
   #cancelTidying: () => void = () => undefined;
   #stopped = false;
 
-  constructor(desk: MemoryDesk) {
-    const { config, engine, dispatcher, log, providers, keeper } = desk;
-    this.#desk = desk;
+  constructor(deps: MemoryDeps) {
+    const { config, engine, dispatcher, log, providers, keeper } = deps;
+    this.#deps = deps;
     this.#manager = new MemoryManager({
       ...{ providers, home: config.home, store: engine.store, dispatcher, log },
       timers: processTimers,
@@ -52,9 +52,9 @@ export class GatewayMemory {
   async start(): Promise<void> {
     await this.#manager.begin();
     // A terminal looks over nothing, and where there never was a gateway, nobody will.
-    if (!this.#desk.keeper) return;
+    if (!this.#deps.keeper) return;
     const review = this.#review();
-    if (review !== null) await this.#desk.dispatcher.subscribe(review);
+    if (review !== null) await this.#deps.dispatcher.subscribe(review);
     this.#keepTidy();
   }
 
@@ -63,7 +63,7 @@ export class GatewayMemory {
     this.#stopped = true;
     this.#cancelTidying();
     // A review may take minutes, and nobody waits for it.
-    await Promise.all([this.#desk.dispatcher.leave(REVIEW_SUBSCRIBER, 0), this.#manager.stop()]);
+    await Promise.all([this.#deps.dispatcher.leave(REVIEW_SUBSCRIBER, 0), this.#manager.stop()]);
   }
 
   /** A session is over. */
@@ -73,7 +73,7 @@ export class GatewayMemory {
 
   /** What the agent's tools may ask of memory. */
   get ports(): Pick<ToolPorts, 'remember' | 'more'> {
-    const { engine } = this.#desk;
+    const { engine } = this.#deps;
     const manager = this.#manager;
     const tools = memoryTools(manager, engine);
     const remember: ToolPorts['remember'] = async (fact, { sessionId }) => {
@@ -138,7 +138,7 @@ export class GatewayMemory {
   }
 
   #review(): NewSubscriber | null {
-    const { config, engine, transcripts, runner, log } = this.#desk;
+    const { config, engine, transcripts, runner, log } = this.#deps;
     const every = config.memory.reviewEvery;
     if (every === 0 || !this.#manager.canRemember()) return null;
     return reviewSubscriber({ store: engine.store, memory: this.#manager, transcripts, runner, log, every });
@@ -150,7 +150,7 @@ export class GatewayMemory {
     if (this.#review() !== null) present.push(REVIEW_SUBSCRIBER);
     this.#removed
       .tidy(present)
-      .catch((error: unknown) => this.#desk.log.warn('tidying memories failed; trying again', { error }))
+      .catch((error: unknown) => this.#deps.log.warn('tidying memories failed; trying again', { error }))
       .finally(() => {
         if (!this.#stopped) this.#cancelTidying = processTimers.after(TIDY_MS, () => this.#keepTidy());
       });

@@ -30,7 +30,11 @@ export function noticesSubscriber(engine: Engine, rules: () => ResetRules, ended
       const text = noticeFor(event, session, rules());
       if (text === null) return;
       const deliveries = outgoing(session, text, null, `${event.id}:notice`);
-      await engine.store.write('addDeliveries', { giver: engine.giver(), sessionId: session.id, deliveries });
+      await engine.store.write('addDeliveries', {
+        context: engine.commandContext(),
+        sessionId: session.id,
+        deliveries,
+      });
     },
   };
 }

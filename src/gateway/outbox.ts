@@ -76,7 +76,11 @@ export class Outbox {
   async #serve(): Promise<void> {
     const { engine } = this.#options;
     const platforms = this.#options.senders().map(({ name }) => name);
-    const due = await engine.store.write('claimDeliveries', { giver: engine.giver(), platforms, limit: CLAIM });
+    const due = await engine.store.write('claimDeliveries', {
+      context: engine.commandContext(),
+      platforms,
+      limit: CLAIM,
+    });
     for (const delivery of Map.groupBy(due, ({ sessionId }) => sessionId).values()) {
       const sent = this.#sendInOrder(delivery).finally(() => this.#sending.delete(sent));
       this.#sending.add(sent);
@@ -128,7 +132,11 @@ export class Outbox {
     const names = { delivery: deliveryId, session, turn };
     if (outcome.state !== 'sent') log.warn('a reply was not sent', { ...names, ...outcome });
     try {
-      const settled = await engine.store.write('settleDelivery', { giver: engine.giver(), deliveryId, outcome });
+      const settled = await engine.store.write('settleDelivery', {
+        context: engine.commandContext(),
+        deliveryId,
+        outcome,
+      });
       if (settled !== null && outcome.state === 'sent') observer.sent(delivery, settled.ms);
     } catch (thrown) {
       log.error('how a reply fared could not be written', { ...names, error: MoiraiError.wrap(thrown) });

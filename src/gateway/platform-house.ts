@@ -6,7 +6,7 @@ import type { Inbox, Means, Platform, PlatformState } from '../platforms/platfor
 import type { CredentialHolder } from '../store/transactions/credentials.ts';
 import type { ConfiguredPlatform } from './configured-platforms.ts';
 
-export interface PlatformHouseDesk {
+export interface PlatformManagerDeps {
   readonly engine: Engine;
   readonly timers: Timers;
   readonly log: Logger;
@@ -28,16 +28,16 @@ const RETRY_MS = 30_000;
 const COMMANDS_MS = 30_000;
 
 /** The chat platforms of a gateway. Each comes up by itself; one that does not keeps nobody else from it. */
-export class PlatformHouse {
-  readonly #desk: PlatformHouseDesk;
+export class PlatformManager {
+  readonly #deps: PlatformManagerDeps;
   readonly #rooms: readonly Room[];
   /** Platforms of plugins that we listen to. */
   readonly #guests = new WeakSet<Platform>();
   #listening = false;
 
-  constructor(desk: PlatformHouseDesk) {
-    this.#desk = desk;
-    this.#rooms = desk.configured.map((configured) => new Room(configured, desk));
+  constructor(deps: PlatformManagerDeps) {
+    this.#deps = deps;
+    this.#rooms = deps.configured.map((configured) => new Room(configured, deps));
   }
 
   /** Does not wait for any of them. */
@@ -50,24 +50,24 @@ export class PlatformHouse {
   /** Listens to the platforms of plugins that are new. */
   refresh(): void {
     if (!this.#listening) return;
-    for (const platform of this.#desk.brought()) {
+    for (const platform of this.#deps.brought()) {
       if (this.#guests.has(platform)) continue;
       this.#guests.add(platform);
       const changed = (): void => undefined;
-      platform.start(this.#desk.inboxOf(platform, changed)).then(
-        () => this.#desk.ready(platform),
-        (error: unknown) => this.#desk.log.warn('a platform did not come up', { platform: platform.name, error }),
+      platform.start(this.#deps.inboxOf(platform, changed)).then(
+        () => this.#deps.ready(platform),
+        (error: unknown) => this.#deps.log.warn('a platform did not come up', { platform: platform.name, error }),
       );
     }
   }
 
   /** Those that can send. */
   get open(): readonly Platform[] {
-    return [...this.#rooms.flatMap(({ platform }) => (platform === null ? [] : [platform])), ...this.#desk.brought()];
+    return [...this.#rooms.flatMap(({ platform }) => (platform === null ? [] : [platform])), ...this.#deps.brought()];
   }
 
   get names(): readonly string[] {
-    return [...this.#rooms, ...this.#desk.brought()].map(({ name }) => name);
+    return [...this.#rooms, ...this.#deps.brought()].map(({ name }) => name);
   }
 
   find(name: string): Platform | null {
@@ -75,14 +75,14 @@ export class PlatformHouse {
   }
 
   status(): PlatformStatus[] {
-    return [...this.#rooms, ...this.#desk.brought()].map(({ name, state }) => ({ name, ...state }));
+    return [...this.#rooms, ...this.#deps.brought()].map(({ name, state }) => ({ name, ...state }));
   }
 
   /** Tells every platform's clients which commands there are. */
   offerCommands(commands: readonly { name: string; summary: string }[]): void {
     for (const platform of this.open) {
       platform.offerCommands?.(commands, AbortSignal.timeout(COMMANDS_MS)).catch((error: unknown) => {
-        this.#desk.log.warn('the commands were not made known', { platform: platform.name, error });
+        this.#deps.log.warn('the commands were not made known', { platform: platform.name, error });
       });
     }
   }
@@ -90,7 +90,7 @@ export class PlatformHouse {
   /** Takes nothing more in. What they hold stays open: replies still leave. */
   async stopReceiving(): Promise<void> {
     this.#listening = false;
-    const guests = this.#desk.brought().filter((platform) => this.#guests.has(platform));
+    const guests = this.#deps.brought().filter((platform) => this.#guests.has(platform));
     await Promise.all([...this.#rooms, ...guests].map((room) => room.stop()));
   }
 
@@ -105,7 +105,7 @@ class Room {
   readonly name: string;
   platform: Platform | null = null;
   readonly #configured: ConfiguredPlatform;
-  readonly #desk: PlatformHouseDesk;
+  readonly #deps: PlatformManagerDeps;
   #away: PlatformState = { phase: 'stopped', problem: null, lastSuccessAt: null };
   #held = false;
   #stopped = false;
@@ -113,10 +113,10 @@ class Room {
   #coming: Promise<void> = Promise.resolve();
   #told = '';
 
-  constructor(configured: ConfiguredPlatform, desk: PlatformHouseDesk) {
+  constructor(configured: ConfiguredPlatform, deps: PlatformManagerDeps) {
     this.name = configured.name;
     this.#configured = configured;
-    this.#desk = desk;
+    this.#deps = deps;
   }
 
   get state(): PlatformState {
@@ -136,16 +136,16 @@ class Room {
 
   async release(): Promise<void> {
     if (!this.#held) return;
-    const { instance, store } = this.#desk.engine;
+    const { instance, store } = this.#deps.engine;
     await store.write('releaseCredential', { instance, credential: this.#configured.credential });
   }
 
   async #come(): Promise<void> {
     if (this.#stopped) return;
-    const { engine, log } = this.#desk;
+    const { engine, log } = this.#deps;
     try {
       const { credential } = this.#configured;
-      const holder = await engine.store.write('takeCredential', { giver: engine.giver(), credential });
+      const holder = await engine.store.write('takeCredential', { context: engine.commandContext(), credential });
       if (holder !== null) return this.#standBy(holder);
       this.#held = true;
       await this.#open();
@@ -157,7 +157,7 @@ class Room {
   }
 
   async #open(): Promise<void> {
-    const { log, inboxOf } = this.#desk;
+    const { log, inboxOf } = this.#deps;
     const platform = await this.#configured.make(this.#means());
     this.platform = platform;
     await platform.start(inboxOf(platform, () => this.#changed(platform)));
@@ -167,7 +167,7 @@ class Room {
   #standBy({ name, host, pid, instance }: CredentialHolder): void {
     const who = `${name ?? instance} (process ${pid} on ${host})`;
     const problem = `another gateway uses the same credential: ${who}; this one takes over when it is gone`;
-    if (this.#away.phase !== 'standby') this.#desk.log.warn('a platform stands by', { platform: this.name, problem });
+    if (this.#away.phase !== 'standby') this.#deps.log.warn('a platform stands by', { platform: this.name, problem });
     this.#say('standby', problem);
     this.#wait({ phase: 'standby', problem, lastSuccessAt: null }, STANDBY_MS);
   }
@@ -175,13 +175,13 @@ class Room {
   #wait(state: PlatformState, ms: number): void {
     this.#away = state;
     if (this.#stopped) return;
-    this.#cancel = this.#desk.timers.after(ms, () => this.start());
+    this.#cancel = this.#deps.timers.after(ms, () => this.start());
   }
 
   #changed(platform: Platform): void {
     const { phase, problem } = platform.state;
     this.#say(phase, problem);
-    if (phase === 'connected') this.#desk.ready(platform);
+    if (phase === 'connected') this.#deps.ready(platform);
   }
 
   /** Each change once: a server that is away is not told about every second. */
@@ -190,13 +190,13 @@ class Room {
     if (said === this.#told) return;
     this.#told = said;
     // What is wrong the platform has said in its own words.
-    this.#desk.log.info('platform changed', { platform: this.name, phase });
+    this.#deps.log.info('platform changed', { platform: this.name, phase });
     this.#announce(phase, problem);
   }
 
   /** For those who read the log. What cannot be written now is in the next change, and in `/ready` all the time. */
   #announce(phase: string, problem: string | null): void {
-    const { engine, log } = this.#desk;
+    const { engine, log } = this.#deps;
     const { lastSuccessAt } = this.state;
     const last_success_at = lastSuccessAt === null ? null : new Date(lastSuccessAt).toISOString();
     const fields = { name: this.name, phase, problem, last_success_at };
@@ -206,7 +206,7 @@ class Room {
   }
 
   #means(): Means {
-    const { timers, log } = this.#desk;
+    const { timers, log } = this.#deps;
     return {
       now: Date.now,
       random: Math.random,

@@ -13,7 +13,7 @@ import type { SlashCommandSpec } from './commands/command.ts';
 import type { Said } from './conversations.ts';
 import type { TurnPlugins, TurnRun } from './turn-run.ts';
 
-export interface PluginSideDesk {
+export interface PluginBridgeDeps {
   readonly config: Config;
   readonly store: Store;
   readonly dispatcher: Dispatcher;
@@ -27,14 +27,14 @@ export interface PluginSideDesk {
 const PLATFORMS = ['telegram', 'discord', 'slack', 'api', 'web', 'cli', 'webhook', 'cron', 'batch'];
 
 /** What the gateway has of its plugins, in the gateway's own shapes. */
-export class PluginSide implements TurnPlugins {
+export class PluginBridge implements TurnPlugins {
   readonly #plugins: Plugins;
 
   private constructor(plugins: Plugins) {
     this.#plugins = plugins;
   }
 
-  static async start({ config, store, dispatcher, log, environment, keeper }: PluginSideDesk): Promise<PluginSide> {
+  static async start({ config, store, dispatcher, log, environment, keeper }: PluginBridgeDeps): Promise<PluginBridge> {
     const { maxAttempts, timeoutMs } = config.hooks;
     const commands = COMMANDS.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
     const plugins = await Plugins.start({
@@ -42,7 +42,7 @@ export class PluginSide implements TurnPlugins {
       dispatcher: keeper ? dispatcher : registering(dispatcher),
       reserved: { commands, platforms: PLATFORMS, memoryProviders: OUR_PROVIDERS },
     });
-    return new PluginSide(plugins);
+    return new PluginBridge(plugins);
   }
 
   get memoryProviders(): readonly MemoryProvider[] {
@@ -74,8 +74,8 @@ export class PluginSide implements TurnPlugins {
   }
 
   /** What becomes of something a person says: null when a plugin wants it to be left alone, with its reason. */
-  async dispatch({ party, text }: Said): Promise<{ text: string } | { skipped: string }> {
-    const { platform, userId: user_id, key: session_key, kind } = party;
+  async dispatch({ conversation, text }: Said): Promise<{ text: string } | { skipped: string }> {
+    const { platform, userId: user_id, key: session_key, kind } = conversation;
     const verdict = await this.#plugins.gateDispatch({ text, platform, user_id, session_key, kind });
     return verdict.action === 'pass' ? { text: verdict.text } : { skipped: verdict.reason ?? '' };
   }

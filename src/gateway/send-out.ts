@@ -16,7 +16,7 @@ export async function sendOut(
 ): Promise<void> {
   const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform, id) : [];
   await engine.store.write('tellConversation', {
-    ...{ giver: engine.giver(), sessionId, id, deliveries },
+    ...{ context: engine.commandContext(), sessionId, id, deliveries },
     ...{ key: place.key, note: sentFromElsewhere(text) },
   });
 }

@@ -14,7 +14,7 @@ export interface ToldPlace {
   readonly key: string | null;
 }
 
-export interface TargetDesk {
+export interface TargetDeps {
   readonly store: Store;
   readonly rules: { readonly groupPerUser: boolean; readonly threadPerUser: boolean };
   /** The session that asks; null where nobody does. */
@@ -25,19 +25,19 @@ export interface TargetDesk {
  * The place that a target names: `origin`, `home`, `<platform>` for its home channel, `<platform>:<chat>[:<thread>]`, or a
  * name or alias of the directory. Null for `local`: nothing is sent. Throws `target_unknown`.
  */
-export async function resolveTarget(text: string, desk: TargetDesk): Promise<ToldPlace | null> {
+export async function resolveTarget(text: string, deps: TargetDeps): Promise<ToldPlace | null> {
   const target = text.trim();
   if (target === 'local') return null;
-  if (target === 'origin') return originOf(desk);
-  const home = await findHome(desk.store);
+  if (target === 'origin') return originOf(deps);
+  const home = await findHome(deps.store);
   if (target === 'home' || target === home?.platform) {
     if (home === null) throw unknown(target, 'there is no home channel; /sethome makes one');
     return { key: null, ...home };
   }
-  return toldPlace(await findPlace(target, desk.store), desk);
+  return toldPlace(await findPlace(target, deps.store), deps);
 }
 
-function originOf({ asker }: TargetDesk): ToldPlace {
+function originOf({ asker }: TargetDeps): ToldPlace {
   if (asker === null || !deliverable(asker)) throw unknown('origin', 'nothing can be sent to where this comes from');
   return { platform: asker.platform, target: asker.origin ?? {}, key: asker.key };
 }
@@ -57,12 +57,12 @@ async function findPlace(target: string, store: Store): Promise<KnownPlace> {
   return found;
 }
 
-function toldPlace({ platform, place }: KnownPlace, { rules }: TargetDesk): ToldPlace {
+function toldPlace({ platform, place }: KnownPlace, { rules }: TargetDeps): ToldPlace {
   return { platform, target: place, key: keyOf(platform, place as unknown as Place, rules) };
 }
 
 /** Where everybody has a conversation of their own, nobody can say whose it would be. */
-function keyOf(platform: string, { type, chat, scope, thread }: Place, rules: TargetDesk['rules']): string | null {
+function keyOf(platform: string, { type, chat, scope, thread }: Place, rules: TargetDeps['rules']): string | null {
   const own = thread === undefined && type !== 'thread' ? rules.groupPerUser : rules.threadPerUser;
   if (type !== 'dm' && own) return null;
   const place = { ...(scope === undefined ? {} : { scope }), ...(thread === undefined ? {} : { thread }) };

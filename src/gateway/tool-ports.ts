@@ -9,7 +9,7 @@ import type { Children } from './children.ts';
 import { sendOut } from './send-out.ts';
 import { resolveTarget } from './targets.ts';
 
-export interface ToolPortsDesk {
+export interface ToolPortsDeps {
   readonly engine: Engine;
   readonly rules: { readonly groupPerUser: boolean; readonly threadPerUser: boolean };
   readonly children: () => Children;
@@ -20,7 +20,7 @@ export interface ToolPortsDesk {
 const SEARCHED = 200;
 
 /** What the agent's tools may ask of the gateway. */
-export function toolPorts({ engine, rules, children, platform }: ToolPortsDesk): ToolPorts {
+export function toolPorts({ engine, rules, children, platform }: ToolPortsDeps): ToolPorts {
   return {
     sendMessage: async (target, text, { sessionId }) => {
       const asker = await findSession(engine, sessionId);

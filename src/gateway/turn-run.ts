@@ -6,7 +6,7 @@ import type {
   ToolLeave,
   ToolResult,
   ToolUse,
-  TurnDesk,
+  TurnContext,
   TurnReport,
   TurnTask,
 } from '../agent/runner.ts';
@@ -15,7 +15,7 @@ import type { Engine, Finished, Hold } from '../engine/engine.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { Timers } from '../events/timers.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
-import type { Life, Session, Turn } from '../lifecycle/session.ts';
+import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
@@ -95,12 +95,12 @@ export class TurnRun {
   #finished: Finished | null = null;
 
   /** `note` is what the agent is told about a turn that was cut before. */
-  constructor(life: Life, turn: Turn, note: string | null, around: TurnSurroundings) {
-    this.session = life.session;
+  constructor(loaded: SessionWithTurns, turn: Turn, note: string | null, around: TurnSurroundings) {
+    this.session = loaded.session;
     this.turn = turn;
     this.#note = note;
     this.#around = around;
-    this.#hold = { sessionId: life.session.id, epoch: life.session.epoch };
+    this.#hold = { sessionId: loaded.session.id, epoch: loaded.session.epoch };
     this.done = this.#run();
   }
 
@@ -178,7 +178,7 @@ export class TurnRun {
       note: notes.length === 0 ? null : notes.join('\n\n'),
       model,
       signal: this.signal,
-      desk: this.#desk(),
+      context: this.#context(),
     };
   }
 
@@ -212,7 +212,7 @@ export class TurnRun {
     return (await this.#around.engine.store.read('turnText', { turnId: id })) ?? '';
   }
 
-  #desk(): TurnDesk {
+  #context(): TurnContext {
     return {
       keep: async (messages) => {
         this.#progressed();

@@ -2,7 +2,7 @@ import type { Progress } from '../agent/runner.ts';
 import type { Engine, Inbound } from '../engine/engine.ts';
 import { hasCode } from '../errors/moirai-error.ts';
 import type { Timers } from '../events/timers.ts';
-import type { Life, Session, Turn } from '../lifecycle/session.ts';
+import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Received } from '../store/transactions/conversations.ts';
@@ -117,7 +117,7 @@ export class Turns {
     if (received.begun) this.#start({ session, turns: [turn] }, turn, null);
     else if (turn.state === 'queued' && !received.duplicate) {
       if (settleMs > 0 && !this.#running.has(session.id))
-        this.#pieces.add(session.id, turn.id, inbound.party.userId, settleMs);
+        this.#pieces.add(session.id, turn.id, inbound.conversation.userId, settleMs);
       else this.#queue(session.id, turn.id, mode);
     }
     return received;
@@ -243,9 +243,9 @@ export class Turns {
     if (!(await this.#options.admits(session))) return this.#turnAway(sessionId, next);
     if (next.state === 'queued') await this.#join(session.id, next, behind);
     const note = next.state === 'cut' ? await this.#noteFor(session, next, behind.length > 0) : null;
-    const life = await engine.begin(sessionId, next.id);
-    const turn = life.turns.find(({ id }) => id === next.id);
-    if (turn?.state === 'running') this.#start(life, turn, note);
+    const loaded = await engine.begin(sessionId, next.id);
+    const turn = loaded.turns.find(({ id }) => id === next.id);
+    if (turn?.state === 'running') this.#start(loaded, turn, note);
   }
 
   /** Whoever wrote it was shut out meanwhile: it is over, and nobody is told. */
@@ -283,9 +283,9 @@ export class Turns {
     this.#options.log.warn('a turn was not begun; it will be tried again', { session: sessionId, error });
   }
 
-  #start(life: Life, turn: Turn, note: string | null): void {
-    const run = new TurnRun(life, turn, note, this.#surroundings);
-    this.#running.set(life.session.id, run);
+  #start(loaded: SessionWithTurns, turn: Turn, note: string | null): void {
+    const run = new TurnRun(loaded, turn, note, this.#surroundings);
+    this.#running.set(loaded.session.id, run);
     this.#surroundings.begun(run);
     void run.done.finally(() => this.#over(run));
   }

@@ -1,6 +1,6 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
-import type { Handler, HandlerDesk } from './handler.ts';
+import type { Handler, HandlerDeps } from './handler.ts';
 import { exitText, HandlerProcess } from './handler-process.ts';
 
 /** Waits for a line on descriptor 3 and becomes the handler, with the same process id; the end of 3 ends it. */
@@ -10,12 +10,12 @@ const LAST_LINE = 300;
 /** Starts an executable for every event: the event on its standard input, exit 0 for done. */
 export class ExecutableHandler implements Handler {
   readonly #command: readonly string[];
-  readonly #desk: HandlerDesk;
+  readonly #deps: HandlerDeps;
   readonly #running = new Set<HandlerProcess>();
 
-  constructor(command: readonly string[], desk: HandlerDesk) {
+  constructor(command: readonly string[], deps: HandlerDeps) {
     this.#command = command;
-    this.#desk = desk;
+    this.#deps = deps;
   }
 
   get processes(): number {
@@ -24,13 +24,13 @@ export class ExecutableHandler implements Handler {
 
   async run(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
     let complaint = '';
-    const sink: HandlerDesk['sink'] = (stream, line) => {
+    const sink: HandlerDeps['sink'] = (stream, line) => {
       if (stream === 'stderr' && line.trim() !== '') complaint = `: ${line.trim().slice(0, LAST_LINE)}`;
-      this.#desk.sink(stream, line);
+      this.#deps.sink(stream, line);
     };
     const process = await HandlerProcess.start(
       ['/bin/sh', '-c', GATE, 'moirai-hook', ...this.#command],
-      { ...this.#desk, sink },
+      { ...this.#deps, sink },
       { stdin: 'pipe', env: { MOIRAI_EVENT: event.type } },
     );
     this.#running.add(process);
@@ -50,7 +50,7 @@ export class ExecutableHandler implements Handler {
   }
 
   async #finish(process: HandlerProcess, event: MoiraiEvent, signal: AbortSignal, complaint: () => string) {
-    const { name, timeoutMs, timers } = this.#desk;
+    const { name, timeoutMs, timers } = this.#deps;
     let late = false;
     const kill = (): void => void process.kill();
     signal.addEventListener('abort', kill, { once: true });

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { setPriority } from 'node:os';
 import type { Writable } from 'node:stream';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import type { HandlerDesk } from './handler.ts';
+import type { HandlerDeps } from './handler.ts';
 import { readLines } from './output-lines.ts';
 
 const LOW_PRIORITY = 10;
@@ -28,23 +28,23 @@ export class HandlerProcess {
   /** Resolves when it is gone, its group was killed, and its output was read. */
   readonly gone: Promise<Exit>;
   readonly #child: ChildProcess;
-  readonly #desk: HandlerDesk;
+  readonly #deps: HandlerDeps;
   #over = false;
 
-  private constructor(child: ChildProcess, pid: number, desk: HandlerDesk) {
+  private constructor(child: ChildProcess, pid: number, deps: HandlerDeps) {
     this.#child = child;
     this.pid = pid;
-    this.#desk = desk;
+    this.#deps = deps;
     const { promise, resolve } = Promise.withResolvers<Exit>();
     this.gone = promise;
     child.once('exit', (code, signal) => {
       this.#over = true;
       // What it started and left behind keeps its output open, and goes with it.
       this.#killGroup();
-      desk.warden.forget(pid);
+      deps.warden.forget(pid);
       this.channel.destroy();
       const done = (): void => resolve({ code, signal });
-      const late = desk.timers.after(LAST_WORDS_MS, done);
+      const late = deps.timers.after(LAST_WORDS_MS, done);
       child.once('close', () => {
         late();
         done();
@@ -54,22 +54,22 @@ export class HandlerProcess {
 
   static async start(
     command: readonly string[],
-    desk: HandlerDesk,
+    deps: HandlerDeps,
     options: { stdin: 'pipe' | 'ignore'; env?: Readonly<Record<string, string>> },
   ): Promise<HandlerProcess> {
     const [program = '', ...args] = command;
     const child = spawn(program, args, {
-      cwd: desk.folder,
-      env: { ...desk.environment, ...options.env },
+      cwd: deps.folder,
+      env: { ...deps.environment, ...options.env },
       stdio: [options.stdin, 'pipe', 'pipe', 'pipe'],
       detached: true,
     });
     for (const stream of child.stdio) stream?.on('error', () => undefined); // Its exit says it all.
     const pid = await pidOf(child);
-    const process = new HandlerProcess(child, pid, desk);
+    const process = new HandlerProcess(child, pid, deps);
     process.#humble();
     process.#listen();
-    await desk.warden.watch(pid);
+    await deps.warden.watch(pid);
     return process;
   }
 
@@ -85,8 +85,8 @@ export class HandlerProcess {
   /** Kills it with all it started, and waits until it is gone. */
   async kill(): Promise<void> {
     if (!this.#over) {
-      this.#desk.warden.strike(this.pid);
-      const late = this.#desk.timers.after(STRIKE_MS, () => this.#killGroup());
+      this.#deps.warden.strike(this.pid);
+      const late = this.#deps.timers.after(STRIKE_MS, () => this.#killGroup());
       await this.gone;
       late();
     }
@@ -95,8 +95,8 @@ export class HandlerProcess {
 
   #listen(): void {
     const { stdout, stderr } = this.#child;
-    if (stdout !== null) readLines(stdout, (line) => this.#desk.sink('stdout', line));
-    if (stderr !== null) readLines(stderr, (line) => this.#desk.sink('stderr', line));
+    if (stdout !== null) readLines(stdout, (line) => this.#deps.sink('stdout', line));
+    if (stderr !== null) readLines(stderr, (line) => this.#deps.sink('stderr', line));
   }
 
   #humble(): void {

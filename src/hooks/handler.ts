@@ -19,7 +19,7 @@ export interface Handler {
 }
 
 /** What a handler's processes are started with. */
-export interface HandlerDesk {
+export interface HandlerDeps {
   readonly name: string;
   readonly folder: string;
   readonly timeoutMs: number;

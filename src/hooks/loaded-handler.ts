@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
-import type { HandlerDesk } from './handler.ts';
+import type { HandlerDeps } from './handler.ts';
 import { type Exit, exitText, HandlerProcess } from './handler-process.ts';
 
 /** To load a handler takes what its imports take; that is not counted as its work. */
@@ -16,13 +16,13 @@ interface Answer {
 /** A process that keeps a handler loaded and hands it one event at a time, in answers of one line to lines of ours. */
 export class LoadedHandler {
   readonly #process: HandlerProcess;
-  readonly #desk: HandlerDesk;
+  readonly #deps: HandlerDeps;
   #pending: PromiseWithResolvers<Answer> | null = null;
   #exit: Exit | null = null;
 
-  private constructor(process: HandlerProcess, desk: HandlerDesk) {
+  private constructor(process: HandlerProcess, deps: HandlerDeps) {
     this.#process = process;
-    this.#desk = desk;
+    this.#deps = deps;
     const lines = createInterface({ input: process.channel });
     lines.on('line', (line) => this.#heard(line));
     lines.on('error', () => undefined); // The process is gone, which says it all.
@@ -37,17 +37,17 @@ export class LoadedHandler {
   static async load(
     command: readonly string[],
     file: string,
-    desk: HandlerDesk,
+    deps: HandlerDeps,
     signal: AbortSignal,
   ): Promise<LoadedHandler> {
-    const process = await HandlerProcess.start(command, desk, { stdin: 'ignore' });
-    const handler = new LoadedHandler(process, desk);
+    const process = await HandlerProcess.start(command, deps, { stdin: 'ignore' });
+    const handler = new LoadedHandler(process, deps);
     try {
-      await handler.#ask({ file, name: desk.name }, LOAD_MS, signal);
+      await handler.#ask({ file, name: deps.name }, LOAD_MS, signal);
     } catch (thrown) {
       void process.kill();
       const why = MoiraiError.wrap(thrown).message;
-      throw new MoiraiError('subscriber_unavailable', `${desk.name} could not be loaded: ${why}`, { cause: thrown });
+      throw new MoiraiError('subscriber_unavailable', `${deps.name} could not be loaded: ${why}`, { cause: thrown });
     }
     return handler;
   }
@@ -63,17 +63,17 @@ export class LoadedHandler {
 
   async run(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
     try {
-      await this.#ask({ type: event.type, context: event }, this.#desk.timeoutMs, signal);
+      await this.#ask({ type: event.type, context: event }, this.#deps.timeoutMs, signal);
     } catch (thrown) {
       const { code, message } = MoiraiError.wrap(thrown);
-      throw new MoiraiError(code, `${this.#desk.name} ${message} (${event.id})`, { cause: thrown });
+      throw new MoiraiError(code, `${this.#deps.name} ${message} (${event.id})`, { cause: thrown });
     }
   }
 
   /** Says that there is nothing more to come, and waits for it to leave. */
   async close(): Promise<void> {
     this.#process.channel.end();
-    const late = this.#desk.timers.after(GOODBYE_MS, () => void this.#process.kill());
+    const late = this.#deps.timers.after(GOODBYE_MS, () => void this.#process.kill());
     await this.#process.gone;
     late();
   }
@@ -92,7 +92,7 @@ export class LoadedHandler {
     };
     const callOff = (): void => kill('subscriber_failed', 'was called off');
     const late = `did not finish in ${timeoutMs} ms and was killed`;
-    const cancel = this.#desk.timers.after(timeoutMs, () => kill('subscriber_timeout', late));
+    const cancel = this.#deps.timers.after(timeoutMs, () => kill('subscriber_timeout', late));
     signal.addEventListener('abort', callOff, { once: true });
     if (signal.aborted) callOff();
     this.#process.channel.write(`${JSON.stringify(question)}\n`);

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { ExecutableHandler } from './executable-handler.ts';
-import type { Handler, HandlerDesk } from './handler.ts';
+import type { Handler, HandlerDeps } from './handler.ts';
 import type { HandlerFile } from './handler-file.ts';
 import { PYTHON_RUNNER } from './python-runner.ts';
 import { WorkerPool } from './worker-pool.ts';
@@ -13,11 +13,11 @@ const NODE_OPTIONS = [
 ];
 
 /** What runs a handler of this kind. Nothing is started before the first event. */
-export function makeHandler({ kind, file, command }: HandlerFile, desk: HandlerDesk): Handler {
-  if (kind === 'executable') return new ExecutableHandler(command, desk);
+export function makeHandler({ kind, file, command }: HandlerFile, deps: HandlerDeps): Handler {
+  if (kind === 'executable') return new ExecutableHandler(command, deps);
   // -B: a cache of compiled code has no place in the hook's folder; -u: what it prints is seen at once.
-  if (kind === 'python') return new WorkerPool([...command, '-B', '-u', '-c', PYTHON_RUNNER], file, desk);
-  return new WorkerPool([process.execPath, ...NODE_OPTIONS, nodeWorker()], file, desk);
+  if (kind === 'python') return new WorkerPool([...command, '-B', '-u', '-c', PYTHON_RUNNER], file, deps);
+  return new WorkerPool([process.execPath, ...NODE_OPTIONS, nodeWorker()], file, deps);
 }
 
 function nodeWorker(): string {

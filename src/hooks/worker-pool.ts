@@ -1,6 +1,6 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
-import type { Handler, HandlerDesk } from './handler.ts';
+import type { Handler, HandlerDeps } from './handler.ts';
 import { LoadedHandler } from './loaded-handler.ts';
 
 /** As many events of one hook are in hand at the same time, each of another conversation. */
@@ -23,7 +23,7 @@ interface Job {
 export class WorkerPool implements Handler {
   readonly #command: readonly string[];
   readonly #file: string;
-  readonly #desk: HandlerDesk;
+  readonly #deps: HandlerDeps;
   readonly #queue: Job[] = [];
   /** The first one is the one that stays. */
   readonly #idle: LoadedHandler[] = [];
@@ -33,10 +33,10 @@ export class WorkerPool implements Handler {
   #loading: Promise<void> | null = null;
   #impatient: (() => void) | null = null;
 
-  constructor(command: readonly string[], file: string, desk: HandlerDesk) {
+  constructor(command: readonly string[], file: string, deps: HandlerDeps) {
     this.#command = command;
     this.#file = file;
-    this.#desk = desk;
+    this.#deps = deps;
   }
 
   get processes(): number {
@@ -85,14 +85,14 @@ export class WorkerPool implements Handler {
   }
 
   #loadSoon(): void {
-    this.#impatient ??= this.#desk.timers.after(IMPATIENT_MS, () => {
+    this.#impatient ??= this.#deps.timers.after(IMPATIENT_MS, () => {
       this.#impatient = null;
       if (this.#queue.length > 0 && this.#loading === null && this.processes < MOST_WORKERS) this.#load();
     });
   }
 
   #load(): void {
-    this.#loading = LoadedHandler.load(this.#command, this.#file, this.#desk, this.#retirement.signal)
+    this.#loading = LoadedHandler.load(this.#command, this.#file, this.#deps, this.#retirement.signal)
       .then((worker) => {
         void worker.gone.then(() => this.#remove(worker));
         this.#settle(worker);
@@ -112,7 +112,7 @@ export class WorkerPool implements Handler {
     this.#leaving.get(worker)?.();
     this.#leaving.set(
       worker,
-      this.#desk.timers.after(IDLE_MS, () => {
+      this.#deps.timers.after(IDLE_MS, () => {
         if (this.#idle.includes(worker) && this.processes > 1) {
           this.#remove(worker);
           void worker.close();
@@ -148,11 +148,11 @@ export class WorkerPool implements Handler {
     const at = this.#queue.indexOf(job);
     if (at < 0) return;
     this.#queue.splice(at, 1);
-    job.reject(new MoiraiError('subscriber_unavailable', `${this.#desk.name} was called off`));
+    job.reject(new MoiraiError('subscriber_unavailable', `${this.#deps.name} was called off`));
   }
 
   #refuseAll(why: string): void {
-    this.#refuse(new MoiraiError('subscriber_unavailable', `${this.#desk.name} ${why}`));
+    this.#refuse(new MoiraiError('subscriber_unavailable', `${this.#deps.name} ${why}`));
   }
 
   #refuse(error: MoiraiError): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { deadlineOf } from './deadline.ts';
 import { DEFAULT_RESET_RULES, type ResetPolicy } from './reset-policy.ts';
-import type { Life, Session, Turn } from './session.ts';
+import type { Session, SessionWithTurns, Turn } from './session.ts';
 
 const NOW = Date.parse('2026-02-02T12:00:00Z');
 const HOUR = 3_600_000;
@@ -10,8 +10,8 @@ const NEVER = { expiresAt: null, expiresCause: null };
 
 function deadline(session: Partial<Session>, turns: Turn['state'][] = [], over: Partial<ResetPolicy> = {}) {
   const facts = { state: 'open', attached: false, background: 0, lastActivityAt: NOW, resumeAt: null, ...session };
-  const life = { session: facts, turns: turns.map((state) => ({ state })) } as unknown as Life;
-  return deadlineOf(life, { ...policy, ...over }, 2 * HOUR);
+  const loaded = { session: facts, turns: turns.map((state) => ({ state })) } as unknown as SessionWithTurns;
+  return deadlineOf(loaded, { ...policy, ...over }, 2 * HOUR);
 }
 
 describe('a deadline', () => {

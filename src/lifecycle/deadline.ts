@@ -1,5 +1,5 @@
 import { nextDeadline, type ResetPolicy } from './reset-policy.ts';
-import type { Life, Session } from './session.ts';
+import type { Session, SessionWithTurns } from './session.ts';
 
 export interface Deadline {
   readonly expiresAt: number | null;
@@ -13,9 +13,9 @@ const NEVER: Deadline = { expiresAt: null, expiresCause: null };
  * off altogether; a cut turn holds it for the resume window, so that an acknowledged message is never discarded by
  * an expiry. Attached sessions end with their owner, not by the clock.
  */
-export function deadlineOf(life: Life, policy: ResetPolicy, resumeWindowMs: number): Deadline {
-  const { session, turns } = life;
-  if (session.attached || session.state === 'ended' || isHeld(session, life)) return NEVER;
+export function deadlineOf(loaded: SessionWithTurns, policy: ResetPolicy, resumeWindowMs: number): Deadline {
+  const { session, turns } = loaded;
+  if (session.attached || session.state === 'ended' || isHeld(session, loaded)) return NEVER;
   const next = nextDeadline(policy, session.lastActivityAt);
   if (next === null) return NEVER;
   const waitsForResume = session.resumeAt !== null && turns.some((turn) => turn.state === 'cut');
@@ -30,6 +30,6 @@ export function checkTime(session: Session, expiresAt: number | null): number | 
   return session.checkAt === null ? expiresAt : Math.min(session.checkAt, expiresAt);
 }
 
-function isHeld(session: Session, life: Life): boolean {
-  return session.background > 0 || life.turns.some((turn) => turn.state === 'queued' || turn.state === 'running');
+function isHeld(session: Session, loaded: SessionWithTurns): boolean {
+  return session.background > 0 || loaded.turns.some((turn) => turn.state === 'queued' || turn.state === 'running');
 }

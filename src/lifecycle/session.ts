@@ -99,11 +99,11 @@ export interface Turn {
 }
 
 /** What a transition needs to know: the session and its turns that are not over, oldest first. */
-export interface Life {
+export interface SessionWithTurns {
   readonly session: Session;
   readonly turns: readonly Turn[];
 }
 
-export function runningTurn(life: Life): Turn | undefined {
-  return life.turns.find((turn) => turn.state === 'running');
+export function runningTurn(loaded: SessionWithTurns): Turn | undefined {
+  return loaded.turns.find((turn) => turn.state === 'running');
 }

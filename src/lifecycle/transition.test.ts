@@ -6,7 +6,7 @@ import type { Command, StartCommand } from './commands.ts';
 import { deadlineOf } from './deadline.ts';
 import { EVENT_TYPES, isNumbered } from './events.ts';
 import { DEFAULT_RESET_RULES, type ResetMode, type ResetPolicy } from './reset-policy.ts';
-import type { Life, Session, Turn } from './session.ts';
+import type { Session, SessionWithTurns, Turn } from './session.ts';
 import { type CommandName, MOVES, moveFrom, SESSION_STATES, type SessionState } from './states.ts';
 import { type Transition, type TransitionContext, transition } from './transition.ts';
 
@@ -59,15 +59,15 @@ const COMMANDS: { readonly [N in CommandName]: Extract<Command, { name: N }> } =
 const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[];
 
 /** The life after commands, each of which must be legal. */
-function live(commands: readonly Command[], context: Partial<TransitionContext> = {}): Life {
-  let life: Life | null = null;
-  for (const command of commands) life = after(life, transition(life, command, { ...CONTEXT, ...context }));
-  if (life === null) throw new Error('a life begins with a start');
-  return life;
+function live(commands: readonly Command[], context: Partial<TransitionContext> = {}): SessionWithTurns {
+  let current: SessionWithTurns | null = null;
+  for (const command of commands) current = after(current, transition(current, command, { ...CONTEXT, ...context }));
+  if (current === null) throw new Error('a life begins with a start');
+  return current;
 }
 
-function after(life: Life | null, { session, turns }: Transition): Life {
-  const all = new Map((life?.turns ?? []).map((turn) => [turn.id, turn]));
+function after(current: SessionWithTurns | null, { session, turns }: Transition): SessionWithTurns {
+  const all = new Map((current?.turns ?? []).map((turn) => [turn.id, turn]));
   for (const turn of turns) all.set(turn.id, turn);
   const unfinished = [...all.values()].filter((turn) => turn.state !== 'over' && turn.sessionId === session.id);
   return { session, turns: unfinished };
@@ -80,7 +80,7 @@ const running: readonly Command[] = [
 ];
 
 /** A life in each state, with a turn `waiting` wherever one can wait. */
-const LIVES: Readonly<Record<SessionState, Life>> = {
+const BY_STATE: Readonly<Record<SessionState, SessionWithTurns>> = {
   open: live([START, waiting]),
   resume_pending: live([START, ...running, COMMANDS.interrupt, waiting]),
   suspended: live([START, waiting, COMMANDS.suspend]),
@@ -103,8 +103,8 @@ describe('every state takes the commands of the table and refuses the others', (
       const target = moveFrom(state, name);
       test(`${name} of a session that is ${state} ${target === undefined ? 'is refused' : `makes it ${target}`}`, () => {
         // Only a running turn can be interrupted, and a session with one is open.
-        const life = name === 'interrupt' && state === 'open' ? live([START, ...running]) : LIVES[state];
-        const give = () => transition(life, COMMANDS[name], CONTEXT);
+        const current = name === 'interrupt' && state === 'open' ? live([START, ...running]) : BY_STATE[state];
+        const give = () => transition(current, COMMANDS[name], CONTEXT);
         if (target !== undefined) expect(give().session.state).toBe(target);
         else expect(codeOf(give)).toBe(state === 'ended' ? 'session_ended' : 'illegal_move');
       });
@@ -116,8 +116,8 @@ describe('every state takes the commands of the table and refuses the others', (
       expect(codeOf(() => transition(null, COMMANDS[name], CONTEXT))).toBe('session_not_found');
     }
     expect(transition(null, START, CONTEXT).session.state).toBe(MOVES.none.start);
-    for (const life of Object.values(LIVES)) {
-      expect(codeOf(() => transition(life, START, CONTEXT))).toBe('session_exists');
+    for (const current of Object.values(BY_STATE)) {
+      expect(codeOf(() => transition(current, START, CONTEXT))).toBe('session_exists');
     }
   });
 });
@@ -147,14 +147,14 @@ describe('a start', () => {
 
 describe('a turn', () => {
   test('begins once, and only one runs', () => {
-    const life = live([START, ...running, waiting]);
-    expect(codeOf(() => transition(life, { name: 'begin', turnId: 'waiting' }, CONTEXT))).toBe('illegal_move');
-    expect(codeOf(() => transition(life, { name: 'begin', turnId: 'running' }, CONTEXT))).toBe('illegal_move');
-    expect(codeOf(() => transition(life, { name: 'begin', turnId: 'unknown' }, CONTEXT))).toBe('turn_not_found');
+    const current = live([START, ...running, waiting]);
+    expect(codeOf(() => transition(current, { name: 'begin', turnId: 'waiting' }, CONTEXT))).toBe('illegal_move');
+    expect(codeOf(() => transition(current, { name: 'begin', turnId: 'running' }, CONTEXT))).toBe('illegal_move');
+    expect(codeOf(() => transition(current, { name: 'begin', turnId: 'unknown' }, CONTEXT))).toBe('turn_not_found');
   });
 
   test('that only waited is dropped without an event', () => {
-    const { events, turns, session } = transition(LIVES.open, COMMANDS.finish, CONTEXT);
+    const { events, turns, session } = transition(BY_STATE.open, COMMANDS.finish, CONTEXT);
     expect(events).toEqual([]);
     expect(turns).toMatchObject([{ id: 'waiting', state: 'over', outcome: 'done', endedAt: NOW }]);
     expect(session.lastActivityAt).toBe(NOW);
@@ -162,35 +162,35 @@ describe('a turn', () => {
 
   test('of the system ends without being activity of a user', () => {
     const quiet: Command = { name: 'enqueue', turnId: 'cron', text: 'tick', by: 'system' };
-    const life = live([START, quiet, { name: 'begin', turnId: 'cron' }]);
+    const current = live([START, quiet, { name: 'begin', turnId: 'cron' }]);
     const later = { ...CONTEXT, now: NOW + 5000 };
-    const { session } = transition(life, { ...COMMANDS.finish, turnId: 'cron' }, later);
+    const { session } = transition(current, { ...COMMANDS.finish, turnId: 'cron' }, later);
     expect(session).toMatchObject({ lastActivityAt: NOW, lastSystemAt: NOW + 5000, expiresAt: NOW + 86_400_000 });
   });
 
   test('keeps its place in the queue when the clock is set back', () => {
-    const life = live([START, waiting]);
-    const { turns } = transition(life, COMMANDS.enqueue, { ...CONTEXT, now: NOW - 60_000 });
+    const current = live([START, waiting]);
+    const { turns } = transition(current, COMMANDS.enqueue, { ...CONTEXT, now: NOW - 60_000 });
     expect(turns[0]?.createdAt).toBeGreaterThanOrEqual(NOW);
   });
 
   test('is begun again by its owner alone while a background process lives', () => {
-    const life = live([START, COMMANDS.background, waiting]);
-    expect(codeOf(() => transition(life, COMMANDS.begin, { ...CONTEXT, instance: 'two' }))).toBe('fenced');
-    expect(transition(life, COMMANDS.begin, CONTEXT).session).toMatchObject({ owner: 'one', epoch: 2 });
+    const current = live([START, COMMANDS.background, waiting]);
+    expect(codeOf(() => transition(current, COMMANDS.begin, { ...CONTEXT, instance: 'two' }))).toBe('fenced');
+    expect(transition(current, COMMANDS.begin, CONTEXT).session).toMatchObject({ owner: 'one', epoch: 2 });
   });
 });
 
 describe('an interruption', () => {
   test('needs a running turn of a durable session', () => {
-    expect(codeOf(() => transition(LIVES.open, COMMANDS.interrupt, CONTEXT))).toBe('illegal_move');
+    expect(codeOf(() => transition(BY_STATE.open, COMMANDS.interrupt, CONTEXT))).toBe('illegal_move');
     const attached = live([{ ...START, attached: true }, ...running]);
     expect(codeOf(() => transition(attached, COMMANDS.interrupt, CONTEXT))).toBe('illegal_move');
   });
 
   test('that is one too many parks the session: two moves of the table at once', () => {
-    const life = live([START, ...running]);
-    const { session, turns, events } = transition(life, COMMANDS.interrupt, { ...CONTEXT, stuckAfter: 1 });
+    const current = live([START, ...running]);
+    const { session, turns, events } = transition(current, COMMANDS.interrupt, { ...CONTEXT, stuckAfter: 1 });
     expect(session).toMatchObject({ state: MOVES.resume_pending.suspend, cuts: 1, resumeReason: null, resumeAt: null });
     expect(turns).toMatchObject([{ state: 'over', outcome: 'failed', cuts: 1 }]);
     expect(events.map(({ draft }) => draft.type)).toEqual(['agent:end', 'session:resume_pending', 'session:suspend']);
@@ -201,10 +201,10 @@ describe('a fence', () => {
   test.each(['append', 'finish', 'interrupt', 'background', 'compress', 'end'] as const)(
     'refuses %s at another epoch or by another instance',
     (name) => {
-      const life = live([START, ...running]);
+      const current = live([START, ...running]);
       const command = { ...COMMANDS[name], turnId: 'running' } as Extract<Command, { epoch: number | null }>;
       const give = (epoch: number | null, instance: string) => () =>
-        transition(life, { ...command, epoch }, { ...CONTEXT, instance });
+        transition(current, { ...command, epoch }, { ...CONTEXT, instance });
       expect(codeOf(give(0, 'one'))).toBe('fenced');
       expect(codeOf(give(2, 'one'))).toBe('fenced');
       expect(codeOf(give(1, 'two'))).toBe('fenced');
@@ -216,8 +216,8 @@ describe('a fence', () => {
 
 describe('an end', () => {
   test('takes what waits along to the successor, and ends the rest', () => {
-    const life = live([START, ...running, waiting]);
-    const { turns, events } = transition(life, { ...COMMANDS.end, successorId: 'next' }, CONTEXT);
+    const current = live([START, ...running, waiting]);
+    const { turns, events } = transition(current, { ...COMMANDS.end, successorId: 'next' }, CONTEXT);
     expect(turns).toMatchObject([
       { id: 'running', state: 'over', outcome: 'interrupted', sessionId: 'ses' },
       { id: 'waiting', state: 'queued', outcome: null, sessionId: 'next' },
@@ -226,7 +226,7 @@ describe('an end', () => {
   });
 
   test('counts no time backwards', () => {
-    const { events } = transition(LIVES.open, COMMANDS.end, { ...CONTEXT, now: NOW - 1 });
+    const { events } = transition(BY_STATE.open, COMMANDS.end, { ...CONTEXT, now: NOW - 1 });
     expect(events.at(-1)?.draft.fields).toMatchObject({ duration_ms: 0 });
   });
 });
@@ -234,7 +234,7 @@ describe('an end', () => {
 // Any sequence of commands, by any instance, at any time, under any policy.
 
 interface Step {
-  readonly command: (life: Life | null) => Command;
+  readonly command: (current: SessionWithTurns | null) => Command;
   readonly instance: string;
   readonly later: number;
 }
@@ -244,13 +244,13 @@ const actors = fc.constantFrom('user' as const, 'system' as const);
 /** The epoch as the giver believes it to be: usually right, sometimes old, sometimes not asked. */
 const epochs = fc.constantFrom('right', 'right', 'old', 'none');
 
-function epochOf(belief: string, life: Life | null): number | null {
-  if (belief === 'none' || life === null) return null;
-  return belief === 'right' ? life.session.epoch : life.session.epoch - 1;
+function epochOf(belief: string, current: SessionWithTurns | null): number | null {
+  if (belief === 'none' || current === null) return null;
+  return belief === 'right' ? current.session.epoch : current.session.epoch - 1;
 }
 
 function fenced(make: (epoch: number | null) => Command): fc.Arbitrary<Step['command']> {
-  return epochs.map((belief) => (life: Life | null) => make(epochOf(belief, life)));
+  return epochs.map((belief) => (current: SessionWithTurns | null) => make(epochOf(belief, current)));
 }
 
 const plain = (command: Command) => () => command;
@@ -261,27 +261,27 @@ const anyCommand: fc.Arbitrary<Step['command']> = fc.oneof(
   {
     weight: 8,
     // A turn id is used once: the store takes a second one for the same message.
-    arbitrary: actors.map((by) => (life: Life | null) => ({
+    arbitrary: actors.map((by) => (current: SessionWithTurns | null) => ({
       name: 'enqueue' as const,
-      turnId: `t${(life?.session.version ?? 0) % 50}-${life?.session.version}`,
+      turnId: `t${(current?.session.version ?? 0) % 50}-${current?.session.version}`,
       text: 'hello',
       by,
     })),
   },
   {
     weight: 8,
-    arbitrary: fc.nat(3).map((nth) => (life: Life | null) => ({
+    arbitrary: fc.nat(3).map((nth) => (current: SessionWithTurns | null) => ({
       name: 'begin' as const,
-      turnId: life?.turns[nth % Math.max(1, life.turns.length)]?.id ?? 'none',
+      turnId: current?.turns[nth % Math.max(1, current.turns.length)]?.id ?? 'none',
     })),
   },
   { weight: 2, arbitrary: fenced((epoch) => ({ name: 'append', messages: 1, epoch })) },
   {
     weight: 6,
-    arbitrary: fc.tuple(epochs, fc.nat(3)).map(([belief, nth]) => (life: Life | null) => ({
+    arbitrary: fc.tuple(epochs, fc.nat(3)).map(([belief, nth]) => (current: SessionWithTurns | null) => ({
       name: 'finish' as const,
-      turnId: life?.turns[nth % Math.max(1, life.turns.length)]?.id ?? 'none',
-      epoch: epochOf(belief, life),
+      turnId: current?.turns[nth % Math.max(1, current.turns.length)]?.id ?? 'none',
+      epoch: epochOf(belief, current),
       ...RESULT,
     })),
   },
@@ -289,10 +289,10 @@ const anyCommand: fc.Arbitrary<Step['command']> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(plain({ name: 'suspend' })) },
   {
     weight: 3,
-    arbitrary: fc.tuple(epochs, fc.nat(2)).map(([belief, count]) => (life: Life | null) => ({
+    arbitrary: fc.tuple(epochs, fc.nat(2)).map(([belief, count]) => (current: SessionWithTurns | null) => ({
       name: 'background' as const,
       running: count,
-      epoch: epochOf(belief, life),
+      epoch: epochOf(belief, current),
     })),
   },
   { weight: 2, arbitrary: fc.constant(plain({ name: 'release' })) },
@@ -333,14 +333,14 @@ test('any sequence of commands leaves a life that keeps every rule', () => {
       (steps, policy, attached, stuckAfter) => {
         const context = { ...CONTEXT, policy, stuckAfter };
         const start = { ...START, attached };
-        let life = after(null, transition(null, start, context));
+        let current = after(null, transition(null, start, context));
         const history = new History(transition(null, start, context));
         let now = NOW;
         for (const [i, { command, instance, later }] of steps.entries()) {
           now += later;
           seen.steps++;
-          const given = command(life);
-          const before = deepFreeze(life);
+          const given = command(current);
+          const before = deepFreeze(current);
           let result: Transition;
           try {
             result = transition(before, given, { ...context, now, instance, commandId: `cmd-${i}` });
@@ -351,10 +351,10 @@ test('any sequence of commands leaves a life that keeps every rule', () => {
           }
           seen.commands.add(given.name);
           seen.states.add(result.session.state);
-          life = after(before, result);
+          current = after(before, result);
           assertMove(before.session, given, result);
           history.add(result);
-          assertLife(life, policy);
+          assertSession(current, policy);
         }
       },
     ),
@@ -399,7 +399,7 @@ function assertMove(before: Session, command: Command, { session, turns }: Trans
   for (const turn of turns) assert.equal((turn.state === 'over') === (turn.outcome !== null), true);
 }
 
-function assertLife({ session, turns }: Life, policy: ResetPolicy): void {
+function assertSession({ session, turns }: SessionWithTurns, policy: ResetPolicy): void {
   const count = (state: Turn['state']) => turns.filter((turn) => turn.state === state).length;
   const ended = session.state === 'ended';
   const held = session.background > 0 || count('queued') + count('running') > 0;

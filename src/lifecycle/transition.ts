@@ -3,7 +3,7 @@ import type { Command, StartCommand } from './commands.ts';
 import { checkTime, deadlineOf } from './deadline.ts';
 import { type EventDraft, type EventFields, isNumbered } from './events.ts';
 import type { ResetPolicy } from './reset-policy.ts';
-import { type Life, rememberCommand, runningTurn, type Session, type Turn } from './session.ts';
+import { rememberCommand, runningTurn, type Session, type SessionWithTurns, type Turn } from './session.ts';
 import { parseKey } from './session-key.ts';
 import { END_REASONS, MOVES, moveFrom, type SessionState } from './states.ts';
 
@@ -43,10 +43,10 @@ interface Step {
  * The only way a session changes: the life so far and a command give the life afterwards and what to write about it.
  * Pure: no clock, no randomness, no I/O.
  */
-export function transition(life: Life | null, command: Command, context: TransitionContext): Transition {
-  if (command.name === 'start') return start(life, command, context);
-  if (life === null) throw new MoiraiError('session_not_found', `no session to ${command.name}`);
-  const { session } = life;
+export function transition(current: SessionWithTurns | null, command: Command, context: TransitionContext): Transition {
+  if (command.name === 'start') return start(current, command, context);
+  if (current === null) throw new MoiraiError('session_not_found', `no session to ${command.name}`);
+  const { session } = current;
   if (session.state === 'ended') {
     throw new MoiraiError('session_ended', `session ${session.id} ended at ${isoTime(session.endedAt ?? 0)}`);
   }
@@ -56,11 +56,11 @@ export function transition(life: Life | null, command: Command, context: Transit
   }
   assertFence(session, command, context);
   // A repeated message is known by its turn; remembering each would push out what only its command id tells.
-  return settle(life, target, applyCommand(life, command, context), context, command.name !== 'enqueue');
+  return settle(current, target, applyCommand(current, command, context), context, command.name !== 'enqueue');
 }
 
-function start(life: Life | null, command: StartCommand, context: TransitionContext): Transition {
-  if (life !== null) throw new MoiraiError('session_exists', `session ${command.sessionId} exists already`);
+function start(current: SessionWithTurns | null, command: StartCommand, context: TransitionContext): Transition {
+  if (current !== null) throw new MoiraiError('session_exists', `session ${command.sessionId} exists already`);
   parseKey(command.key);
   const { now } = context;
   const session: Session = {
@@ -110,26 +110,30 @@ function start(life: Life | null, command: StartCommand, context: TransitionCont
   return settle({ session, turns: [] }, 'open', { events }, context);
 }
 
-function applyCommand(life: Life, command: Exclude<Command, StartCommand>, context: TransitionContext): Step {
+function applyCommand(
+  current: SessionWithTurns,
+  command: Exclude<Command, StartCommand>,
+  context: TransitionContext,
+): Step {
   switch (command.name) {
     case 'touch':
-      return { session: activity(life.session, command.by, context.now) };
+      return { session: activity(current.session, command.by, context.now) };
     case 'enqueue':
-      return enqueue(life, command, context);
+      return enqueue(current, command, context);
     case 'begin':
-      return begin(life, command.turnId, context);
+      return begin(current, command.turnId, context);
     case 'append':
-      return { session: { messageCount: life.session.messageCount + command.messages } };
+      return { session: { messageCount: current.session.messageCount + command.messages } };
     case 'finish':
-      return finish(life, command, context);
+      return finish(current, command, context);
     case 'interrupt':
-      return interrupt(life, command.reason, context);
+      return interrupt(current, command.reason, context);
     case 'suspend':
-      return suspend(life, context);
+      return suspend(current, context);
     case 'release':
-      return release(life);
+      return release(current);
     case 'background':
-      return background(life, command.running, context);
+      return background(current, command.running, context);
     case 'compress':
       return {
         events: [
@@ -149,31 +153,35 @@ function applyCommand(life: Life, command: Exclude<Command, StartCommand>, conte
         events: [{ type: `command:${command.command}`, fields: { command: command.command, args: command.args } }],
       };
     case 'end':
-      return end(life, command, context);
+      return end(current, command, context);
   }
 }
 
-function enqueue(life: Life, command: Extract<Command, { name: 'enqueue' }>, context: TransitionContext): Step {
+function enqueue(
+  current: SessionWithTurns,
+  command: Extract<Command, { name: 'enqueue' }>,
+  context: TransitionContext,
+): Step {
   const turn: Turn = {
     id: command.turnId,
-    sessionId: life.session.id,
+    sessionId: current.session.id,
     by: command.by,
     state: 'queued',
     outcome: null,
     text: command.text,
     // Turns are served by age: one that comes after the clock was set back must not go ahead.
-    createdAt: Math.max(context.now, life.turns.at(-1)?.createdAt ?? 0),
+    createdAt: Math.max(context.now, current.turns.at(-1)?.createdAt ?? 0),
     startedAt: null,
     endedAt: null,
     cuts: 0,
   };
-  return { session: activity(life.session, command.by, context.now), turns: [turn] };
+  return { session: activity(current.session, command.by, context.now), turns: [turn] };
 }
 
-function begin(life: Life, turnId: string, context: TransitionContext): Step {
-  const { session } = life;
-  const turn = findTurn(life, turnId);
-  const running = runningTurn(life);
+function begin(current: SessionWithTurns, turnId: string, context: TransitionContext): Step {
+  const { session } = current;
+  const turn = findTurn(current, turnId);
+  const running = runningTurn(current);
   if (running !== undefined) {
     throw new MoiraiError('illegal_move', `cannot begin turn ${turnId}: turn ${running.id} is running`);
   }
@@ -183,7 +191,7 @@ function begin(life: Life, turnId: string, context: TransitionContext): Step {
   const resumes: EventDraft[] =
     session.state === 'resume_pending' ? [{ type: 'session:resume', fields: { turn_id: turnId } }] : [];
   // Newer text is answered first and takes the place of the turn that was cut.
-  const superseded = life.turns.filter((other) => other.state === 'cut' && other.id !== turnId);
+  const superseded = current.turns.filter((other) => other.state === 'cut' && other.id !== turnId);
   return {
     session: {
       owner: context.instance,
@@ -201,9 +209,13 @@ function begin(life: Life, turnId: string, context: TransitionContext): Step {
   };
 }
 
-function finish(life: Life, command: Extract<Command, { name: 'finish' }>, context: TransitionContext): Step {
-  const { session } = life;
-  const turn = findTurn(life, command.turnId);
+function finish(
+  current: SessionWithTurns,
+  command: Extract<Command, { name: 'finish' }>,
+  context: TransitionContext,
+): Step {
+  const { session } = current;
+  const turn = findTurn(current, command.turnId);
   const finished = over(turn, command.outcome, context.now);
   // A turn that waits has no agent:start to answer: it is dropped without an event of its own.
   if (turn.state !== 'running') return { turns: [finished] };
@@ -221,9 +233,13 @@ function finish(life: Life, command: Extract<Command, { name: 'finish' }>, conte
   };
 }
 
-function interrupt(life: Life, reason: 'restart' | 'shutdown' | 'crash', context: TransitionContext): Step {
-  const { session } = life;
-  const turn = runningTurn(life);
+function interrupt(
+  current: SessionWithTurns,
+  reason: 'restart' | 'shutdown' | 'crash',
+  context: TransitionContext,
+): Step {
+  const { session } = current;
+  const turn = runningTurn(current);
   if (turn === undefined || session.attached) {
     throw new MoiraiError('illegal_move', `session ${session.id} has no turn that could be resumed`);
   }
@@ -254,28 +270,28 @@ function interrupt(life: Life, reason: 'restart' | 'shutdown' | 'crash', context
   };
 }
 
-function suspend(life: Life, context: TransitionContext): Step {
-  const { session } = life;
-  const started = life.turns.filter((turn) => turn.state !== 'queued');
+function suspend(current: SessionWithTurns, context: TransitionContext): Step {
+  const { session } = current;
+  const started = current.turns.filter((turn) => turn.state !== 'queued');
   return {
     session: { owner: session.attached ? session.owner : null, background: 0, resumeReason: null, resumeAt: null },
     turns: started.map((turn) => over(turn, 'interrupted', context.now)),
-    events: [...interruptedRuns(life), { type: 'session:suspend', fields: { reason: 'operator' } }],
+    events: [...interruptedRuns(current), { type: 'session:suspend', fields: { reason: 'operator' } }],
   };
 }
 
-function release(life: Life): Step {
-  const running = runningTurn(life);
-  if (life.session.attached || running !== undefined) {
-    throw new MoiraiError('illegal_move', `session ${life.session.id} cannot be released: it needs its owner`);
+function release(current: SessionWithTurns): Step {
+  const running = runningTurn(current);
+  if (current.session.attached || running !== undefined) {
+    throw new MoiraiError('illegal_move', `session ${current.session.id} cannot be released: it needs its owner`);
   }
   return { session: { owner: null, background: 0 } };
 }
 
 /** Background processes live in a process, so a session that has some keeps its owner: else nobody would miss them. */
-function background(life: Life, running: number, context: TransitionContext): Step {
-  const { session } = life;
-  const inUse = session.attached || running > 0 || runningTurn(life) !== undefined;
+function background(current: SessionWithTurns, running: number, context: TransitionContext): Step {
+  const { session } = current;
+  const inUse = session.attached || running > 0 || runningTurn(current) !== undefined;
   const takesOver = session.owner === null && running > 0;
   return {
     session: {
@@ -286,8 +302,8 @@ function background(life: Life, running: number, context: TransitionContext): St
   };
 }
 
-function end(life: Life, command: Extract<Command, { name: 'end' }>, context: TransitionContext): Step {
-  const { session } = life;
+function end(current: SessionWithTurns, command: Extract<Command, { name: 'end' }>, context: TransitionContext): Step {
+  const { session } = current;
   if (!END_REASONS.includes(command.reason)) {
     throw new MoiraiError('bad_reason', `"${command.reason}" is not an end reason`, {
       details: { known: END_REASONS },
@@ -311,8 +327,8 @@ function end(life: Life, command: Extract<Command, { name: 'end' }>, context: Tr
       resumeReason: null,
       resumeAt: null,
     },
-    turns: life.turns.map((turn) => turnAfterEnd(turn, command.successorId, context.now)),
-    events: [...interruptedRuns(life), { type: 'session:end', fields }],
+    turns: current.turns.map((turn) => turnAfterEnd(turn, command.successorId, context.now)),
+    events: [...interruptedRuns(current), { type: 'session:end', fields }],
   };
 }
 
@@ -324,35 +340,35 @@ function turnAfterEnd(turn: Turn, successorId: string | null, now: number): Turn
 
 const CUT_SHORT = { outcome: 'interrupted', response: null, model: null, usage: null } as const;
 
-function interruptedRuns(life: Life): EventDraft[] {
-  const running = runningTurn(life);
-  return running === undefined ? [] : [agentEnd(life.session, running, CUT_SHORT)];
+function interruptedRuns(current: SessionWithTurns): EventDraft[] {
+  const running = runningTurn(current);
+  return running === undefined ? [] : [agentEnd(current.session, running, CUT_SHORT)];
 }
 
 /** The bookkeeping every move shares: next state, version, command id, deadline, and the numbers of its events. */
 function settle(
-  life: Life,
+  current: SessionWithTurns,
   target: SessionState,
   step: Step,
   context: TransitionContext,
   repeatable = true,
 ): Transition {
   const changed = step.turns ?? [];
-  const untouched = life.turns.filter((turn) => !changed.some((other) => other.id === turn.id));
-  const here = changed.filter((turn) => turn.state !== 'over' && turn.sessionId === life.session.id);
-  let seq = life.session.seq;
+  const untouched = current.turns.filter((turn) => !changed.some((other) => other.id === turn.id));
+  const here = changed.filter((turn) => turn.state !== 'over' && turn.sessionId === current.session.id);
+  let seq = current.session.seq;
   const events = (step.events ?? []).map((draft) => ({
     draft,
     sessionSeq: isNumbered(draft.type) ? ++seq : null,
   }));
   const moved: Session = {
-    ...life.session,
+    ...current.session,
     ...step.session,
     state: step.state ?? target,
     seq,
-    version: life.session.version + 1,
+    version: current.session.version + 1,
     lastCommand: context.commandId,
-    recentCommands: repeatable ? rememberCommand(life.session, context.commandId) : life.session.recentCommands,
+    recentCommands: repeatable ? rememberCommand(current.session, context.commandId) : current.session.recentCommands,
   };
   const deadline = deadlineOf(
     { session: moved, turns: [...untouched, ...here] },
@@ -379,10 +395,10 @@ function activity(session: Session, by: 'user' | 'system', now: number): Partial
   return { lastSystemAt: Math.max(session.lastSystemAt ?? 0, now) };
 }
 
-function findTurn(life: Life, turnId: string): Turn {
-  const turn = life.turns.find((candidate) => candidate.id === turnId);
+function findTurn(current: SessionWithTurns, turnId: string): Turn {
+  const turn = current.turns.find((candidate) => candidate.id === turnId);
   if (turn !== undefined) return turn;
-  throw new MoiraiError('turn_not_found', `session ${life.session.id} has no unfinished turn ${turnId}`);
+  throw new MoiraiError('turn_not_found', `session ${current.session.id} has no unfinished turn ${turnId}`);
 }
 
 function over(turn: Turn, outcome: Turn['outcome'], now: number): Turn {

@@ -2,7 +2,7 @@ import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import { Breaker } from '../hooks/breaker.ts';
 import type { DispatchQuestion, GateName, ToolQuestion, TurnQuestion } from './api.ts';
 import type { LivePlugin } from './live-plugin.ts';
-import type { ThreadDesk } from './plugin-thread.ts';
+import type { ThreadDeps } from './plugin-thread.ts';
 import type { GateOffer } from './protocol.ts';
 
 export type DispatchVerdict =
@@ -30,17 +30,17 @@ export class PluginGate {
   readonly live: LivePlugin;
   readonly #index: number;
   readonly #offer: GateOffer;
-  readonly #desk: Pick<ThreadDesk, 'timers' | 'log'>;
+  readonly #deps: Pick<ThreadDeps, 'timers' | 'log'>;
   readonly #breaker: Breaker;
   #asked = 0;
 
-  constructor(live: LivePlugin, index: number, offer: GateOffer, desk: Pick<ThreadDesk, 'timers' | 'log'>) {
+  constructor(live: LivePlugin, index: number, offer: GateOffer, deps: Pick<ThreadDeps, 'timers' | 'log'>) {
     this.gate = offer.gate;
     this.live = live;
     this.#index = index;
     this.#offer = offer;
-    this.#desk = desk;
-    this.#breaker = new Breaker(() => desk.timers.elapsed());
+    this.#deps = deps;
+    this.#breaker = new Breaker(() => deps.timers.elapsed());
   }
 
   /** Null for nothing. */
@@ -76,7 +76,7 @@ export class PluginGate {
 
   #failed(why: string): Shut | null {
     const { onFailure } = this.#offer;
-    this.#desk.log.warn('gate failed', { plugin: this.live.name, gate: this.gate, why, went: onFailure });
+    this.#deps.log.warn('gate failed', { plugin: this.live.name, gate: this.gate, why, went: onFailure });
     return this.#shutFor(why);
   }
 

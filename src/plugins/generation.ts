@@ -5,7 +5,7 @@ import { type PluginMemory, pluginMemory } from './memory-offer.ts';
 import { GATE_NAMES } from './names.ts';
 import { type PluginCommand, type PluginTool, pluginCommand, pluginTool } from './offers.ts';
 import type { PluginPlatform } from './plugin-platform.ts';
-import type { ThreadDesk } from './plugin-thread.ts';
+import type { ThreadDeps } from './plugin-thread.ts';
 import type { Offer, ToolOffer } from './protocol.ts';
 
 /** Names that are not for plugins, for the gateway has them itself. */
@@ -35,7 +35,7 @@ export interface Generation {
 /** Brings the offers of plugins together, in the order of the plugins' names: of two with one name the first counts. */
 export function formGeneration(
   plugins: readonly LivePlugin[],
-  desk: Pick<ThreadDesk, 'timers' | 'log'>,
+  deps: Pick<ThreadDeps, 'timers' | 'log'>,
   reserved: ReservedNames,
 ): Generation {
   const withheld = new Map<string, string[]>();
@@ -67,7 +67,7 @@ export function formGeneration(
     ({ name }) => name,
   );
   return {
-    gates: gatesOf(plugins, desk),
+    gates: gatesOf(plugins, deps),
     tools: tools.map(({ live, offer }) => pluginTool(live, offer)),
     toolOffers: new Map(tools.map((found) => [found.offer.name, found])),
     commands: commands.map(({ live, offer }) => pluginCommand(live, offer)),
@@ -98,10 +98,10 @@ function claimant(reserved: ReservedNames, withheld: Map<string, string[]>) {
 /** A gate keeps what is known of it for as long as its thread lives, whatever becomes of the other plugins. */
 const known = new WeakMap<Offer, readonly PluginGate[]>();
 
-function gatesOf(plugins: readonly LivePlugin[], desk: Pick<ThreadDesk, 'timers' | 'log'>): Generation['gates'] {
+function gatesOf(plugins: readonly LivePlugin[], deps: Pick<ThreadDeps, 'timers' | 'log'>): Generation['gates'] {
   const all = plugins.flatMap((live) => {
     const { offer } = live;
-    const gates = known.get(offer) ?? offer.gates.map((gate, index) => new PluginGate(live, index, gate, desk));
+    const gates = known.get(offer) ?? offer.gates.map((gate, index) => new PluginGate(live, index, gate, deps));
     known.set(offer, gates);
     return gates;
   });

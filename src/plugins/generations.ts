@@ -13,7 +13,7 @@ import { LivePlugin, type Supervisor } from './live-plugin.ts';
 import { Observers, subscriberOf } from './observers.ts';
 import { PlatformStarts } from './platform-starts.ts';
 import { type PluginStatus, statusOf } from './plugin-status.ts';
-import { PluginThread, THREAD_LIMITS, type ThreadDesk, type ThreadLimits } from './plugin-thread.ts';
+import { PluginThread, THREAD_LIMITS, type ThreadDeps, type ThreadLimits } from './plugin-thread.ts';
 
 export interface PluginsOptions {
   readonly home: string;
@@ -42,7 +42,7 @@ const STOP_GRACE_MS = 2000;
 export class Generations {
   readonly #options: PluginsOptions;
   readonly #root: string;
-  readonly #desk: ThreadDesk;
+  readonly #deps: ThreadDeps;
   readonly #live = new Map<string, LivePlugin>();
   readonly #observers: Observers;
   readonly #starts: PlatformStarts;
@@ -62,7 +62,7 @@ export class Generations {
     const { home, log, timers = processTimers, environment, limits, dispatcher, store } = options;
     this.#options = options;
     this.#root = pluginsFolder(home);
-    this.#desk = {
+    this.#deps = {
       ...{ home, log, timers, environment: hookEnvironment(environment, home) },
       limits: { ...THREAD_LIMITS, ...limits },
       receive: (plugin, platform, message) => this.#receive(plugin, platform, message),
@@ -128,7 +128,7 @@ export class Generations {
 
   async #try(plugin: UsablePlugin): Promise<Attempt> {
     try {
-      return { plugin, thread: await PluginThread.load(plugin, this.#desk, this.#ending.signal), error: null };
+      return { plugin, thread: await PluginThread.load(plugin, this.#deps, this.#ending.signal), error: null };
     } catch (thrown) {
       return { plugin, thread: null, error: MoiraiError.wrap(thrown, 'plugin_invalid') };
     }
@@ -154,7 +154,7 @@ export class Generations {
   /** Returns the thread that was replaced. */
   #take({ plugin, thread, error }: Attempt): PluginThread | null {
     const { log } = this.#options;
-    const live = this.#live.get(plugin.name) ?? new LivePlugin(plugin, this.#desk, this.#supervisor);
+    const live = this.#live.get(plugin.name) ?? new LivePlugin(plugin, this.#deps, this.#supervisor);
     this.#live.set(plugin.name, live);
     if (thread === null) {
       live.refuse(plugin, error);
@@ -190,7 +190,7 @@ export class Generations {
 
   #form(): Generation {
     const plugins = [...this.#live.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    return formGeneration(plugins, this.#desk, this.#options.reserved ?? {});
+    return formGeneration(plugins, this.#deps, this.#options.reserved ?? {});
   }
 
   /** Brings subscriptions and platforms in line with the generation; one after another. */

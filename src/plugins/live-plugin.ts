@@ -3,7 +3,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Logger } from '../log/logger.ts';
 import type { UsablePlugin } from './discover.ts';
 import { PluginPlatform } from './plugin-platform.ts';
-import { type CallOptions, PluginThread, type ThreadDesk } from './plugin-thread.ts';
+import { type CallOptions, PluginThread, type ThreadDeps } from './plugin-thread.ts';
 import type { Call, Offer, PlatformOffer } from './protocol.ts';
 
 const FIRST_PAUSE_MS = 1000;
@@ -37,7 +37,7 @@ export class LivePlugin {
   readonly record: PluginRecord = { handled: 0, failed: 0, restarts: 0, lastError: null };
   /** What memory providers were initialized with: a new thread of theirs is, too. */
   readonly memoryContexts = new Map<string, { readonly folder: string }>();
-  readonly #desk: ThreadDesk;
+  readonly #deps: ThreadDeps;
   readonly #log: Logger;
   readonly #supervisor: Supervisor;
   readonly #platforms = new Map<string, PluginPlatform>();
@@ -51,10 +51,10 @@ export class LivePlugin {
   #restart = new AbortController();
   #closed = false;
 
-  constructor(plugin: UsablePlugin, desk: ThreadDesk, supervisor: Supervisor) {
+  constructor(plugin: UsablePlugin, deps: ThreadDeps, supervisor: Supervisor) {
     this.#plugin = plugin;
-    this.#desk = desk;
-    this.#log = desk.log.child({ plugin: plugin.name });
+    this.#deps = deps;
+    this.#log = deps.log.child({ plugin: plugin.name });
     this.#supervisor = supervisor;
   }
 
@@ -109,7 +109,7 @@ export class LivePlugin {
     this.#offer = thread.offer;
     this.#problem = null;
     this.#refused = null;
-    const since = this.#desk.timers.elapsed();
+    const since = this.#deps.timers.elapsed();
     void thread.gone.then((why) => this.#died(thread, why, since));
     return old;
   }
@@ -154,7 +154,7 @@ export class LivePlugin {
     this.#thread = null;
     this.#problem = `its thread died: ${why}`;
     this.record.lastError = this.#problem;
-    this.#deaths = this.#desk.timers.elapsed() - since > WELL_MS ? 1 : this.#deaths + 1;
+    this.#deaths = this.#deps.timers.elapsed() - since > WELL_MS ? 1 : this.#deaths + 1;
     for (const platform of this.#platforms.values()) platform.died();
     this.#log.error('plugin died; it is started again', { why, in_ms: this.#pauseMs });
     this.#startLater();
@@ -167,13 +167,13 @@ export class LivePlugin {
   #startLater(): void {
     this.#cancelRestart();
     const { signal } = this.#restart;
-    const cancel = this.#desk.timers.after(this.#pauseMs, () => void this.#startAgain(signal));
+    const cancel = this.#deps.timers.after(this.#pauseMs, () => void this.#startAgain(signal));
     signal.addEventListener('abort', cancel, { once: true });
   }
 
   async #startAgain(signal: AbortSignal): Promise<void> {
     try {
-      const thread = await PluginThread.load(this.#plugin, this.#desk, signal);
+      const thread = await PluginThread.load(this.#plugin, this.#deps, signal);
       if (signal.aborted) return thread.kill('it is not needed any more');
       this.record.restarts++;
       this.install(this.#plugin, thread);

@@ -1,5 +1,5 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import type { Party } from '../store/transactions/conversations.ts';
+import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { JsonSchema, PluginToolContext } from './api.ts';
 import type { LivePlugin } from './live-plugin.ts';
 import type { Offer, ToolOffer } from './protocol.ts';
@@ -20,7 +20,7 @@ export interface PluginTool {
 export interface PluginCommandUse {
   readonly name: string;
   readonly args: string;
-  readonly party: Pick<Party, 'key' | 'platform' | 'userId'>;
+  readonly conversation: Pick<ConversationRef, 'key' | 'platform' | 'userId'>;
   readonly session: { readonly id: string } | null;
 }
 
@@ -76,8 +76,8 @@ export function pluginCommand(live: LivePlugin, offer: Offer['commands'][number]
   const { name } = offer;
   return {
     ...{ ...offer, plugin: live.name },
-    run: async ({ args, party, session }) => {
-      const { platform, userId: user_id, key: session_key } = party;
+    run: async ({ args, conversation, session }) => {
+      const { platform, userId: user_id, key: session_key } = conversation;
       const call = { name, args, platform, user_id, session_key, session_id: session?.id ?? null };
       return textOf(await live.call({ what: 'command', name, call }, { timeoutMs: COMMAND_MS }));
     },

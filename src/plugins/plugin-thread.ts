@@ -27,7 +27,7 @@ const TERMINATE_MS = 5000;
 const OPTIONS = ['--disable-warning=ExperimentalWarning', '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON'];
 
 /** What threads are made and served with. */
-export interface ThreadDesk {
+export interface ThreadDeps {
   readonly home: string;
   readonly timers: Timers;
   readonly log: Logger;
@@ -53,7 +53,7 @@ export class PluginThread {
   readonly plugin: UsablePlugin;
   /** Resolves with the reason when the thread is gone, however it went. */
   readonly gone: Promise<string>;
-  readonly #desk: ThreadDesk;
+  readonly #deps: ThreadDeps;
   readonly #log: Logger;
   readonly #worker: Worker;
   readonly #pending = new Map<number, Pending>();
@@ -68,18 +68,18 @@ export class PluginThread {
   #receiving = 0;
   #nextId = 1;
 
-  private constructor(plugin: UsablePlugin, desk: ThreadDesk) {
+  private constructor(plugin: UsablePlugin, deps: ThreadDeps) {
     this.plugin = plugin;
-    this.#desk = desk;
-    this.#log = desk.log.child({ plugin: plugin.name });
+    this.#deps = deps;
+    this.#log = deps.log.child({ plugin: plugin.name });
     const { promise, resolve } = Promise.withResolvers<string>();
     this.gone = promise;
     this.#left = resolve;
-    this.#pulse = new Pulse(desk.timers, desk.limits, {
+    this.#pulse = new Pulse(deps.timers, deps.limits, {
       ask: () => this.#post({ type: 'ping' }),
       silent: (ms) => this.kill(`it did not answer for ${ms} ms`),
     });
-    this.#worker = startWorker(plugin, desk);
+    this.#worker = startWorker(plugin, deps);
     // A plugin never keeps the process from ending.
     this.#worker.unref();
     this.#worker.on('message', (message: FromThread) => this.#heard(message));
@@ -96,10 +96,10 @@ export class PluginThread {
   }
 
   /** Starts a thread and loads the plugin in it. Throws `plugin_invalid`, or `plugin_unavailable` when it died or hung. */
-  static async load(plugin: UsablePlugin, desk: ThreadDesk, signal: AbortSignal): Promise<PluginThread> {
-    const thread = new PluginThread(plugin, desk);
-    const { loadMs } = desk.limits;
-    const cancel = desk.timers.after(loadMs, () => thread.kill(`it was not loaded within ${loadMs} ms`));
+  static async load(plugin: UsablePlugin, deps: ThreadDeps, signal: AbortSignal): Promise<PluginThread> {
+    const thread = new PluginThread(plugin, deps);
+    const { loadMs } = deps.limits;
+    const cancel = deps.timers.after(loadMs, () => thread.kill(`it was not loaded within ${loadMs} ms`));
     const callOff = (): void => thread.kill('it was called off');
     signal.addEventListener('abort', callOff, { once: true });
     if (signal.aborted) callOff();
@@ -147,7 +147,7 @@ export class PluginThread {
     const cancel =
       timeoutMs === undefined
         ? () => undefined
-        : this.#desk.timers.after(timeoutMs, () => giveUp(lateness(name, timeoutMs, pending.begun)));
+        : this.#deps.timers.after(timeoutMs, () => giveUp(lateness(name, timeoutMs, pending.begun)));
     try {
       this.#post({ type: 'call', id, call });
     } catch (cause) {
@@ -170,10 +170,10 @@ export class PluginThread {
   }
 
   /** Lets what is under way finish for a while, then has the plugin leave, and ends the thread. */
-  async retire(graceMs: number = this.#desk.limits.graceMs): Promise<void> {
+  async retire(graceMs: number = this.#deps.limits.graceMs): Promise<void> {
     await this.#untilIdle(graceMs);
     try {
-      await this.call({ what: 'unload' }, { timeoutMs: this.#desk.limits.unloadMs });
+      await this.call({ what: 'unload' }, { timeoutMs: this.#deps.limits.unloadMs });
     } catch (thrown) {
       // It ends now in any case.
       if (!this.isGone) this.#log.warn('plugin did not leave properly', { error: MoiraiError.wrap(thrown).message });
@@ -186,7 +186,7 @@ export class PluginThread {
   kill(why: string): void {
     this.#fail(why);
     // What the system holds inside itself ends when it comes back; nobody waits for that.
-    this.#desk.timers.after(TERMINATE_MS, () => this.#left(this.#why ?? why));
+    this.#deps.timers.after(TERMINATE_MS, () => this.#left(this.#why ?? why));
     void this.#worker.terminate();
   }
 
@@ -218,7 +218,7 @@ export class PluginThread {
     this.#receiving++;
     let fault: Fault | null = null;
     try {
-      await this.#desk.receive(this.plugin.name, platform, message);
+      await this.#deps.receive(this.plugin.name, platform, message);
     } catch (thrown) {
       const { code, message: why } = MoiraiError.wrap(thrown);
       fault = { code, message: why };
@@ -244,7 +244,7 @@ export class PluginThread {
   async #untilIdle(ms: number): Promise<void> {
     if (this.#pending.size === 0 && this.#receiving === 0) return;
     await new Promise<void>((done) => {
-      const cancel = this.#desk.timers.after(ms, done);
+      const cancel = this.#deps.timers.after(ms, done);
       this.#idle.add(() => {
         cancel();
         done();
@@ -273,7 +273,7 @@ export class PluginThread {
   }
 }
 
-function startWorker({ name, folder, main, manifest }: UsablePlugin, { home, environment }: ThreadDesk): Worker {
+function startWorker({ name, folder, main, manifest }: UsablePlugin, { home, environment }: ThreadDeps): Worker {
   const file = import.meta.url.endsWith('.ts') ? './plugin-worker.ts' : './plugin-worker.js';
   const task: ThreadTask = { name, folder, home, main, config: manifest.config };
   const worker = new Worker(new URL(file, import.meta.url), {

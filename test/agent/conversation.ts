@@ -2,7 +2,14 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRunner, type RunnerConfig, type RunnerTiming } from '../../src/agent/create-runner.ts';
-import type { AgentRunner, Approval, ApprovalRequest, Progress, TurnDesk, TurnReport } from '../../src/agent/runner.ts';
+import type {
+  AgentRunner,
+  Approval,
+  ApprovalRequest,
+  Progress,
+  TurnContext,
+  TurnReport,
+} from '../../src/agent/runner.ts';
 import type { ToolPorts } from '../../src/agent/tools/ports.ts';
 import { userRow } from '../../src/agent/transcript.ts';
 import type { AgentConfig, ModelConfig } from '../../src/config/config.ts';
@@ -68,12 +75,12 @@ export class Conversation {
     this.#turns += 1;
     return {
       ...{ sessionId: this.sessionId, turnId: turnId ?? `t${this.#turns}`, platform: 'api', userId: 'u1' },
-      ...{ transcript: this.transcript, model: model ?? null, desk: this.#desk() },
+      ...{ transcript: this.transcript, model: model ?? null, context: this.#context() },
       signal: signal ?? new AbortController().signal,
     };
   }
 
-  #desk(): TurnDesk {
+  #context(): TurnContext {
     return {
       keep: async (rows) => {
         this.order.push(`keep ${rows.map(({ role }) => role).join(',')}`);

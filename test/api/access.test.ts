@@ -156,9 +156,9 @@ describe('the port', () => {
 
   test('that is taken is reported as such', async () => {
     const port = Number(new URL(house.api.url).port);
-    const { desk, engine } = house;
+    const { backend, engine } = house;
     const again = startApi({
-      ...{ host: '127.0.0.1', port, apiKey: null, allowedOrigins: [], version: '0', desk, engine },
+      ...{ host: '127.0.0.1', port, apiKey: null, allowedOrigins: [], version: '0', backend, engine },
     });
     await expect(again).rejects.toMatchObject({ code: 'port_in_use' });
   });

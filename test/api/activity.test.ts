@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type RunningApi, startApi } from '../../src/api/server.ts';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 import { ask, houseTests, listen, until } from './support/house.ts';
 
 const house = houseTests();
@@ -31,7 +31,7 @@ function byId(a: View, b: View): number {
 async function freshLook(): Promise<Seen> {
   const api = await startApi({
     ...{ host: '127.0.0.1', port: 0, apiKey: null, allowedOrigins: [], version: '0.0.0-test' },
-    ...{ desk: house.desk, engine: house.engine },
+    ...{ backend: house.backend, engine: house.engine },
   });
   try {
     return await look(api);
@@ -44,11 +44,18 @@ type Step = (chat: string) => Promise<unknown>;
 
 /** Whatever can happen to a conversation; what is not possible just now does nothing. */
 const STEPS: Readonly<Record<string, Step>> = {
-  start: (chat) => house.engine.start(chatParty(chat)),
-  begin: (chat) => house.engine.receive({ party: chatParty(chat), text: 'hello', originRef: null, by: 'user' }),
+  start: (chat) => house.engine.start(chatConversation(chat)),
+  begin: (chat) =>
+    house.engine.receive({ conversation: chatConversation(chat), text: 'hello', originRef: null, by: 'user' }),
   wait: (chat) =>
-    house.engine.receive({ party: chatParty(chat), text: 'wait', originRef: null, by: 'user', begin: false }),
-  reset: (chat) => house.engine.reset(chatParty(chat)),
+    house.engine.receive({
+      conversation: chatConversation(chat),
+      text: 'wait',
+      originRef: null,
+      by: 'user',
+      begin: false,
+    }),
+  reset: (chat) => house.engine.reset(chatConversation(chat)),
   async finish(chat) {
     const session = await open(chat);
     const [running] = session === null ? [] : await house.opened.store.read('openTurns', { sessionId: session.id });
@@ -78,7 +85,7 @@ const STEPS: Readonly<Record<string, Step>> = {
 };
 
 function open(chat: string) {
-  return house.opened.store.read('openSession', { key: chatParty(chat).key });
+  return house.opened.store.read('openSession', { key: chatConversation(chat).key });
 }
 
 const history = fc.array(
@@ -107,7 +114,7 @@ describe('the activity', () => {
   });
 
   test('finds out by itself what no event tells of', { timeout: 100_000 }, async () => {
-    const session = await house.engine.start(chatParty('quiet'));
+    const session = await house.engine.start(chatConversation('quiet'));
     await look(house.api);
     await house.engine.appendBeside(session.id, [{ role: 'user', text: 'by the way', turnId: null }]);
     const expected = (await freshLook()).sessions;
@@ -149,7 +156,7 @@ describe('the activity', () => {
   test('says why a session ended, and begins anew for a cursor it does not know', async () => {
     const stream = listen(house.api, '/v1/space/activity');
     await stream.next();
-    const { id } = await house.engine.start(chatParty('farewell'));
+    const { id } = await house.engine.start(chatConversation('farewell'));
     expect((await stream.next()).value.data.sessions).toMatchObject([{ id, phase: 'idle' }]);
     await house.engine.end(id, { reason: 'admin_close', trigger: 'api' });
     const { event, data } = (await stream.next()).value;
@@ -169,7 +176,7 @@ describe('the activity', () => {
     });
     const streams = Array.from({ length: 20 }, () => listen(house.api, '/v1/space/activity'));
     for (const stream of streams) await stream.next();
-    const { id } = await house.engine.start(chatParty('many'));
+    const { id } = await house.engine.start(chatConversation('many'));
     for (const stream of streams) {
       expect((await stream.next()).value.data.sessions).toMatchObject([{ id }]);
       await stream.return(undefined);
@@ -200,7 +207,7 @@ class World {
 
 describe('the timeline', () => {
   test('counts what began and ended', async () => {
-    const { id } = await house.engine.start(chatParty('counted'));
+    const { id } = await house.engine.start(chatConversation('counted'));
     await house.engine.end(id, { reason: 'admin_close', trigger: 'api' });
     const { json } = await ask(house.api, '/v1/space/timeline?from=1h&step=3600');
     expect(json.step).toBe(3600);

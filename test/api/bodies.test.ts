@@ -162,7 +162,7 @@ describe('what is sent wrongly is refused with a code:', () => {
   });
 
   test('errors of the house are logged, and shown without details', async () => {
-    house.desk.script = () => {
+    house.backend.script = () => {
       throw new TypeError('the secret is halibut');
     };
     const answer = await ask(house.api, '/v1/chat', { body: { text: 'hello' } });

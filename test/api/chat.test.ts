@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ask, firstOf, houseTests, listen, type StreamedEvent, until } from './support/house.ts';
-import type { Script } from './support/scripted-desk.ts';
+import type { Script } from './support/scripted-backend.ts';
 
 const house = houseTests();
 const say = (body: Record<string, unknown>, headers: Record<string, string> = {}) =>
@@ -56,7 +56,7 @@ describe('what is said', () => {
       platform: 'web',
       idempotency_key: 'k',
     });
-    expect(house.desk.said).toEqual([
+    expect(house.backend.said).toEqual([
       {
         ...{ text: 'hello', conversation: 'c2', userId: 'ada', model: 'loom-9', platform: 'web', idempotencyKey: 'k' },
         ...{ credential: 'loopback', history: [] },
@@ -78,7 +78,7 @@ describe('what is said', () => {
     ['failed', 502, 'model_unavailable'],
     ['timeout', 504, 'turn_timeout'],
   ] as const)('that came out as %s is %i', async (outcome, status, errorCode) => {
-    house.desk.script = () => ({ outcome, errorCode, text: 'No reply, and why.' });
+    house.backend.script = () => ({ outcome, errorCode, text: 'No reply, and why.' });
     const answer = await say({ text: 'hello' });
     expect([answer.status, answer.json.outcome, answer.json.reply]).toEqual([status, outcome, 'No reply, and why.']);
     expect(answer.json.error?.code ?? null).toBe(errorCode);
@@ -87,7 +87,7 @@ describe('what is said', () => {
   });
 
   test('while the gateway drains is refused', async () => {
-    await house.desk.drain();
+    await house.backend.drain();
     const answer = await say({ text: 'hello' });
     expect([answer.status, answer.json.error.code]).toEqual([503, 'draining']);
     expect(await streamed({ text: 'hello' }).catch(String)).toContain('503');
@@ -108,7 +108,7 @@ describe('what is said', () => {
     const waiting = new Promise<void>((resolve) => {
       goOn = resolve;
     });
-    house.desk.script = async () => {
+    house.backend.script = async () => {
       await waiting;
       return { text: 'nobody hears this' };
     };
@@ -116,7 +116,7 @@ describe('what is said', () => {
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ text: 'hello', conversation: 'left' });
     const asked = fetch(new URL('/v1/chat', house.api.url), { method: 'POST', body, headers, signal: left.signal });
-    await until('it is taken', () => house.desk.said.length === 1);
+    await until('it is taken', () => house.backend.said.length === 1);
     left.abort();
     await expect(asked).rejects.toThrow();
     goOn();
@@ -129,14 +129,14 @@ describe('what is said', () => {
 
 test('a port that closes waits a moment for replies, and no longer', async () => {
   let goOn: () => void = () => undefined;
-  house.desk.script = async () => {
+  house.backend.script = async () => {
     await new Promise<void>((resolve) => {
       goOn = resolve;
     });
     return { text: 'just in time' };
   };
   const asked = say({ text: 'hello', conversation: 'closing' });
-  await until('it is taken', () => house.desk.said.length === 1);
+  await until('it is taken', () => house.backend.said.length === 1);
   await new Promise((next) => setTimeout(next, 50));
   const closed = house.api.close();
   goOn();
@@ -147,7 +147,7 @@ test('a port that closes waits a moment for replies, and no longer', async () =>
 
 describe('a streamed reply', () => {
   test('tells the session, the text, the tools and the end', async () => {
-    house.desk.script = inPieces;
+    house.backend.script = inPieces;
     const events = await streamed({ text: 'hello', stream: true });
     expect(events.map(({ event }) => event)).toEqual(['session', 'text', 'text', 'tool', 'tool', 'text', 'done']);
     const [session, ...rest] = events.map(({ data }) => data);
@@ -168,10 +168,10 @@ describe('a streamed reply', () => {
   });
 
   test('ends with what went wrong', async () => {
-    house.desk.script = () => ({ outcome: 'failed', errorCode: 'model_cut', text: 'The stream broke off.' });
+    house.backend.script = () => ({ outcome: 'failed', errorCode: 'model_cut', text: 'The stream broke off.' });
     const last = (await streamed({ text: 'hello', stream: true })).at(-1);
     expect(last).toMatchObject({ event: 'done', data: { outcome: 'failed', error: { code: 'model_cut' } } });
-    house.desk.script = () => {
+    house.backend.script = () => {
       throw new TypeError('the secret is halibut');
     };
     const defect = (await streamed({ text: 'hello', stream: true })).at(-1);
@@ -185,7 +185,7 @@ describe('a streamed reply', () => {
     const waiting = new Promise<void>((resolve) => {
       goOn = resolve;
     });
-    house.desk.script = async (_saying, show) => {
+    house.backend.script = async (_saying, show) => {
       show({ type: 'text', text: 'one' });
       await waiting;
       show({ type: 'text', text: 'two' });

@@ -5,7 +5,7 @@ import { ask, houseTests } from './support/house.ts';
 const house = houseTests();
 
 beforeEach(async () => {
-  for (const { id } of await house.desk.jobs.book.list(null)) await house.opened.store.write('removeJob', { id });
+  for (const { id } of await house.backend.jobs.book.list(null)) await house.opened.store.write('removeJob', { id });
 });
 
 function add(body: object) {

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 import { ask, firstOf, houseTests, listen, until } from './support/house.ts';
 
 const house = houseTests();
@@ -8,7 +8,7 @@ let chats = 0;
 
 /** A session with a start and an end. */
 async function live(): Promise<string> {
-  const { id } = await house.engine.start(chatParty(`e${++chats}`));
+  const { id } = await house.engine.start(chatConversation(`e${++chats}`));
   await house.engine.end(id, { reason: 'admin_close', trigger: 'api' });
   return id;
 }
@@ -108,7 +108,7 @@ describe('the stream of the log', () => {
     const first = before.next();
     await until('it listens', async () => (await ask(house.api, '/metrics')).text.includes('_followers 1\n'));
     const after = await newest();
-    const { id } = await house.engine.start(chatParty(`e${++chats}`));
+    const { id } = await house.engine.start(chatConversation(`e${++chats}`));
     expect((await first).value.data.session_id).toBe(id);
     // More than may wait for a client that does not read.
     for (let i = 0; i < 60; i++) await house.engine.setTitle(id, `${i} ${'x'.repeat(100_000)}`);
@@ -122,7 +122,7 @@ describe('the stream of the log', () => {
     const stream = listen(house.api, '/v1/events?after=now');
     const first = stream.next();
     await until('it listens', async () => (await ask(house.api, '/metrics')).text.includes('_followers 1\n'));
-    const { id } = await house.engine.start(chatParty(`e${++chats}`));
+    const { id } = await house.engine.start(chatConversation(`e${++chats}`));
     expect((await first).value.data.session_id).toBe(id);
     // At once: they are one page of the log.
     const titles = Array.from({ length: 120 }, (_, i) => `${i} ${'x'.repeat(100_000)}`);
@@ -175,7 +175,7 @@ describe('the stream of the log', () => {
     const attentive = listen(house.api, '/v1/events?after=now&types=session:end');
     const first = attentive.next();
     const title = 'x'.repeat(100_000);
-    const { id } = await house.engine.start(chatParty(`e${++chats}`));
+    const { id } = await house.engine.start(chatConversation(`e${++chats}`));
     await until(
       'the deaf one is dropped',
       async () => {

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { ask, houseTests } from './support/house.ts';
-import type { Script } from './support/scripted-desk.ts';
+import type { Script } from './support/scripted-backend.ts';
 
 const KEY = 'a-key-of-the-loom';
 const house = houseTests({ apiKey: KEY });
@@ -48,7 +48,7 @@ describe('the official client', () => {
       })
       .withResponse();
     expect(data.choices[0]?.message.content).toBe('You said: and now?');
-    expect(house.desk.said).toMatchObject([
+    expect(house.backend.said).toMatchObject([
       {
         ...{ text: 'and now?', conversation: null, userId: 'ada', model: 'weaver/loom-2' },
         history: [
@@ -79,12 +79,13 @@ describe('the official client', () => {
       .withResponse();
     const sessions = [first, second, third].map(({ response }) => response.headers.get('x-moirai-session'));
     expect(new Set(sessions).size).toBe(1);
-    expect(house.desk.said).toHaveLength(3);
-    for (const said of house.desk.said) expect(said).toMatchObject({ conversation: 'tale', history: [], model: null });
+    expect(house.backend.said).toHaveLength(3);
+    for (const said of house.backend.said)
+      expect(said).toMatchObject({ conversation: 'tale', history: [], model: null });
   });
 
   test('streams a chat completion, with its usage when it asks for it', async () => {
-    house.desk.script = inPieces;
+    house.backend.script = inPieces;
     const stream = await client.chat.completions.create({
       model: 'loom-1',
       messages: [{ role: 'user', content: 'hello' }],
@@ -131,7 +132,7 @@ describe('the official client', () => {
       model: 'loom-1',
     });
     expect(response.usage).toMatchObject({ input_tokens: 7, output_tokens: 3, total_tokens: 10 });
-    expect(house.desk.said[0]?.history).toEqual([
+    expect(house.backend.said[0]?.history).toEqual([
       { role: 'system', text: 'Be brief.' },
       { role: 'user', text: 'hello' },
       { role: 'assistant', text: 'hi' },
@@ -139,7 +140,7 @@ describe('the official client', () => {
   });
 
   test('streams a response', async () => {
-    house.desk.script = inPieces;
+    house.backend.script = inPieces;
     const stream = await client.responses.create({ model: 'loom-1', input: 'hello', stream: true });
     const events = await Array.fromAsync(stream);
     expect(events.map(({ type }) => type)).toEqual([
@@ -172,17 +173,17 @@ describe('what goes wrong reaches the official client as its own errors', () => 
   const params = { model: 'loom-1', messages: [{ role: 'user' as const, content: 'hello' }] };
 
   test('and is not tried again by itself when a turn failed', async () => {
-    house.desk.script = failing;
+    house.backend.script = failing;
     await expect(client.chat.completions.create(params)).rejects.toMatchObject({
       ...{ status: 502, code: 'model_unavailable', type: 'server_error' },
       message: '502 The model is not there.',
     });
     await expect(client.responses.create({ model: 'loom-1', input: 'hello' })).rejects.toMatchObject({ status: 502 });
-    expect(house.desk.said).toHaveLength(2);
+    expect(house.backend.said).toHaveLength(2);
   });
 
   test('also in the middle of a stream', async () => {
-    house.desk.script = (saying, show) => {
+    house.backend.script = (saying, show) => {
       show({ type: 'text', text: 'Once' });
       return failing(saying, show);
     };
@@ -215,7 +216,7 @@ describe('what goes wrong reaches the official client as its own errors', () => 
     await expect(
       client.responses.create({ model: 'loom-1', input: 'hello', previous_response_id: 'resp_1' }),
     ).rejects.toMatchObject({ status: 400 });
-    await house.desk.drain();
+    await house.backend.drain();
     const patient = new OpenAI({ apiKey: KEY, baseURL: `${house.api.url}/v1`, maxRetries: 0 });
     await expect(patient.chat.completions.create(params)).rejects.toMatchObject({ status: 503, code: 'draining' });
   });

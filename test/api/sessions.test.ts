@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { sessionView } from '../../src/engine/views.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 import { ask, houseTests } from './support/house.ts';
 
 const house = houseTests();
@@ -11,8 +11,13 @@ const post = (path: string, body?: unknown) =>
 
 /** One message and its answer in a conversation of its own. */
 async function talk(chat: string): Promise<Session> {
-  const party = chatParty(chat);
-  const { session, turn } = await house.engine.receive({ party, text: `hello ${chat}`, originRef: null, by: 'user' });
+  const conversation = chatConversation(chat);
+  const { session, turn } = await house.engine.receive({
+    conversation,
+    text: `hello ${chat}`,
+    originRef: null,
+    by: 'user',
+  });
   const life = await house.engine.finish({ sessionId: session.id, epoch: session.epoch }, turn.id, {
     ...{ outcome: 'done', response: 'hi', model: null, usage: null },
     messages: [

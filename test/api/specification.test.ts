@@ -43,11 +43,11 @@ const names = () =>
 
 /** Every route of the router itself, as the specification would write it. */
 function routes(): string[] {
-  const { desk, engine } = house;
+  const { backend, engine } = house;
   const log = { error: () => undefined, warn: () => undefined };
   const closing = AbortSignal.abort();
   const tail = new EventTail(engine.store, log);
-  const app = createApp({ desk, engine, log, tail, closing, version: '0' }, { apiKey: null, allowedOrigins: [] });
+  const app = createApp({ backend, engine, log, tail, closing, version: '0' }, { apiKey: null, allowedOrigins: [] });
   const routed = app.routes.filter(({ method }) => method !== 'ALL');
   return [...new Set(routed.map(({ method, path }) => `${method} ${path.replace(/:([^/]+)/g, '{$1}')}`))].toSorted();
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 import { ask, houseTests, until } from './support/house.ts';
 
 const house = houseTests();
@@ -22,9 +22,9 @@ describe('the gateway', () => {
   });
 
   test('gives figures to Prometheus, counted at most once a second', async () => {
-    const { id } = await house.engine.start(chatParty('m1'));
+    const { id } = await house.engine.start(chatConversation('m1'));
     await house.engine.end(id, { reason: 'admin_close', trigger: 'api' });
-    await house.engine.start(chatParty('m2'));
+    await house.engine.start(chatConversation('m2'));
     await house.opened.store.write('subscribe', { name: 'counted', patterns: ['*'], from: 'start' });
     await get('/v1/sessions'); // The first read of a store starts its reader, which takes as long as many counts.
     const { text, headers } = await get('/metrics');
@@ -43,7 +43,7 @@ describe('the gateway', () => {
     }
     for (const name of ['process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds'])
       expect(text).toContain(name);
-    await house.engine.start(chatParty('m3'));
+    await house.engine.start(chatConversation('m3'));
     expect((await get('/metrics')).text).toBe(text);
     await until('it is counted again', async () => (await get('/metrics')).text.includes('moirai_sessions_open 2\n'));
   });
@@ -63,8 +63,8 @@ describe('subscribers', () => {
     });
     expect((await list()).position).toBe((await get('/v1/events?after=now')).json.next);
     const { position } = await list();
-    await house.engine.start(chatParty('s1'));
-    await house.engine.start(chatParty('s2'));
+    await house.engine.start(chatConversation('s1'));
+    await house.engine.start(chatConversation('s2'));
     expect(await list()).toMatchObject({ lag: 2, lanes: 2, position });
     const all = await post('/v1/subscribers/hears/replay', { from: 0 });
     expect([all.status, all.json.events]).toEqual([200, (await get('/v1/events?after=0&limit=500')).json.data.length]);
@@ -84,11 +84,22 @@ describe('the activity', () => {
   };
 
   test('shows each session in its phase, and follows what happens at once', async () => {
-    const idle = await house.engine.start(chatParty('p1'));
+    const idle = await house.engine.start(chatConversation('p1'));
     expect(await phaseOf(idle.id)).toEqual(['idle', null]);
-    await house.engine.receive({ party: chatParty('p1'), text: 'wait', originRef: null, by: 'user', begin: false });
+    await house.engine.receive({
+      conversation: chatConversation('p1'),
+      text: 'wait',
+      originRef: null,
+      by: 'user',
+      begin: false,
+    });
     expect(await phaseOf(idle.id)).toEqual(['queued', null]);
-    const busy = await house.engine.receive({ party: chatParty('p2'), text: 'think', originRef: null, by: 'user' });
+    const busy = await house.engine.receive({
+      conversation: chatConversation('p2'),
+      text: 'think',
+      originRef: null,
+      by: 'user',
+    });
     expect(await phaseOf(busy.session.id)).toEqual(['thinking', null]);
     const { sessions } = (await get('/v1/space/activity')).json;
     expect(sessions.find((one: { id: string }) => one.id === busy.session.id)).toMatchObject({
@@ -105,7 +116,7 @@ describe('the activity', () => {
 
   test('shows the tool a turn of this gateway runs', async () => {
     let finish: () => void = () => undefined;
-    house.desk.script = async (_saying, show) => {
+    house.backend.script = async (_saying, show) => {
       show({ type: 'tool_start', id: '1', name: 'fetch_url', args: {} });
       await new Promise<void>((resolve) => {
         finish = resolve;
@@ -124,7 +135,12 @@ describe('the activity', () => {
   test('shows gateways, and takes a running turn of a lost one for one that waits to be resumed', async () => {
     const { gateways } = (await get('/v1/space/activity')).json;
     expect(gateways).toMatchObject([{ id: house.engine.instance, self: true, state: 'ready', version: 'test' }]);
-    const { session } = await house.engine.receive({ party: chatParty('p3'), text: 'x', originRef: null, by: 'user' });
+    const { session } = await house.engine.receive({
+      conversation: chatConversation('p3'),
+      text: 'x',
+      originRef: null,
+      by: 'user',
+    });
     expect(await phaseOf(session.id)).toEqual(['thinking', null]);
     await house.engine.stop();
     await until('it is seen', async () => (await phaseOf(session.id))[0] === 'resume_pending');

@@ -57,7 +57,7 @@ describe('events', () => {
   test('go on behind a page', async () => {
     await house.live(async (engine) => {
       const { session } = await engine.receive({
-        party: chat(1),
+        conversation: chat(1),
         text: 'x',
         originRef: null,
         by: 'user',
@@ -72,7 +72,7 @@ describe('events', () => {
   test('end quietly when nobody reads on', async () => {
     await house.live(async (engine) => {
       const { session } = await engine.receive({
-        party: chat(1),
+        conversation: chat(1),
         text: 'x',
         originRef: null,
         by: 'user',

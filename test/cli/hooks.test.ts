@@ -24,7 +24,12 @@ function hook(name: string, files: Record<string, string>): void {
 async function failing(name: string): Promise<string> {
   return house.live(async (engine) => {
     const dispatcher = new Dispatcher({
-      ...{ store: engine.store, timers: processTimers, random: Math.random, giver: () => engine.giver() },
+      ...{
+        store: engine.store,
+        timers: processTimers,
+        random: Math.random,
+        commandContext: () => engine.commandContext(),
+      },
       failed: (error) => console.error(error),
     });
     const handle = (): never => {

@@ -139,8 +139,13 @@ export function chat(n: number | string, platform = 'telegram') {
 }
 
 /** One message and its answer. */
-export async function converse(engine: Engine, party: ReturnType<typeof chat>, question: string, answer: string) {
-  const { session, turn } = await engine.receive({ party, text: question, originRef: null, by: 'user' });
+export async function converse(
+  engine: Engine,
+  conversation: ReturnType<typeof chat>,
+  question: string,
+  answer: string,
+) {
+  const { session, turn } = await engine.receive({ conversation, text: question, originRef: null, by: 'user' });
   await engine.finish({ sessionId: session.id, epoch: session.epoch }, turn.id, {
     outcome: 'done',
     response: answer,

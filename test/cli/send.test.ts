@@ -17,7 +17,7 @@ async function knownPlace(id: string, name: string, type = 'dm'): Promise<void> 
 
 async function waiting() {
   return house.live(async (engine) => {
-    const claim = { giver: engine.giver(), platforms: ['telegram'], limit: 10 };
+    const claim = { context: engine.commandContext(), platforms: ['telegram'], limit: 10 };
     return engine.store.write('claimDeliveries', claim);
   });
 }

@@ -80,7 +80,8 @@ describe('sessions list', () => {
 
   test('goes on behind its cursor until there is no more', async () => {
     await house.live(async (engine) => {
-      for (let n = 1; n <= 5; n++) await engine.receive({ party: chat(n), text: 'x', originRef: null, by: 'user' });
+      for (let n = 1; n <= 5; n++)
+        await engine.receive({ conversation: chat(n), text: 'x', originRef: null, by: 'user' });
     });
     const seen: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {

@@ -82,7 +82,7 @@ test('a failure is told to the home channel', async () => {
 });
 
 test('a conversation that nothing is sent to cannot be the home channel', async () => {
-  const party = { ...scene.party('ada'), platform: 'web', key: 'agent:main:web:dm:ada' };
-  const heard = await scene.gateway.conversations.say({ party, text: '/sethome', originRef: null });
+  const conversation = { ...scene.conversation('ada'), platform: 'web', key: 'agent:main:web:dm:ada' };
+  const heard = await scene.gateway.conversations.say({ conversation, text: '/sethome', originRef: null });
   expect(heard).toMatchObject({ type: 'answer', text: expect.stringContaining('cannot be the home channel') });
 });

@@ -171,7 +171,7 @@ describe('the others', () => {
     const queued = await scene.say('1', '/queue later');
     const steered = await scene.say('1', '/steer to the left');
     const task = scene.runner.tasks[0];
-    expect(await task?.desk.takeSteering()).toMatchObject([{ role: 'user', text: 'to the left' }]);
+    expect(await task?.context.takeSteering()).toMatchObject([{ role: 'user', text: 'to the left' }]);
     scene.runner.release();
     expect(first.type === 'turn' && (await first.over)?.response).toBe('did: wait');
     expect(queued.type === 'turn' && (await queued.over)?.response).toBe('did: later');
@@ -208,9 +208,9 @@ describe('the others', () => {
   test('/approve and /deny answer the oldest question; silence is a no', async () => {
     await scene.say('1', 'wait');
     await scene.until('it runs', () => scene.runner.tasks.length === 1);
-    const desk = scene.runner.tasks[0]?.desk;
-    const first = desk?.approve({ tool: 'run_command', action: 'rm -r /' });
-    const second = desk?.approve({ tool: 'run_command', action: 'ls' });
+    const context = scene.runner.tasks[0]?.context;
+    const first = context?.approve({ tool: 'run_command', action: 'rm -r /' });
+    const second = context?.approve({ tool: 'run_command', action: 'ls' });
     await scene.until('it is asked', () => scene.pigeons.textsTo('1').some((text) => text.includes('rm -r /')));
     expect(await scene.ask('1', '/deny not that')).toContain('Refused: rm -r /');
     expect(await first).toEqual({ allowed: false, reason: 'not that' });

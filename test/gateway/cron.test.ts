@@ -20,7 +20,7 @@ afterEach(() => scene.close());
 /** Makes a job in a chat, and returns it. */
 async function schedule(chat: string, words: string): Promise<Job> {
   expect(await scene.ask(chat, `/cron add ${words}`)).toMatch(/^Scheduled: job_/);
-  const jobs = await scene.gateway.cron.jobs.list(scene.party(chat).key);
+  const jobs = await scene.gateway.cron.jobs.list(scene.conversation(chat).key);
   const job = jobs.toSorted((a, b) => a.createdAt - b.createdAt).at(-1);
   if (job === undefined) throw new TypeError('no job was made');
   return job;
@@ -303,7 +303,9 @@ describe('a run', () => {
     const admits = vi.spyOn(scene.gateway.chat, 'admits').mockResolvedValue(false);
     await pass(HOUR);
     expect(await scene.gateway.cron.jobs.find(id, null)).toMatchObject({ nextAt: null, lastRun: null });
-    expect(admits).toHaveBeenCalledWith(expect.objectContaining({ key: scene.party('ada').key, userId: 'user-ada' }));
+    expect(admits).toHaveBeenCalledWith(
+      expect.objectContaining({ key: scene.conversation('ada').key, userId: 'user-ada' }),
+    );
     admits.mockRestore();
     expect(await scene.ask('ada', '/cron')).toContain('paused');
   });
@@ -469,8 +471,8 @@ describe('the agent', () => {
     const [run] = await runs();
     const { engine } = scene.gateway;
     const key = 'agent:main:cron:dm:child-1';
-    const party = { key, kind: 'child', platform: 'cron', userId: null, origin: null, attached: true } as const;
-    const child = await engine.start(party, { parentId: run?.id ?? '', lineage: 'spawn' });
+    const conversation = { key, kind: 'child', platform: 'cron', userId: null, origin: null, attached: true } as const;
+    const child = await engine.start(conversation, { parentId: run?.id ?? '', lineage: 'spawn' });
     const port = scene.gateway.cron.ports.schedule;
     for (const sessionId of [run?.id ?? '', child.id]) {
       const asker = { sessionId, turnId: 'trn', platform: 'cron', userId: null };

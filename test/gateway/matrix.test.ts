@@ -159,8 +159,8 @@ const PATHS: readonly Path[] = [
     go: () =>
       inScene(NEVER, async (scene, session) => {
         const messages = await scene.messages(session.id);
-        const giver = scene.gateway.engine.giver();
-        await scene.store.write('deleteSession', { giver, sessionId: session.id, trigger: 'cli' });
+        const context = scene.gateway.engine.commandContext();
+        await scene.store.write('deleteSession', { context, sessionId: session.id, trigger: 'cli' });
         return gone(scene, session, messages);
       }),
   },

@@ -66,17 +66,17 @@ const idle = async (): Promise<boolean> => (await scene.subscriber(REVIEW_SUBSCR
 describe('a conversation is looked over', () => {
   test('after ten turns, after twenty, and at its end, behind the very bytes that were sent before', async () => {
     const notebook = await begin((i) => ({ text: `- learnt ${i}\n- and more ${i}` }));
-    const party = direct('1');
+    const conversation = direct('1');
     for (let i = 1; i <= 23; i += 1) {
       notebook.block = `changed ${i}`;
-      await scene.ask(party, `question ${i}`);
+      await scene.ask(conversation, `question ${i}`);
       if (i % 10 === 0) await scene.until('it was looked over', () => notebook.facts.length === i / 5);
       if (i === 15) {
         await scene.stop();
         await scene.start();
       }
     }
-    await scene.end(party);
+    await scene.end(conversation);
     await scene.until('it was looked over at its end', () => notebook.facts.length === 6);
     await scene.until('all was handed out', idle);
     expect(notebook.facts).toEqual(['learnt 0', 'and more 0', 'learnt 1', 'and more 1', 'learnt 2', 'and more 2']);
@@ -115,9 +115,9 @@ describe('a conversation is looked over', () => {
   test('not for jobs, webhooks, children and single requests', async () => {
     await begin(() => ({ text: 'learnt' }), { every: 1 });
     for (const kind of ['cron', 'webhook', 'child', 'api'] as const) {
-      const party = { ...direct(kind), kind, attached: kind === 'child' || kind === 'api' };
-      await scene.ask(party, 'hello');
-      await scene.end(party);
+      const conversation = { ...direct(kind), kind, attached: kind === 'child' || kind === 'api' };
+      await scene.ask(conversation, 'hello');
+      await scene.end(conversation);
     }
     await scene.ask({ ...direct('api conversation'), kind: 'api' }, 'hello');
     await scene.until('all was handed out', async () => reviews().length === 1 && (await idle()));
@@ -139,9 +139,9 @@ describe('a conversation is looked over', () => {
     }) as unknown as Notebook['remember'];
     for (const user of ['a', 'b']) for (const text of ['1', '2']) await scene.ask(direct(user), text);
     await scene.until('both places are taken', () => reviews().length === 2);
-    const party = direct('c');
-    for (const text of ['kept', 'taken back', 'later']) await scene.ask(party, text);
-    await engine.appendBeside(await scene.sessionId(party), [
+    const conversation = direct('c');
+    for (const text of ['kept', 'taken back', 'later']) await scene.ask(conversation, text);
+    await engine.appendBeside(await scene.sessionId(conversation), [
       { role: 'undo', text: '', turnId: null, data: { from: 4 } },
     ]);
     release();

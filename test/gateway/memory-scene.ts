@@ -13,7 +13,7 @@ import type { MemoryProvider } from '../../src/memory/provider.ts';
 import { machineClock } from '../../src/store/clock.ts';
 import type { Store } from '../../src/store/port.ts';
 import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import type { SubscriberStatus } from '../../src/store/transactions/lanes.ts';
 import type { Message } from '../../src/store/transactions/messages.ts';
 import { patience } from '../support/patience.ts';
@@ -82,20 +82,20 @@ export class MemoryScene {
   }
 
   /** Says something in a direct chat, or as one of several in a group, and waits for the answer. */
-  async ask(party: Party, text: string): Promise<string> {
-    const heard = await this.gateway.conversations.say({ party, text, originRef: null });
+  async ask(conversation: ConversationRef, text: string): Promise<string> {
+    const heard = await this.gateway.conversations.say({ conversation, text, originRef: null });
     if (heard.type === 'answer') return heard.text;
     return (await heard.over)?.response ?? '';
   }
 
-  async sessionId(party: Party): Promise<string> {
-    const session = await this.store.read('openSession', { key: party.key });
-    if (session === null) throw new TypeError(`nothing is open in ${party.key}`);
+  async sessionId(conversation: ConversationRef): Promise<string> {
+    const session = await this.store.read('openSession', { key: conversation.key });
+    if (session === null) throw new TypeError(`nothing is open in ${conversation.key}`);
     return session.id;
   }
 
-  async end(party: Party): Promise<string> {
-    const id = await this.sessionId(party);
+  async end(conversation: ConversationRef): Promise<string> {
+    const id = await this.sessionId(conversation);
     await this.gateway.engine.end(id, { reason: 'admin_close', trigger: 'api' });
     return id;
   }
@@ -117,13 +117,13 @@ export class MemoryScene {
   }
 }
 
-export function direct(user: string): Party {
+export function direct(user: string): ConversationRef {
   const key = buildKey({ profile: 'main', platform: 'pigeon', type: 'dm', chat: user });
   return { key, kind: 'chat', platform: 'pigeon', userId: user, origin: null, attached: false };
 }
 
 /** A group in which everybody has a session of their own, or `shared` by all of them. */
-export function inGroup(user: string, shared = false): Party {
+export function inGroup(user: string, shared = false): ConversationRef {
   const group = { profile: 'main', platform: 'pigeon', type: 'group', chat: 'club' } as const;
   const key = buildKey(shared ? group : { ...group, participant: user });
   return { key, kind: 'chat', platform: 'pigeon', userId: user, origin: null, attached: false };

@@ -89,10 +89,10 @@ describe('what is remembered for a message', () => {
   test('a turn that is stopped does not wait for it', async () => {
     const hangs: MemoryProvider = { name: 'hangs', prefetch: () => new Promise(() => undefined) };
     scene = await MemoryScene.open({ memory: { provider: 'hangs' } }, { providers: [hangs] });
-    const party = direct('1');
-    const heard = await scene.gateway.conversations.say({ party, text: 'hello', originRef: null });
+    const conversation = direct('1');
+    const heard = await scene.gateway.conversations.say({ conversation, text: 'hello', originRef: null });
     const began = performance.now();
-    expect(await scene.ask(party, '/stop')).toBe('Stopped.');
+    expect(await scene.ask(conversation, '/stop')).toBe('Stopped.');
     expect(performance.now() - began).toBeLessThan(patience(1000));
     expect(heard.type === 'turn' && (await heard.over)).toMatchObject({ outcome: 'interrupted' });
     expect(scene.runner.tasks).toEqual([]);
@@ -109,20 +109,20 @@ describe('what a session is told at its start', () => {
     const model = await withModel(() => 'ok');
     mkdirSync(join(scene.home, 'memory'), { recursive: true });
     writeFileSync(join(scene.home, 'memory', 'MEMORY.md'), '- the cellar is locked\n');
-    const party = direct('1');
-    await scene.ask(party, 'one');
+    const conversation = direct('1');
+    await scene.ask(conversation, 'one');
     writeFileSync(join(scene.home, 'memory', 'MEMORY.md'), '- the cellar is open\n');
-    await scene.ports.remember?.('he likes plums', askerOf(await scene.sessionId(party), '1'));
-    await scene.ask(party, 'two');
+    await scene.ports.remember?.('he likes plums', askerOf(await scene.sessionId(conversation), '1'));
+    await scene.ask(conversation, 'two');
     await scene.stop();
     await scene.start();
-    await scene.ask(party, 'three');
+    await scene.ask(conversation, 'three');
     const sent = questions(model);
     expect(systemOf(sent[0]!)).toContain('the cellar is locked');
     expect(new Set(sent.map(systemOf)).size).toBe(1);
     for (let i = 1; i < sent.length; i += 1) expect(sent[i]!.raw.startsWith(readAlready(sent[i - 1]!))).toBe(true);
-    await scene.ask(party, '/new');
-    await scene.ask(party, 'four');
+    await scene.ask(conversation, '/new');
+    await scene.ask(conversation, 'four');
     expect(systemOf(questions(model).at(-1)!)).toContain('the cellar is open');
     expect(systemOf(questions(model).at(-1)!)).toContain('he likes plums');
   });
@@ -131,12 +131,12 @@ describe('what a session is told at its start', () => {
     let block: () => Promise<string> = () => new Promise(() => undefined);
     const slow: MemoryProvider = { name: 'slow', systemPromptBlock: () => block() };
     scene = await MemoryScene.open({ memory: { provider: 'slow' } }, { providers: [slow] });
-    const party = direct('1');
-    await scene.ask(party, 'one');
+    const conversation = direct('1');
+    await scene.ask(conversation, 'one');
     block = async () => 'now I know';
     await scene.stop();
     await scene.start();
-    await scene.ask(party, 'two');
+    await scene.ask(conversation, 'two');
     expect(scene.runner.tasks.map(({ about }) => about)).toEqual([null]);
     await scene.ask(direct('2'), 'one');
     expect(scene.runner.tasks.at(-1)?.about).toBe('now I know');
@@ -149,8 +149,8 @@ describe('what a session is told at its start', () => {
       { memory: { provider: 'counting' }, gateway: { drain_timeout: '100ms' } },
       { providers: [counting] },
     );
-    const party = direct('1');
-    await scene.gateway.conversations.say({ party, text: 'wait', originRef: null });
+    const conversation = direct('1');
+    await scene.gateway.conversations.say({ conversation, text: 'wait', originRef: null });
     await scene.until('it runs', () => scene.runner.tasks.length === 1);
     expect(scene.runner.tasks[0]?.about).toBe('asked 1 times');
     await scene.stop();
@@ -183,9 +183,9 @@ describe('the ends of sessions', () => {
     const memory = { provider: 'mem0', base_url: mem0.url, api_key: 'key', review_every: 0 };
     scene = await MemoryScene.open({ memory });
     const people = Array.from({ length: 100 }, (_, i) => direct(`${i}`));
-    for (const party of people) {
-      await scene.ask(party, `plums of ${party.userId}`);
-      await scene.end(party);
+    for (const conversation of people) {
+      await scene.ask(conversation, `plums of ${conversation.userId}`);
+      await scene.end(conversation);
     }
     await scene.stop();
     await scene.start();
@@ -257,9 +257,9 @@ describe('before a summary', () => {
       { model: at, memory: { provider: 'careful' } },
       { real: true, providers: [careful] },
     );
-    const party = direct('1');
-    for (let i = 1; i <= 5; i += 1) await scene.ask(party, `question ${i}`);
-    expect(await scene.ask(party, '/compress')).toContain('Summarised');
+    const conversation = direct('1');
+    for (let i = 1; i <= 5; i += 1) await scene.ask(conversation, `question ${i}`);
+    expect(await scene.ask(conversation, '/compress')).toContain('Summarised');
     expect(seen[0]).toContain('question 1');
     expect(lastWords(questions(model).at(-1)!)).toContain('the plums are in the cellar');
   });
@@ -268,23 +268,25 @@ describe('before a summary', () => {
 describe('/memory', () => {
   test('shows who remembers, what is told at the start, and what a text brings back', async () => {
     scene = await MemoryScene.open({ memory: { provider: 'files' } });
-    const party = direct('1');
-    expect(await scene.ask(party, '/memory')).toBe('Memory: files\nNothing is told at the start of a session here.');
-    await scene.ask(party, 'hello');
-    await scene.ports.remember?.('likes plums', askerOf(await scene.sessionId(party), '1'));
-    const shown = await scene.ask(party, '/memory');
+    const conversation = direct('1');
+    expect(await scene.ask(conversation, '/memory')).toBe(
+      'Memory: files\nNothing is told at the start of a session here.',
+    );
+    await scene.ask(conversation, 'hello');
+    await scene.ports.remember?.('likes plums', askerOf(await scene.sessionId(conversation), '1'));
+    const shown = await scene.ask(conversation, '/memory');
     expect(shown).toContain('- likes plums');
     expect(shown).toContain('/new');
-    expect(await scene.ask(party, '/memory plums')).toBe('That brings nothing back.');
+    expect(await scene.ask(conversation, '/memory plums')).toBe('That brings nothing back.');
     await scene.stop();
     scene.configure({ memory: { provider: 'sqlite' } });
     await scene.start();
-    await scene.ports.remember?.('likes plums', askerOf(await scene.sessionId(party), '1'));
-    expect(await scene.ask(party, '/memory plums?')).toContain('- likes plums');
+    await scene.ports.remember?.('likes plums', askerOf(await scene.sessionId(conversation), '1'));
+    expect(await scene.ask(conversation, '/memory plums?')).toContain('- likes plums');
     await scene.stop();
     scene.configure({ memory: { provider: 'none' } });
     await scene.start();
-    expect(await scene.ask(party, '/memory')).toBe('Nothing is remembered here beyond a session.');
+    expect(await scene.ask(conversation, '/memory')).toBe('Nothing is remembered here beyond a session.');
   });
 });
 

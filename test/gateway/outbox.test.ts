@@ -83,7 +83,8 @@ async function claimAndDie(home: string): Promise<void> {
     instance: { id: 'ins_dead', name: null, version: 'test', ...facts },
     leaseTtlMs: 3_600_000,
   });
-  const claim = () => store.write('claimDeliveries', { giver: engine.giver(), platforms: ['pigeon'], limit: 9 });
+  const claim = () =>
+    store.write('claimDeliveries', { context: engine.commandContext(), platforms: ['pigeon'], limit: 9 });
   for (let claimed = await claim(); claimed.length === 0; ) claimed = await claim();
   await store.close();
 }

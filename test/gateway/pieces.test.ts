@@ -11,8 +11,8 @@ beforeEach(async () => {
 afterEach(() => scene.close());
 
 function piece(text: string, user = 'user-1') {
-  const party = { ...scene.party('1'), userId: user };
-  const inbound = { party, text, originRef: `pigeon:${text}`, by: 'user' } as const;
+  const conversation = { ...scene.conversation('1'), userId: user };
+  const inbound = { conversation, text, originRef: `pigeon:${text}`, by: 'user' } as const;
   return scene.gateway.turns.receive(inbound, { settleMs: SETTLE_MS });
 }
 

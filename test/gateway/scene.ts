@@ -13,7 +13,7 @@ import type { Sender, Target } from '../../src/platforms/platform.ts';
 import { machineClock } from '../../src/store/clock.ts';
 import type { Store } from '../../src/store/port.ts';
 import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import type { Message } from '../../src/store/transactions/messages.ts';
 import type { Span } from '../../src/tracing/tracer.ts';
 import { patience } from '../support/patience.ts';
@@ -96,13 +96,13 @@ export class Scene {
     this.#aheadMs += ms;
   }
 
-  party(chat: string): Party {
+  conversation(chat: string): ConversationRef {
     const key = `agent:main:pigeon:dm:${chat}`;
     return { key, kind: 'chat', platform: 'pigeon', userId: `user-${chat}`, origin: { chat }, attached: false };
   }
 
   say(chat: string, text: string, originRef: string | null = null): Promise<Heard> {
-    return this.gateway.conversations.say({ party: this.party(chat), text, originRef });
+    return this.gateway.conversations.say({ conversation: this.conversation(chat), text, originRef });
   }
 
   /** Says something and waits for the end of its turn. */
@@ -113,7 +113,7 @@ export class Scene {
   }
 
   async open(chat: string): Promise<Session | null> {
-    return this.store.read('openSession', { key: this.party(chat).key });
+    return this.store.read('openSession', { key: this.conversation(chat).key });
   }
 
   async sessionOf(chat: string): Promise<Session> {

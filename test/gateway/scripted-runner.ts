@@ -59,9 +59,9 @@ export class ScriptedRunner implements AgentRunner {
   async #useTool(task: TurnTask, rows: MessageToAppend[]): Promise<void> {
     const call = { id: 'call-1', name: 'look', args: {} };
     const { turnId } = task;
-    await task.desk.keep([...rows, { role: 'assistant', text: '', turnId, data: { toolCalls: [call] } }]);
+    await task.context.keep([...rows, { role: 'assistant', text: '', turnId, data: { toolCalls: [call] } }]);
     rows.length = 0;
-    await task.desk.keep([
+    await task.context.keep([
       { role: 'tool', text: 'seen', turnId, data: { toolCallId: call.id, name: 'look', ok: true } },
     ]);
   }
@@ -71,7 +71,7 @@ export class ScriptedRunner implements AgentRunner {
       if (task.signal.aborted) resolve();
       task.signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    task.desk.show({ type: 'text', text: 'thinking' });
+    task.context.show({ type: 'text', text: 'thinking' });
     await Promise.race([this.#released, stopped]);
     if (!task.signal.aborted) return;
     const partial: MessageToAppend = {
@@ -80,7 +80,7 @@ export class ScriptedRunner implements AgentRunner {
       turnId: task.turnId,
       data: { partial: true },
     };
-    await task.desk.keep([...rows, partial]).catch(() => undefined); // The session may be gone.
+    await task.context.keep([...rows, partial]).catch(() => undefined); // The session may be gone.
     throw task.signal.reason;
   }
 }

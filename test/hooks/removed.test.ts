@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { RemovedSubscribers } from '../../src/events/removed-subscribers.ts';
-import { bootTestEngine, chatParty, openTestStore } from '../support/stores.ts';
+import { bootTestEngine, chatConversation, openTestStore } from '../support/stores.ts';
 
 const HOUR = 3_600_000;
 
@@ -11,7 +11,7 @@ test('a removed hook keeps its subscription for a day, and one that is served el
     for (const name of ['hook:gone', 'hook:here', 'webhook:gone']) {
       await store.write('subscribe', { name, patterns: ['session:start'], from: 'now' });
     }
-    await engine.receive({ party: chatParty(1), text: 'hi', originRef: null, by: 'user' });
+    await engine.receive({ conversation: chatConversation(1), text: 'hi', originRef: null, by: 'user' });
     await store.write('subscribe', { name: 'hook:elsewhere', patterns: ['session:start'], from: 'now' });
     const clock = { elapsed: 0 };
     const timers = { elapsed: () => clock.elapsed, after: () => () => undefined };

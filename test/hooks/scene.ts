@@ -9,7 +9,7 @@ import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import type { SubscriberStatus } from '../../src/store/transactions/lanes.ts';
 import { patience } from '../support/patience.ts';
-import { bootTestEngine, chatParty, openTestStore, type TestStore } from '../support/stores.ts';
+import { bootTestEngine, chatConversation, openTestStore, type TestStore } from '../support/stores.ts';
 
 /** A home with hooks in it, a real store, and a dispatcher that serves them. */
 export class Scene {
@@ -70,7 +70,12 @@ export class Scene {
   /** A message and its answer: `session:start` if it is the first, `agent:start`, `agent:end`. */
   async talk(chat: number | string): Promise<string> {
     const { engine } = this;
-    const { session, turn } = await engine.receive({ party: chatParty(chat), text: 'hi', originRef: null, by: 'user' });
+    const { session, turn } = await engine.receive({
+      conversation: chatConversation(chat),
+      text: 'hi',
+      originRef: null,
+      by: 'user',
+    });
     const hold = { sessionId: session.id, epoch: session.epoch };
     await engine.finish(hold, turn.id, { outcome: 'done', response: 'ok', model: null, usage: null });
     return session.id;
@@ -103,7 +108,7 @@ export class Scene {
       store: this.engine.store,
       timers: processTimers,
       random: Math.random,
-      giver: () => this.engine.giver(),
+      commandContext: () => this.engine.commandContext(),
       failed: (error) => console.error(error),
     });
   }

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { MemoryProvider, MemorySession } from '../../src/memory/provider.ts';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 import { Scene, until } from './scene.ts';
 
 const page = readFileSync(new URL('../../docs/memory.md', import.meta.url), 'utf8');
 
 function sessionOf(chat: number): MemorySession {
-  const { key, userId } = chatParty(chat);
+  const { key, userId } = chatConversation(chat);
   return { id: `ses_next_${chat}_${Math.random()}`, key, kind: 'chat', platform: 'telegram', userId };
 }
 
@@ -22,7 +22,7 @@ test('the diary in docs/memory.md keeps each session once, and shows it to whom 
     const { diary } = (await import(/* @vite-ignore */ join(folder, 'diary.mts'))) as { diary(): MemoryProvider };
     const manager = await scene.remember([diary()]);
     for (const chat of [1, 2]) {
-      const id = await scene.talk(`thread number ${chat}`, chatParty(chat));
+      const id = await scene.talk(`thread number ${chat}`, chatConversation(chat));
       await scene.engine.end(id, { reason: 'admin_close', trigger: 'api' });
     }
     const shown = (chat: number) => manager.systemPromptBlock(sessionOf(chat));

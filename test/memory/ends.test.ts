@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { END_REASONS, type EndReason, type SessionKind } from '../../src/lifecycle/states.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
-import { bootTestEngine, chatParty, TestClock } from '../support/stores.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
+import { bootTestEngine, chatConversation, TestClock } from '../support/stores.ts';
 import { Recorder, Scene, textsOf, until } from './scene.ts';
 
 const HOUR = 3_600_000;
@@ -21,7 +21,7 @@ const RULES: ResetRules = {
 /** Ends a session that was talked in as "hello", and gives its id. */
 type Way = (scene: Scene, clock: TestClock) => Promise<string>;
 
-function owned(kind: SessionKind): Party {
+function owned(kind: SessionKind): ConversationRef {
   const key = `agent:main:${kind}:dm:x`;
   return { key, kind, platform: kind, userId: null, origin: null, attached: kind !== 'webhook' && kind !== 'api' };
 }
@@ -46,7 +46,7 @@ function ending(kind: SessionKind, reason: EndReason): Way {
 const WAYS: Record<EndReason, Way> = {
   user_reset: async (scene) => {
     const id = await scene.talk('hello');
-    await scene.engine.reset(chatParty(1));
+    await scene.engine.reset(chatConversation(1));
     return id;
   },
   idle_expiry: async (scene, clock) => {
@@ -56,7 +56,7 @@ const WAYS: Record<EndReason, Way> = {
     return id;
   },
   daily_reset: async (scene, clock) => {
-    const id = await scene.talk('hello', chatParty(1, 'discord'));
+    const id = await scene.talk('hello', chatConversation(1, 'discord'));
     clock.pass(24 * HOUR);
     await scene.engine.expire('startup');
     return id;
@@ -69,7 +69,7 @@ const WAYS: Record<EndReason, Way> = {
   },
   switched: async (scene) => {
     const old = await scene.talk('something else');
-    await scene.engine.reset(chatParty(1));
+    await scene.engine.reset(chatConversation(1));
     const id = await scene.talk('hello');
     await scene.engine.continueFrom(old, 'resume', { trigger: 'command' });
     return id;

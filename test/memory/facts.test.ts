@@ -3,7 +3,7 @@ import type { MemoryManager } from '../../src/memory/memory-manager.ts';
 import type { MemorySession, MemoryTool } from '../../src/memory/provider.ts';
 import { FactsMemory } from '../../src/memory/providers/facts.ts';
 import { scopeOf } from '../../src/memory/scope.ts';
-import { chatParty, ENGINES } from '../support/stores.ts';
+import { chatConversation, ENGINES } from '../support/stores.ts';
 import { Scene, until } from './scene.ts';
 
 /** Two people in one group, each with a session of their own. */
@@ -63,10 +63,16 @@ describe.each(ENGINES)('facts on %s', (engineName) => {
   });
 
   test('say what an ended session was about, once, however often its end is told', async () => {
-    const party = chatParty(1);
-    const id = await scene.talk('how do I mend a spindle?', party);
+    const conversation = chatConversation(1);
+    const id = await scene.talk('how do I mend a spindle?', conversation);
     await scene.engine.end(id, { reason: 'admin_close', trigger: 'api' });
-    const session: MemorySession = { id, key: party.key, kind: 'chat', platform: 'telegram', userId: party.userId };
+    const session: MemorySession = {
+      id,
+      key: conversation.key,
+      kind: 'chat',
+      platform: 'telegram',
+      userId: conversation.userId,
+    };
     await until('it is remembered', async () => (await manager.prefetch('spindle', session)) !== null);
     await scene.engine.store.write('replay', { subscriber: 'memory:sqlite', fromSeq: 0 });
     await until('it came again', () => told === 2);

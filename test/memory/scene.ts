@@ -11,10 +11,10 @@ import { MemoryManager, type MemoryOptions } from '../../src/memory/memory-manag
 import type { EndedSession, MemoryProvider } from '../../src/memory/provider.ts';
 import type { StoreClock } from '../../src/store/clock.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import type { SubscriberStatus } from '../../src/store/transactions/lanes.ts';
 import { patience } from '../support/patience.ts';
-import { bootTestEngine, chatParty, type ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
+import { bootTestEngine, chatConversation, type ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
 
 /** A home, a real store, and memory that hears of what happens in it. */
 export class Scene {
@@ -57,7 +57,7 @@ export class Scene {
     const { engine, home, log } = this;
     const { store } = engine;
     const dispatcher = new Dispatcher({
-      ...{ store, timers: processTimers, random: Math.random, giver: () => engine.giver() },
+      ...{ store, timers: processTimers, random: Math.random, commandContext: () => engine.commandContext() },
       failed: (error) => console.error(error),
     });
     const manager = await MemoryManager.start({
@@ -76,9 +76,9 @@ export class Scene {
   }
 
   /** A person writes and is answered; both are in the transcript. */
-  async talk(text: string, party: Party = chatParty(1)): Promise<string> {
+  async talk(text: string, conversation: ConversationRef = chatConversation(1)): Promise<string> {
     const { engine } = this;
-    const { session, turn } = await engine.receive({ party, text, originRef: null, by: 'user' });
+    const { session, turn } = await engine.receive({ conversation, text, originRef: null, by: 'user' });
     const turnId = turn.id;
     await engine.finish({ sessionId: session.id, epoch: session.epoch }, turnId, {
       ...{ outcome: 'done', response: `heard: ${text}`, model: null, usage: null },

@@ -6,7 +6,7 @@ import { Mem0Memory } from '../../src/memory/providers/mem0.ts';
 import { SupermemoryMemory } from '../../src/memory/providers/supermemory.ts';
 import { type MemoryService, startHoncho, startMem0, startSupermemory } from '../fakes/memory-services.ts';
 import { codeOf } from '../store/contract/code-of.ts';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 import { Scene, until } from './scene.ts';
 
 const KEY = 'a-very-secret-key';
@@ -63,7 +63,7 @@ describe.each(Object.keys(SERVICES))('%s', (name) => {
   });
 
   async function endAfter(text: string, chat: number): Promise<string> {
-    const id = await scene.talk(text, chatParty(chat));
+    const id = await scene.talk(text, chatConversation(chat));
     await scene.engine.end(id, { reason: 'admin_close', trigger: 'api' });
     return id;
   }
@@ -145,7 +145,7 @@ test('honcho takes long sessions and long messages piece by piece, and goes on w
 });
 
 function sessionOf(chat: number): MemorySession {
-  const { key, userId } = chatParty(chat);
+  const { key, userId } = chatConversation(chat);
   return { id: `ses_of_${chat}`, key, kind: 'chat', platform: 'telegram', userId };
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { FinishedTurn, MemoryProvider, MemorySession, SessionSwitch } from '../../src/memory/provider.ts';
-import { chatParty, ENGINES } from '../support/stores.ts';
+import { chatConversation, ENGINES } from '../support/stores.ts';
 import { Recorder, Scene, textsOf, until } from './scene.ts';
 
 const SESSION: MemorySession = {
@@ -27,8 +27,8 @@ describe.each(ENGINES)('a memory on %s', (engineName) => {
     };
     await scene.remember([recorder], { delivery: { maxAttempts: 1 } });
     for (let i = 0; i < 100; i++) {
-      await scene.talk(`words ${i}`, chatParty(i % 5));
-      await scene.engine.reset(chatParty(i % 5));
+      await scene.talk(`words ${i}`, chatConversation(i % 5));
+      await scene.engine.reset(chatConversation(i % 5));
     }
     // What a plain socket says is understood as well.
     problem = new TypeError('fetch failed');
@@ -54,7 +54,7 @@ describe.each(ENGINES)('a memory on %s', (engineName) => {
     };
     await scene.remember([throws, recorder], { delivery: { maxAttempts: 1 } });
     for (const chat of [1, 2, 3]) {
-      const id = await scene.talk('hello', chatParty(chat));
+      const id = await scene.talk('hello', chatConversation(chat));
       await scene.engine.end(id, { reason: 'admin_close', trigger: 'api' });
     }
     await until('the other was told', () => recorder.ends.length === 3);
@@ -88,7 +88,7 @@ describe.each(ENGINES)('a memory on %s', (engineName) => {
     await scene.remember([provider]);
     const long = 'a long story '.repeat(200);
     const first = await scene.talk(long);
-    const { session: second } = await scene.engine.reset(chatParty(1));
+    const { session: second } = await scene.engine.reset(chatConversation(1));
     const { session: third } = await scene.engine.continueFrom(first, 'resume', { trigger: 'command' });
     await until('it was told', () => switches.length === 2 && turns.length === 1);
     expect(turns[0]).toMatchObject({ sessionId: first, text: long, response: `heard: ${long}` });
@@ -104,8 +104,8 @@ describe.each(ENGINES)('a memory on %s', (engineName) => {
     const plain: MemoryProvider = { name: 'plain', onSessionEnd: ({ session }) => told.push(session.kind) };
     const manager = await scene.remember([plain, recorder]);
     for (const kind of ['cron', 'webhook', 'chat'] as const) {
-      const party = { ...chatParty(kind), kind };
-      await scene.engine.end(await scene.talk('hello', party), { reason: 'admin_close', trigger: 'api' });
+      const conversation = { ...chatConversation(kind), kind };
+      await scene.engine.end(await scene.talk('hello', conversation), { reason: 'admin_close', trigger: 'api' });
     }
     await until('all was told', () => recorder.ends.length === 3 && told.length === 1);
     expect(told).toEqual(['chat']);

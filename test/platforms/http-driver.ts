@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Saying, Taken } from '../../src/api/desk.ts';
+import type { Saying, Taken } from '../../src/api/backend.ts';
 import { type RunningApi, startApi } from '../../src/api/server.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { Abilities, Inbox, Incoming, Place, Platform, PlatformState } from '../../src/platforms/platform.ts';
 import { MAX_TEXT_CHARS } from '../../src/store/limits.ts';
-import { ScriptedDesk } from '../api/support/scripted-desk.ts';
+import { ScriptedBackend } from '../api/support/scripted-backend.ts';
 import { freePort } from '../support/free-port.ts';
 import { bootTestEngine, openTestStore } from '../support/stores.ts';
 import type { Driver, Said, Shown } from './contract/scene.ts';
@@ -22,7 +22,7 @@ const PLACE: Place = { type: 'dm', chat: CONVERSATION };
 const AGAIN_MS = 20;
 
 /** Hands what is said over HTTP to an inbox first: what the gateway's own desk does with the store. */
-class InboxDesk extends ScriptedDesk {
+class InboxBackend extends ScriptedBackend {
   readonly #receive: (message: Incoming) => Promise<void>;
 
   constructor(engine: Engine, receive: (message: Incoming) => Promise<void>) {
@@ -75,9 +75,9 @@ class HttpDoor implements Platform {
   }
 
   async start(inbox: Inbox): Promise<void> {
-    const desk = new InboxDesk(this.#engine, (message) => this.#hand(inbox, message));
+    const backend = new InboxBackend(this.#engine, (message) => this.#hand(inbox, message));
     const rules = { host: '127.0.0.1', port: this.#port, apiKey: null, allowedOrigins: [], version: '0' };
-    this.#api = await startApi({ ...rules, desk, engine: this.#engine });
+    this.#api = await startApi({ ...rules, backend, engine: this.#engine });
     this.#lastSuccessAt = Date.now();
     inbox.changed();
   }
@@ -94,8 +94,15 @@ class HttpDoor implements Platform {
     signal.throwIfAborted();
     const key = `agent:main:${this.name}:dm:${CONVERSATION}`;
     const open = await this.#engine.store.read('openSession', { key });
-    const party = { key, kind: 'api', platform: this.name, userId: null, origin: null, attached: false } as const;
-    const session = open ?? (await this.#engine.start(party, {}));
+    const conversation = {
+      key,
+      kind: 'api',
+      platform: this.name,
+      userId: null,
+      origin: null,
+      attached: false,
+    } as const;
+    const session = open ?? (await this.#engine.start(conversation, {}));
     const position = await this.#engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
     await this.#sent(session.id);
     return { messageId: String(position) };

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import * as publicApi from '../../src/index.ts';
 import * as pluginApi from '../../src/plugins/api.ts';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 import { MESSAGE, Scene, TOOL_CALL, until } from './scene.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
@@ -28,7 +28,7 @@ test('the plugin in docs/plugins.md does what the page says', async () => {
   await scene.base.talk(1);
   await until('it was heard', () => plugins.list()[0]?.handled === 1);
   const [greet] = plugins.commands();
-  const use = { name: 'greet', args: '', party: chatParty(1), session: null };
+  const use = { name: 'greet', args: '', conversation: chatConversation(1), session: null };
   expect(await greet?.run(use)).toBe('Ahoy! 1 came so far.');
   const skipped = { action: 'skip', reason: 'no passwords here', plugin: 'greeter' };
   expect(await plugins.gateDispatch({ ...MESSAGE, text: 'my password' })).toEqual(skipped);
@@ -49,7 +49,7 @@ test('the logbook of the examples keeps every session once', async () => {
   await until('it was written', async () => (await tool?.run({}, CONTEXT))?.includes(id) ?? false);
   await scene.base.engine.store.write('replay', { subscriber: 'plugin:logbook', fromSeq: 0 });
   await until('it came again', () => (plugins.list()[0]?.handled ?? 0) >= 2);
-  const use = { name: 'logbook', args: '3', party: chatParty(1), session: null };
+  const use = { name: 'logbook', args: '3', conversation: chatConversation(1), session: null };
   expect(await plugins.commands()[0]?.run(use)).toMatch(new RegExp(`^\\S+ ${id} admin_close$`));
   const blocked = { action: 'block', plugin: 'logbook' };
   expect(await plugins.gateTool({ ...TOOL_CALL, args: { path: 'plugins/logbook/logbook.jsonl' } })).toMatchObject(

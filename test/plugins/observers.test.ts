@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { observedUnder } from '../../src/plugins/names.ts';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 import { Scene, TOOL_CALL, until } from './scene.ts';
 
 let scene: Scene;
@@ -22,7 +22,7 @@ describe('a plugin hears', () => {
     );
     await scene.start();
     const old = await scene.base.talk(1);
-    const { session: fresh } = await scene.base.engine.reset(chatParty(1));
+    const { session: fresh } = await scene.base.engine.reset(chatConversation(1));
     await until('the reset was heard', () => scene.lines('named').some(({ name }) => name === 'on_session_reset'));
     expect(scene.lines('named')).toEqual([
       { name: 'on_session_start', id: old, reason: null },
@@ -41,7 +41,12 @@ describe('a plugin hears', () => {
     scene.plugin('cut', "ctx.on('on_session_finalize', (event) => note('cut', [event.session_id, event.reason]));");
     await scene.start();
     const { engine } = scene.base;
-    const { session } = await engine.receive({ party: chatParty(1), text: 'hi', originRef: null, by: 'user' });
+    const { session } = await engine.receive({
+      conversation: chatConversation(1),
+      text: 'hi',
+      originRef: null,
+      by: 'user',
+    });
     await engine.interrupt({ sessionId: session.id, epoch: session.epoch }, 'restart');
     await until('it was heard', () => scene.lines('cut').length > 0);
     expect(scene.lines('cut')).toEqual([[session.id, 'shutdown']]);

@@ -10,7 +10,7 @@ import type { PluginMemoryProvider } from '../../src/plugins/api.ts';
 import type { PluginMemory } from '../../src/plugins/memory-offer.ts';
 import type { PluginCommand, PluginTool } from '../../src/plugins/offers.ts';
 import type { PluginInbox, PluginIncoming, PluginPlatform } from '../../src/plugins/plugin-platform.ts';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 import { Scene, TOOL_CALL, until } from './scene.ts';
 
 let scene: Scene;
@@ -130,7 +130,7 @@ describe('a tool', () => {
       `ctx.command({ name: 'late', summary: '', run: () => {
         try { ctx.on('*', () => undefined); return 'taken'; } catch (error) { return String(error); } } });`,
     );
-    const use = { name: 'late', args: '', party: chatParty(1), session: null };
+    const use = { name: 'late', args: '', conversation: chatConversation(1), session: null };
     expect(await (await scene.start()).commands()[0]?.run(use)).toContain('registered in setup(ctx)');
   });
 });
@@ -148,19 +148,19 @@ test('a command knows who gave it, and its plugin knows its own facts', async ()
   const plugins = await scene.start({ environment: { SECRET: 'x', PATH: '/bin' } });
   const [who, facts] = plugins.commands();
   expect(who).toMatchObject({ name: 'who', takes: '[name]', summary: 'says who' });
-  const party = chatParty(7);
-  const heard = JSON.parse((await who?.run({ name: 'who', args: 'me', party, session: { id: 'ses_7' } })) ?? '');
+  const conversation = chatConversation(7);
+  const heard = JSON.parse((await who?.run({ name: 'who', args: 'me', conversation, session: { id: 'ses_7' } })) ?? '');
   expect(heard).toEqual({
     ...{
       name: 'who',
       args: 'me',
       platform: 'telegram',
       user_id: 'user-7',
-      session_key: party.key,
+      session_key: conversation.key,
       session_id: 'ses_7',
     },
   });
-  const known = JSON.parse((await facts?.run({ name: 'facts', args: '', party, session: null })) ?? '');
+  const known = JSON.parse((await facts?.run({ name: 'facts', args: '', conversation, session: null })) ?? '');
   const config = { colour: 'blue', deep: [1, 2] };
   expect(known).toEqual({ name: 'facts', folder: true, home: scene.home, config, keys: false, moirai: scene.home });
   expect(plugins.list()).toMatchObject([{ version: '1.2', description: 'knows things', commands: ['who', 'facts'] }]);
@@ -183,7 +183,7 @@ describe('a memory in a plugin', () => {
     });
     ctx.command({ name: 'die', summary: '', run: () => process.exit(1) });`;
 
-  const session: MemorySession = { ...chatParty(1), id: 'ses_next' };
+  const session: MemorySession = { ...chatConversation(1), id: 'ses_next' };
 
   test('is told and asked as any other, through its thread', async () => {
     scene.plugin('memory', MEMORY);
@@ -228,7 +228,7 @@ describe('a memory in a plugin', () => {
       ...{ timers: processTimers, log },
     });
     expect(await manager.systemPromptBlock(session)).toBe('known to user-1');
-    const use = { name: 'die', args: '', party: chatParty(1), session: null };
+    const use = { name: 'die', args: '', conversation: chatConversation(1), session: null };
     await expect(plugins.commands()[0]?.run(use)).rejects.toThrow('died over it');
     const id = await scene.base.talk(1);
     await engine.end(id, { reason: 'admin_close', trigger: 'api' });

@@ -35,7 +35,7 @@ describe('after a reload', () => {
     scene.plugin('same', counting);
     scene.plugin('new', rewrite('one'));
     const plugins = await scene.start();
-    const use = { name: 'count', args: '', party: { key: 'k', platform: 'p', userId: null }, session: null };
+    const use = { name: 'count', args: '', conversation: { key: 'k', platform: 'p', userId: null }, session: null };
     expect(await plugins.commands()[0]?.run(use)).toBe('1');
     scene.plugin('new', rewrite('two'));
     await plugins.reload();

@@ -105,7 +105,7 @@ describe('a plugin that', () => {
     const [tool] = plugins.tools();
     const [platform] = plugins.platforms();
     const place = { type: 'dm', chat: '1' } as const;
-    const use = { name: 'die', args: '', party: { key: 'k', platform: 'p', userId: null }, session: null };
+    const use = { name: 'die', args: '', conversation: { key: 'k', platform: 'p', userId: null }, session: null };
     await expect(plugins.commands()[0]?.run(use)).rejects.toMatchObject({ code: 'plugin_failed' });
     expect(plugins.list()).toMatchObject([{ state: 'restarting', problem: 'its thread died: it exited with 1' }]);
     const away = { code: 'tool_failed', message: expect.stringContaining('nothing was done') };

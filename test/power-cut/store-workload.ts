@@ -5,7 +5,7 @@ import { Engine } from '../../src/engine/engine.ts';
 import { timeSortedIds } from '../../src/engine/ids.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import { between, seededRandom } from './random.ts';
 import { checkIntegrity } from './raw-workload.ts';
 import type { Workload } from './workload.ts';
@@ -66,9 +66,9 @@ function bootEngine(store: SqliteStore, random: () => number): Promise<Engine> {
 
 /** One thing somebody does; returns how many commits it took. */
 async function act(engine: Engine, random: () => number, slot: number, ack: (token: string) => void): Promise<number> {
-  const party = partyOf(slot * CONVERSATIONS + between(random, 1, CONVERSATIONS));
+  const conversation = conversationOf(slot * CONVERSATIONS + between(random, 1, CONVERSATIONS));
   const text = 'what was said '.repeat(between(random, 1, 60));
-  const { session, turn } = await engine.receive({ party, text, originRef: null, by: 'user' });
+  const { session, turn } = await engine.receive({ conversation, text, originRef: null, by: 'user' });
   ack(`turn ${turn.id}`);
   const hold = { sessionId: session.id, epoch: session.epoch };
   const messages = [
@@ -79,7 +79,7 @@ async function act(engine: Engine, random: () => number, slot: number, ack: (tok
   ack(`over ${turn.id}`);
   const dice = random();
   if (dice < 0.1) {
-    const reset = await engine.reset(party, { slash: { command: 'new', args: '' } });
+    const reset = await engine.reset(conversation, { slash: { command: 'new', args: '' } });
     ack(`ended ${session.id} user_reset`);
     ack(`started ${reset.session.id}`);
     return 3;
@@ -92,7 +92,7 @@ async function act(engine: Engine, random: () => number, slot: number, ack: (tok
   return 2;
 }
 
-function partyOf(chat: number): Party {
+function conversationOf(chat: number): ConversationRef {
   const key = `agent:main:telegram:dm:${chat}`;
   return { key, kind: 'chat', platform: 'telegram', userId: 'u', origin: { chat }, attached: false };
 }

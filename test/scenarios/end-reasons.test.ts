@@ -3,8 +3,15 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { END_REASONS, type EndReason, type SessionKind } from '../../src/lifecycle/states.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
-import { bootTestEngine, chatParty, ENGINES, openTestStore, TestClock, type TestStore } from '../support/stores.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
+import {
+  bootTestEngine,
+  chatConversation,
+  ENGINES,
+  openTestStore,
+  TestClock,
+  type TestStore,
+} from '../support/stores.ts';
 
 const HOUR = 3_600_000;
 const RULES: ResetRules = {
@@ -22,13 +29,13 @@ interface Ended {
 
 type Way = (engine: Engine, clock: TestClock, opened: TestStore) => Promise<Ended>;
 
-function owned(kind: SessionKind, name: string): Party {
+function owned(kind: SessionKind, name: string): ConversationRef {
   const key = `agent:main:${kind}:dm:${name}`;
   return { key, kind, platform: kind, userId: null, origin: null, attached: true };
 }
 
-async function talk(engine: Engine, party: Party): Promise<Session> {
-  const received = await engine.receive({ party, text: 'hello', originRef: null, by: 'user' });
+async function talk(engine: Engine, conversation: ConversationRef): Promise<Session> {
+  const received = await engine.receive({ conversation, text: 'hello', originRef: null, by: 'user' });
   const hold = { sessionId: received.session.id, epoch: received.session.epoch };
   const life = await engine.finish(hold, received.turn.id, {
     ...{ outcome: 'done', response: 'hi', model: null, usage: null },
@@ -39,9 +46,9 @@ async function talk(engine: Engine, party: Party): Promise<Session> {
 /** Ends a session the plain way, with the reason its kind has. */
 function ending(kind: SessionKind, reason: EndReason, cause: 'exit' | null = null): Way {
   return async (engine) => {
-    const party =
+    const conversation =
       kind === 'webhook' || kind === 'api' ? { ...owned(kind, reason), attached: false } : owned(kind, reason);
-    const { id } = await engine.start(party);
+    const { id } = await engine.start(conversation);
     await engine.end(id, { reason, trigger: 'process', ...(cause === null ? {} : { cause }) });
     return { id, cause, trigger: 'process' };
   };
@@ -50,12 +57,12 @@ function ending(kind: SessionKind, reason: EndReason, cause: 'exit' | null = nul
 /** One way to every end reason, through the engine's own verbs. */
 const WAYS: Record<EndReason, Way> = {
   user_reset: async (engine) => {
-    const { id } = await talk(engine, chatParty(1));
-    await engine.reset(chatParty(1), { slash: { command: 'new', args: '' } });
+    const { id } = await talk(engine, chatConversation(1));
+    await engine.reset(chatConversation(1), { slash: { command: 'new', args: '' } });
     return { id, cause: null, trigger: 'command' };
   },
   idle_expiry: async (engine, clock) => {
-    const { id } = await talk(engine, chatParty(1));
+    const { id } = await talk(engine, chatConversation(1));
     clock.pass(HOUR - 1);
     expect((await engine.expire('watcher')).ended).toEqual([]);
     clock.pass(1);
@@ -63,7 +70,7 @@ const WAYS: Record<EndReason, Way> = {
     return { id, cause: null, trigger: 'watcher' };
   },
   daily_reset: async (engine, clock) => {
-    const { id } = await talk(engine, chatParty(1, 'discord'));
+    const { id } = await talk(engine, chatConversation(1, 'discord'));
     clock.passUntil(Date.UTC(2026, 2, 8, 4) - 1);
     expect((await engine.expire('startup')).ended).toEqual([]);
     clock.pass(1);
@@ -71,20 +78,20 @@ const WAYS: Record<EndReason, Way> = {
     return { id, cause: null, trigger: 'startup' };
   },
   auto_reset: async (engine, clock) => {
-    const { id } = await talk(engine, chatParty(1));
+    const { id } = await talk(engine, chatConversation(1));
     clock.pass(HOUR);
-    const next = await engine.receive({ party: chatParty(1), text: 'back', originRef: null, by: 'user' });
+    const next = await engine.receive({ conversation: chatConversation(1), text: 'back', originRef: null, by: 'user' });
     expect(next.ended).toEqual({ id, cause: 'idle' });
     return { id, cause: 'idle', trigger: 'message' };
   },
   switched: async (engine) => {
-    const old = await talk(engine, chatParty(1));
-    const { session } = await engine.reset(chatParty(1));
+    const old = await talk(engine, chatConversation(1));
+    const { session } = await engine.reset(chatConversation(1));
     await engine.continueFrom(old.id, 'resume', { trigger: 'command' });
     return { id: session.id, cause: null, trigger: 'command' };
   },
   branched: async (engine) => {
-    const { id } = await talk(engine, chatParty(1));
+    const { id } = await talk(engine, chatConversation(1));
     await engine.continueFrom(id, 'branch', { trigger: 'command' });
     return { id, cause: null, trigger: 'command' };
   },
@@ -97,7 +104,7 @@ const WAYS: Record<EndReason, Way> = {
   batch_complete: ending('batch', 'batch_complete'),
   batch_failed: ending('batch', 'batch_failed', 'exit'),
   parent_ended: async (engine) => {
-    const parent = await talk(engine, chatParty(1));
+    const parent = await talk(engine, chatConversation(1));
     const { id } = await engine.start(owned('child', 'c'), { parentId: parent.id, lineage: 'spawn' });
     await engine.end(parent.id, { reason: 'api_close', trigger: 'api' });
     return { id, cause: null, trigger: 'process' };

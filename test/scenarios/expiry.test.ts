@@ -3,7 +3,7 @@ import type { Engine } from '../../src/engine/engine.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { processTimers } from '../../src/events/timers.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
-import { bootTestEngine, chatParty, ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
+import { bootTestEngine, chatConversation, ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
 
 const IDLE_MS = 150;
 const RULES: ResetRules = {
@@ -37,7 +37,12 @@ describe.each(ENGINES)('a process that watches deadlines on %s', (engineName) =>
 
   test('lets a session in a turn live until the turn is over', async () => {
     await upkeep.start();
-    const received = await engine.receive({ party: chatParty(1), text: 'long', originRef: null, by: 'user' });
+    const received = await engine.receive({
+      conversation: chatConversation(1),
+      text: 'long',
+      originRef: null,
+      by: 'user',
+    });
     await pause(IDLE_MS * 4);
     const during = await engine.store.read('getSession', { sessionId: received.session.id });
     expect(during).toMatchObject({ state: 'open', expiresAt: null });
@@ -84,7 +89,12 @@ describe.each(ENGINES)('a process that watches deadlines on %s', (engineName) =>
 const DONE = { outcome: 'done', response: 'ok', model: null, usage: null } as const;
 
 async function talk(engine: Engine, chat: number) {
-  const received = await engine.receive({ party: chatParty(chat), text: 'hi', originRef: null, by: 'user' });
+  const received = await engine.receive({
+    conversation: chatConversation(chat),
+    text: 'hi',
+    originRef: null,
+    by: 'user',
+  });
   const hold = { sessionId: received.session.id, epoch: received.session.epoch };
   return engine.finish(hold, received.turn.id, DONE);
 }

@@ -2,7 +2,14 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
-import { bootTestEngine, chatParty, ENGINES, openTestStore, TestClock, type TestStore } from '../support/stores.ts';
+import {
+  bootTestEngine,
+  chatConversation,
+  ENGINES,
+  openTestStore,
+  TestClock,
+  type TestStore,
+} from '../support/stores.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -62,7 +69,7 @@ describe.each(ENGINES)('a gateway that keeps sessions for a while on %s', (engin
   });
 
   async function ended(kind: 'api' | 'chat' | 'batch'): Promise<string> {
-    const { id } = await engine.start({ ...chatParty(kind), kind });
+    const { id } = await engine.start({ ...chatConversation(kind), kind });
     await engine.end(id, { reason: 'api_close', trigger: 'api' });
     return id;
   }

@@ -4,7 +4,7 @@ import { Dispatcher } from '../../src/events/dispatcher.ts';
 import { processTimers } from '../../src/events/timers.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import { patience } from '../support/patience.ts';
-import { bootTestEngine, chatParty, ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
+import { bootTestEngine, chatConversation, ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
 
 const MESSAGES = 120;
 
@@ -27,7 +27,7 @@ describe.each(ENGINES)('subscribers on %s', (engineName) => {
   async function talk(messages: number, conversations: number): Promise<void> {
     for (let i = 0; i < messages; i++) {
       const received = await engine.receive({
-        ...{ party: chatParty(i % conversations), text: `message ${i}`, originRef: null, by: 'user' },
+        ...{ conversation: chatConversation(i % conversations), text: `message ${i}`, originRef: null, by: 'user' },
       });
       const hold = { sessionId: received.session.id, epoch: received.session.epoch };
       await engine.finish(hold, received.turn.id, { outcome: 'done', response: 'ok', model: null, usage: null });
@@ -190,7 +190,7 @@ function makeDispatcher(engine: Engine): Dispatcher {
     store: engine.store,
     timers: processTimers,
     random: Math.random,
-    giver: () => engine.giver(),
+    commandContext: () => engine.commandContext(),
     failed: (error) => console.error(error),
   });
 }

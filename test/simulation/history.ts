@@ -57,9 +57,14 @@ export class History {
   /** No commit without a live lease: recomputed here from the beats that were carried out. */
   #checkLease(name: WriteName, args: unknown): void {
     const now = this.#leaseNow();
-    const given = args as { facts?: { id: string }; ttlMs?: number; instance?: string; giver?: { instance: string } };
+    const given = args as {
+      facts?: { id: string };
+      ttlMs?: number;
+      instance?: string;
+      context?: { instanceId: string };
+    };
     if (name === 'bootInstance') this.#leases.set(given.facts?.id ?? '', now + (given.ttlMs ?? 0));
-    const instance = given.giver?.instance ?? (name === 'beat' ? given.instance : undefined);
+    const instance = given.context?.instanceId ?? (name === 'beat' ? given.instance : undefined);
     if (instance === undefined) return;
     const until = this.#leases.get(instance) ?? 0;
     if (until <= now) this.violation(`${name} was carried out for ${instance} without a live lease`);

@@ -1,7 +1,16 @@
 import type { EndReason } from '../../src/lifecycle/states.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import type { Model, ModelSession } from './model-state.ts';
-import { ByInstance, chosen, giver, KEYS, OnSession, type Prediction, partyOf, type Real } from './model-step.ts';
+import {
+  ByInstance,
+  chosen,
+  context,
+  conversationOf,
+  KEYS,
+  OnSession,
+  type Prediction,
+  type Real,
+} from './model-step.ts';
 
 export class Receive extends ByInstance {
   readonly k: number;
@@ -21,7 +30,14 @@ export class Receive extends ByInstance {
     const ref = `m${this.ref}`;
     if (up && !model.refs.has(ref)) this.#arrive(model, real, instance, key, turnId, newSessionId, ref);
     const { by, begin } = this;
-    const args = { giver: giver(real, instance), party: partyOf(key), text: 'hi', by, begin, originRef: ref };
+    const args = {
+      context: context(real, instance),
+      conversation: conversationOf(key),
+      text: 'hi',
+      by,
+      begin,
+      originRef: ref,
+    };
     return {
       answer: 'ok',
       needsLease: true,
@@ -62,7 +78,7 @@ export class Reset extends ByInstance {
       session.log.push(old === undefined ? 'command:new' : 'session:reset');
       session.turns.push(...waiting);
     }
-    const args = { giver: giver(real, instance), party: partyOf(key), newSessionId, title: null };
+    const args = { context: context(real, instance), conversation: conversationOf(key), newSessionId, title: null };
     const slash = { command: 'new', args: '' };
     return { answer: 'ok', needsLease: true, action: () => real.store.write('resetSession', { ...args, slash }) };
   }
@@ -86,7 +102,14 @@ export class Continue extends OnSession {
       real.sessionIds.push(newSessionId);
       session.turns.push(...waiting);
     }
-    const args = { giver: giver(real, instance), fromId: from.id, lineage, newSessionId, title: null, party: null };
+    const args = {
+      context: context(real, instance),
+      fromId: from.id,
+      lineage,
+      newSessionId,
+      title: null,
+      conversation: null,
+    };
     return {
       answer: 'ok',
       action: () => real.store.write('continueSession', { ...args, trigger: 'api', slash: null }),
@@ -103,7 +126,7 @@ export class End extends OnSession {
   on(model: Model, real: Real, instance: string, session: ModelSession, up: boolean): Prediction {
     if (up && session.state !== 'ended') model.end(session, this.reason, null);
     const facts = { reason: this.reason, cause: null, trigger: 'api', epoch: null } as const;
-    const args = { giver: giver(real, instance), sessionId: session.id, ...facts };
+    const args = { context: context(real, instance), sessionId: session.id, ...facts };
     return { answer: 'ok', action: () => real.store.write('endSession', args) };
   }
 }
@@ -124,8 +147,14 @@ export class StartAttached extends ByInstance {
       model.start(sessionId, key, { attached: true, parent: parent?.id ?? null, child }, instance);
       real.sessionIds.push(sessionId);
     }
-    const party: Party = { ...partyOf(key, true), kind: child ? 'child' : 'batch' };
-    const args = { giver: giver(real, instance), sessionId, party, title: null, parentId: parent?.id ?? null };
+    const conversation: ConversationRef = { ...conversationOf(key, true), kind: child ? 'child' : 'batch' };
+    const args = {
+      context: context(real, instance),
+      sessionId,
+      conversation,
+      title: null,
+      parentId: parent?.id ?? null,
+    };
     const lineage = child ? 'spawn' : null;
     return { answer: 'ok', needsLease: true, action: () => real.store.write('startSession', { ...args, lineage }) };
   }

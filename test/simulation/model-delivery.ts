@@ -1,7 +1,7 @@
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import { Boot } from './model-liveness.ts';
 import { MODEL_LEASE_MS, type Model } from './model-state.ts';
-import { ByInstance, giver, type Prediction, type Real, SUBSCRIBERS } from './model-step.ts';
+import { ByInstance, context, type Prediction, type Real, SUBSCRIBERS } from './model-step.ts';
 
 /** A dispatcher at work: it takes lanes and hands over, fails, or dies with them. */
 export class Deliver extends ByInstance {
@@ -26,7 +26,7 @@ export async function deliver(
   const { store } = real;
   const token = `token${real.next++}`;
   const limits = { lanes: 3, retries: 3, eventsPerLane: 4, claimMs: 30_000 };
-  const claimed = await store.write('claimLanes', { giver: giver(real, instance), subscriber, token, ...limits });
+  const claimed = await store.write('claimLanes', { context: context(real, instance), subscriber, token, ...limits });
   const seen = real.deliveries.get(subscriber) ?? [];
   real.deliveries.set(subscriber, seen);
   for (const lane of claimed.lanes) {
@@ -36,7 +36,7 @@ export async function deliver(
       if (!seen.includes(event.id)) seen.push(event.id);
     }
     const failed = lane.events[Math.max(0, count)];
-    const common = { giver: giver(real, instance), lane: { subscriber, key: lane.key, token } };
+    const common = { context: context(real, instance), lane: { subscriber, key: lane.key, token } };
     if (fate === 'ack' || failed === undefined) {
       await store.write('ackLane', { ...common, delivered: { upTo: lane.upTo, replayed: [] } });
     } else {

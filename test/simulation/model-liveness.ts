@@ -1,5 +1,5 @@
 import { MODEL_LEASE_MS, type Model, type ModelSession } from './model-state.ts';
-import { ByInstance, chosen, giver, OnSession, type Prediction, type Real, Step, SUBSCRIBERS } from './model-step.ts';
+import { ByInstance, chosen, context, OnSession, type Prediction, type Real, Step, SUBSCRIBERS } from './model-step.ts';
 
 export class Boot extends Step {
   override check(model: Readonly<Model>): boolean {
@@ -55,7 +55,7 @@ export class Reap extends ByInstance {
     const victim = chosen(real.instances, this.d) ?? '';
     const provenDead = this.d > 6 && victim !== instance ? [victim] : [];
     if (up) this.#bury(model, instance, provenDead);
-    const args = { giver: giver(real, instance), provenDead, limit: 1000 };
+    const args = { context: context(real, instance), provenDead, limit: 1000 };
     return { answer: 'ok', needsLease: true, action: () => real.store.write('reap', args) };
   }
   #bury(model: Model, reaper: string, provenDead: readonly string[]): void {
@@ -77,7 +77,7 @@ export class Expire extends ByInstance {
         model.end(session, session.key.includes(':discord:') ? 'daily_reset' : 'idle_expiry', null);
       }
     }
-    const args = { giver: giver(real, instance), limit: 1000, trigger: 'watcher' } as const;
+    const args = { context: context(real, instance), limit: 1000, trigger: 'watcher' } as const;
     return { answer: 'ok', needsLease: true, action: () => real.store.write('expire', args) };
   }
 }
@@ -86,7 +86,7 @@ export class Reconcile extends OnSession {
   on(model: Model, real: Real, instance: string, session: ModelSession, up: boolean): Prediction {
     if (up && session.owner === instance) model.orphan(session);
     const strays = [{ id: session.id, epoch: null, held: false }];
-    const args = { giver: giver(real, instance), sessions: strays, deliveries: [] };
+    const args = { context: context(real, instance), sessions: strays, deliveries: [] };
     return { answer: 'ok', action: () => real.store.write('reconcile', args) };
   }
 }

@@ -2,8 +2,8 @@ import type fc from 'fast-check';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { Party, PlainCommand } from '../../src/store/transactions/conversations.ts';
-import type { Giver } from '../../src/store/transactions/sessions.ts';
+import type { ConversationRef, PlainCommand } from '../../src/store/transactions/conversations.ts';
+import type { CommandContext } from '../../src/store/transactions/sessions.ts';
 import type { StoreDump } from './check-store.ts';
 import {
   type Expected,
@@ -45,7 +45,7 @@ export const KEYS = ['telegram:dm:1', 'telegram:dm:2', 'discord:dm:1', 'slack:dm
 
 export const SUBSCRIBERS = { all: ['*'], ends: ['session:end', 'instance:lost'] } as const;
 
-export function partyOf(key: string, attached = false): Party {
+export function conversationOf(key: string, attached = false): ConversationRef {
   const platform = key.split(':')[2] ?? '';
   return { key, kind: attached ? 'batch' : 'chat', platform, userId: 'u', origin: { key }, attached };
 }
@@ -66,8 +66,8 @@ export abstract class Step implements AnyCommand {
   abstract toString(): string;
 }
 
-export function giver(real: Real, instance: string): Giver {
-  return { instance, commandId: `c${real.next++}` };
+export function context(real: Real, instance: string): CommandContext {
+  return { instanceId: instance, commandId: `c${real.next++}` };
 }
 
 export function chosen<T>(items: readonly T[], index: number): T | undefined {
@@ -169,6 +169,6 @@ export function commanded(
   session: ModelSession,
   command: PlainCommand,
 ): Prediction {
-  const args = { giver: giver(real, instance), sessionId: session.id, command };
+  const args = { context: context(real, instance), sessionId: session.id, command };
   return { answer, action: () => real.store.write('command', args) };
 }

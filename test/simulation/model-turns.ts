@@ -1,7 +1,7 @@
 import type { ResumeReason } from '../../src/lifecycle/states.ts';
 import type { PlainCommand } from '../../src/store/transactions/conversations.ts';
 import type { Expected, Model, ModelSession } from './model-state.ts';
-import { commanded, giver, OnSession, type Prediction, type Real } from './model-step.ts';
+import { commanded, context, OnSession, type Prediction, type Real } from './model-step.ts';
 
 export class Begin extends OnSession {
   on(model: Model, real: Real, instance: string, session: ModelSession, up: boolean): Prediction {
@@ -25,7 +25,7 @@ export class Finish extends OnSession {
     const answer = up ? model.finish(session, turnId, instance, epoch, this.messages) : 'ok';
     const messages = Array.from({ length: this.messages }, () => ({ role: 'user', text: 'x', turnId }));
     const result = { outcome: 'done', response: 'y', model: null, usage: null } as const;
-    const args = { giver: giver(real, instance), sessionId: session.id, turnId, epoch, result, error: null };
+    const args = { context: context(real, instance), sessionId: session.id, turnId, epoch, result, error: null };
     return { answer, action: () => real.store.write('finishTurn', { ...args, messages, deliveries: [] }) };
   }
 }
@@ -66,7 +66,7 @@ export class CutLoop extends OnSession {
       answer: 'ok',
       action: async () => {
         for (const command of commands) {
-          await real.store.write('command', { giver: giver(real, instance), sessionId: session.id, command });
+          await real.store.write('command', { context: context(real, instance), sessionId: session.id, command });
         }
       },
     };

@@ -5,9 +5,9 @@ import { hasCode, MoiraiError } from '../../src/errors/moirai-error.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
 import type { Timers } from '../../src/events/timers.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
-import type { Life } from '../../src/lifecycle/session.ts';
+import type { SessionWithTurns } from '../../src/lifecycle/session.ts';
 import type { EndReason, SessionKind } from '../../src/lifecycle/states.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import { FaultyStore } from './faulty-store.ts';
 import type { World } from './world.ts';
 
@@ -112,7 +112,7 @@ export class SimProcess {
       });
       const dispatcher = new Dispatcher({
         ...{ store: this.#store, timers, random: random.next, failed },
-        giver: () => engine.giver(),
+        commandContext: () => engine.commandContext(),
       });
       this.#dispatcher = dispatcher;
       await this.#upkeep.start();
@@ -173,11 +173,11 @@ export class SimProcess {
 
   async #act(engine: Engine): Promise<void> {
     const { random } = this.#world;
-    const party = this.#party();
+    const conversation = this.#conversation();
     const dice = random.next();
-    if (dice < 0.5) return this.#converse(engine, party);
+    if (dice < 0.5) return this.#converse(engine, conversation);
     if (dice < 0.58) {
-      await engine.reset(party, { slash: { command: 'new', args: '' } });
+      await engine.reset(conversation, { slash: { command: 'new', args: '' } });
       return;
     }
     if (dice < 0.75) return this.#runAttached(engine);
@@ -194,11 +194,11 @@ export class SimProcess {
   }
 
   /** A message comes; whoever may, runs its turn. The same message may be delivered twice. */
-  async #converse(engine: Engine, party: Party): Promise<void> {
+  async #converse(engine: Engine, conversation: ConversationRef): Promise<void> {
     const { random, history } = this.#world;
     const originRef = history.messageRef(random);
     const by = random.chance(0.9) ? ('user' as const) : ('system' as const);
-    const received = await engine.receive({ party, text: `message ${originRef}`, originRef, by });
+    const received = await engine.receive({ conversation, text: `message ${originRef}`, originRef, by });
     history.acknowledged(originRef);
     if (received.begun) {
       await this.#runTurn(engine, { sessionId: received.session.id, epoch: received.session.epoch }, received.turn.id);
@@ -245,7 +245,7 @@ export class SimProcess {
     }
   }
 
-  async #next(engine: Engine, life: Life): Promise<void> {
+  async #next(engine: Engine, life: SessionWithTurns): Promise<void> {
     const turn = life.turns[0];
     if (turn === undefined || life.session.state === 'ended') return;
     const begun = await engine.begin(life.session.id, turn.id);
@@ -285,12 +285,12 @@ export class SimProcess {
   async #runAttached(engine: Engine): Promise<void> {
     const { random, time } = this.#world;
     const kind = random.pick(['batch', 'cli'] as const);
-    const session = await engine.start(this.#attachedParty(kind));
+    const session = await engine.start(this.#attachedConversation(kind));
     this.#attached.add(session.id);
     if (random.chance(0.3)) {
       // Whether the child starts or not, the parent's own end is owed.
       await engine
-        .start(this.#attachedParty('child'), { parentId: session.id, lineage: 'spawn' })
+        .start(this.#attachedConversation('child'), { parentId: session.id, lineage: 'spawn' })
         .catch((thrown) => this.#tolerate(thrown));
     }
     await time.sleep(random.between(50, 2500));
@@ -300,13 +300,13 @@ export class SimProcess {
     await this.#insist(() => engine.end(session.id, { reason, trigger: 'process', epoch: session.epoch }));
   }
 
-  #party(): Party {
+  #conversation(): ConversationRef {
     const chat = this.#world.random.between(1, 5);
     const key = `agent:main:telegram:dm:${chat}`;
     return { key, kind: 'chat', platform: 'telegram', userId: `u${chat}`, origin: { chat }, attached: false };
   }
 
-  #attachedParty(kind: SessionKind): Party {
+  #attachedConversation(kind: SessionKind): ConversationRef {
     const key = `agent:main:${kind}:dm:${this.#world.random.between(1, 1e12)}`;
     return { key, kind, platform: kind, userId: null, origin: null, attached: true };
   }

@@ -9,7 +9,7 @@ import { type SpaceOptions, startSpace } from '../../src/space/space-server.ts';
 import { ask, houseTests, listen, until } from '../api/support/house.ts';
 import { freePort } from '../support/free-port.ts';
 import { patience } from '../support/patience.ts';
-import { chatParty } from '../support/stores.ts';
+import { chatConversation } from '../support/stores.ts';
 
 const GATEWAY_KEY = 'the-gateway-Schlüssel';
 const SPACE_KEY = 'the-key-of-the-page';
@@ -125,7 +125,7 @@ describe('over a real gateway', () => {
     expect([missing.status, missing.json.error.code]).toEqual([404, 'session_not_found']);
     const bad = await ask(space, '/gateways/0/v1/chat', { body: '{', headers: { 'content-type': 'application/json' } });
     expect([bad.status, bad.json.error.code]).toEqual([400, 'bad_input']);
-    await house.desk.drain();
+    await house.backend.drain();
     const draining = await ask(space, '/gateways/0/ready');
     expect([draining.status, draining.json.state]).toEqual([503, 'draining']);
   });
@@ -140,7 +140,7 @@ describe('over a real gateway', () => {
 
   test('streams are passed on as they come, from where the page was', async () => {
     const space = await open();
-    const { id } = await house.engine.start(chatParty('followed'));
+    const { id } = await house.engine.start(chatConversation('followed'));
     const { next } = (await ask(space, '/gateways/0/v1/events?after=now')).json;
     const tail = listen(space, '/gateways/0/v1/events', { headers: { 'last-event-id': String(next - 1) } });
     expect((await tail.next()).value).toMatchObject({ id: String(next), data: { type: 'session:start' } });
@@ -154,7 +154,7 @@ describe('over a real gateway', () => {
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
     });
-    house.desk.script = async (_, show) => {
+    house.backend.script = async (_, show) => {
       show({ type: 'text', text: 'once' });
       await finished;
       return { text: 'once upon a time' };

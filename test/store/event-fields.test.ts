@@ -43,10 +43,10 @@ async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
   await scene.subscribe('listener');
   for (const name of ['startup', 'draining', 'shutdown'] as const) {
     const draft = { type: `gateway:${name}`, fields: { platforms: ['telegram'], reason: null } } as const;
-    await scene.store.write('announceInstance', { giver: scene.giver(), event: { id: `one:${name}`, draft } });
+    await scene.store.write('announceInstance', { context: scene.context(), event: { id: `one:${name}`, draft } });
   }
   await scene.store.write('announceInstance', {
-    giver: scene.giver(),
+    context: scene.context(),
     event: {
       id: 'platform',
       draft: {
@@ -61,10 +61,10 @@ async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
   const { session } = await scene.begin(id, asked.turn.id);
   const deliveries = ['dlv-1', 'dlv-2'].map((name) => ({ id: name, platform: 'telegram', target: {}, text: 'x' }));
   await scene.finish({ session, turn: asked.turn }, {}, { deliveries });
-  await scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit: 2 });
+  await scene.store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit: 2 });
   const outcomes = { 'dlv-1': { state: 'sent' }, 'dlv-2': { state: 'failed', error: 'no' } } as const;
   for (const [deliveryId, outcome] of Object.entries(outcomes)) {
-    await scene.store.write('settleDelivery', { giver: scene.giver(), deliveryId, outcome });
+    await scene.store.write('settleDelivery', { context: scene.context(), deliveryId, outcome });
   }
   await scene.command(id, { name: 'title', title: 'a title' });
   await scene.command(id, { name: 'compress', beforeTokens: 2, afterTokens: 1, count: 1, epoch: null });

@@ -9,7 +9,7 @@ import type { StoreClock } from '../../src/store/clock.ts';
 import type { Store } from '../../src/store/port.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { InlineSqliteStore, SqliteStore } from '../../src/store/sqlite/store.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import { createDatabase } from './postgres.ts';
 
 export const ENGINES = ['sqlite', 'postgres'] as const;
@@ -73,7 +73,7 @@ export function bootTestEngine(store: Store, leaseTtlMs = 60_000): Promise<Engin
   return Engine.boot({ store, ids: timeSortedIds(Date.now, Math.random), instance, leaseTtlMs });
 }
 
-export function chatParty(chat: number | string, platform = 'telegram'): Party {
+export function chatConversation(chat: number | string, platform = 'telegram'): ConversationRef {
   const key = `agent:main:${platform}:dm:${chat}`;
   return { key, kind: 'chat', platform, userId: `user-${chat}`, origin: { chat }, attached: false };
 }

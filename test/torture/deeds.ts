@@ -10,9 +10,9 @@ type Deed = (w: Workload) => Promise<unknown>;
 /** A message arrives: at a new conversation, an old one, a busy one, or for the second time. */
 async function receive(w: Workload): Promise<void> {
   const { engine } = w.tenure;
-  const { ref, party, repeatable } = w.message();
+  const { ref, conversation, repeatable } = w.message();
   const by = w.chance(0.9) ? 'user' : 'system';
-  const inbound = { party, text: ref, originRef: ref, by, begin: w.chance(0.85) } as const;
+  const inbound = { conversation, text: ref, originRef: ref, by, begin: w.chance(0.85) } as const;
   const received = await w.attempt(
     'receive',
     engine,
@@ -22,7 +22,7 @@ async function receive(w: Workload): Promise<void> {
     [], // A message is never refused because of what others do.
   );
   if (received === null) return;
-  w.received(ref, party.key);
+  w.received(ref, conversation.key);
   if (received.begun) w.runs.push(runOf(w, received.session, received.turn.id));
 }
 
@@ -50,10 +50,17 @@ function runOf(w: Workload, session: Session, turnId: string): Run {
 /** The reply to a takeover is lost: the row names this instance, which does not know of it. */
 async function loseTakeover(w: Workload): Promise<void> {
   const { engine } = w.tenure;
-  const party = w.someParty();
+  const conversation = w.someConversation();
   const turnId = `trn_${w.tag()}`;
-  const args = { party, text: turnId, originRef: null, by: 'user', turnId, newSessionId: `ses_${w.tag()}` } as const;
-  const write = () => engine.store.write('receive', { giver: engine.giver(), ...args, begin: true });
+  const args = {
+    conversation,
+    text: turnId,
+    originRef: null,
+    by: 'user',
+    turnId,
+    newSessionId: `ses_${w.tag()}`,
+  } as const;
+  const write = () => engine.store.write('receive', { context: engine.commandContext(), ...args, begin: true });
   await w.attempt('loseTakeover', engine, null, write, () => ({ facts: [], seen: [] }), []);
 }
 
@@ -170,11 +177,11 @@ export async function haunt(w: Workload): Promise<void> {
   const session = w.someSession();
   if (ghost === undefined || session === undefined) return;
   const tag = w.tag();
-  const party = w.someParty();
+  const conversation = w.someConversation();
   const act = (): Promise<unknown> =>
     w.chance(0.5)
       ? ghost.note(session.id, { command: 'status', args: tag })
-      : ghost.receive({ party, text: tag, originRef: tag, by: 'user' });
+      : ghost.receive({ conversation, text: tag, originRef: tag, by: 'user' });
   const taken = await w.attempt('haunt', ghost, tag, act, () => ({ facts: [], seen: [] }), []);
   if (taken !== null) w.wrong(`${ghost.instance} wrote although its lease was lost`);
 }
@@ -238,12 +245,12 @@ async function background(w: Workload): Promise<void> {
 async function reset(w: Workload): Promise<void> {
   const { engine } = w.tenure;
   const tag = w.tag();
-  const party = w.someParty();
+  const conversation = w.someConversation();
   const facts = w.chance(0.5) ? { slash: { command: 'new', args: tag } } : { title: tag };
-  const act = () => engine.reset(party, facts);
+  const act = () => engine.reset(conversation, facts);
   await w.attempt('reset', engine, tag, act, ({ session, ended }) => ({
     facts: [
-      { is: 'started', session: session.id, key: party.key, parent: ended },
+      { is: 'started', session: session.id, key: conversation.key, parent: ended },
       ...(ended === null ? [] : [endedFact(ended, 'user_reset', session)]),
     ],
     seen: [session],
@@ -263,7 +270,7 @@ async function continueFrom(w: Workload): Promise<void> {
   const facts = {
     trigger: 'command',
     slash: { command: lineage, args: tag },
-    ...(w.chance(0.3) ? { party: w.someParty() } : {}),
+    ...(w.chance(0.3) ? { conversation: w.someConversation() } : {}),
   } as const;
   const act = () => engine.continueFrom(from.id, lineage, facts);
   await w.attempt('continue', engine, tag, act, ({ session, ended, created }) => ({
@@ -318,29 +325,29 @@ async function attach(w: Workload): Promise<void> {
   const { engine } = w.tenure;
   const kind = w.pick(['cli', 'batch', 'child'] as const) ?? 'cli';
   const parent = kind === 'child' ? w.pick(w.runs)?.sessionId : undefined;
-  const party = w.attachedParty(kind);
+  const conversation = w.attachedConversation(kind);
   const title = w.tag();
   const lineage = parent === undefined ? {} : { parentId: parent, lineage: 'spawn' as const };
   const session = await w.attempt(
     'start',
     engine,
     title,
-    () => engine.start(party, { title, ...lineage }),
+    () => engine.start(conversation, { title, ...lineage }),
     (value) => ({
-      facts: [{ is: 'started', session: value.id, key: party.key, parent: parent ?? null }],
+      facts: [{ is: 'started', session: value.id, key: conversation.key, parent: parent ?? null }],
       seen: [value],
     }),
   );
   if (session === null) return;
   const then = w.random();
   if (then < 0.4) await endSession(w, session.id, kind === 'cli' ? 'cli_close' : 'batch_complete', session.epoch);
-  else if (then < 0.7) await talkIn(w, party);
+  else if (then < 0.7) await talkIn(w, conversation);
 }
 
-async function talkIn(w: Workload, party: ReturnType<Workload['attachedParty']>): Promise<void> {
+async function talkIn(w: Workload, conversation: ReturnType<Workload['attachedConversation']>): Promise<void> {
   const { engine } = w.tenure;
   const ref = w.tag();
-  const act = () => engine.receive({ party, text: ref, originRef: ref, by: 'user' });
+  const act = () => engine.receive({ conversation, text: ref, originRef: ref, by: 'user' });
   const received = await w.attempt('receive', engine, ref, act, (value) => receivedTruth(value, ref), []);
   if (received?.begun) w.runs.push(runOf(w, received.session, received.turn.id));
 }
@@ -349,10 +356,10 @@ async function talkIn(w: Workload, party: ReturnType<Workload['attachedParty']>)
 async function startAgain(w: Workload): Promise<void> {
   const { engine } = w.tenure;
   const tag = w.tag();
-  const party = w.someParty();
-  const act = () => engine.start(party, { title: tag });
+  const conversation = w.someConversation();
+  const act = () => engine.start(conversation, { title: tag });
   await w.attempt('start', engine, tag, act, (session) => ({
-    facts: [{ is: 'started', session: session.id, key: party.key, parent: null }],
+    facts: [{ is: 'started', session: session.id, key: conversation.key, parent: null }],
     seen: [session],
   }));
 }
@@ -361,7 +368,7 @@ async function startAgain(w: Workload): Promise<void> {
 export async function sendReplies(w: Workload): Promise<boolean> {
   const { engine } = w.tenure;
   const claim = () =>
-    engine.store.write('claimDeliveries', { giver: engine.giver(), platforms: ['telegram'], limit: 4 });
+    engine.store.write('claimDeliveries', { context: engine.commandContext(), platforms: ['telegram'], limit: 4 });
   const replies = await w.attempt('claim', engine, null, claim, () => ({ facts: [], seen: [] }));
   for (const { id } of replies ?? []) {
     w.sent.write({ id });
@@ -373,7 +380,8 @@ export async function sendReplies(w: Workload): Promise<boolean> {
         : chance < 0.97
           ? ({ state: 'retry', afterMs: 50, error } as const)
           : ({ state: 'failed', error } as const);
-    const settle = () => engine.store.write('settleDelivery', { giver: engine.giver(), deliveryId: id, outcome });
+    const settle = () =>
+      engine.store.write('settleDelivery', { context: engine.commandContext(), deliveryId: id, outcome });
     // Settling says nothing about whether the claim was still ours, so it makes nothing true by itself.
     await w.attempt('settle', engine, null, settle, () => ({ facts: [], seen: [] }));
   }

@@ -135,8 +135,14 @@ export class Tenure {
       ...{ heartbeatMs: HEARTBEAT_MS, timers: processTimers, wallClock: Date.now, expire: true, failed },
       lost: () => this.#lost(engine),
     });
-    const desk = { store: this.store, timers: processTimers, random: Math.random, giver: () => engine.giver(), failed };
-    const dispatcher = new Dispatcher(desk);
+    const deps = {
+      store: this.store,
+      timers: processTimers,
+      random: Math.random,
+      commandContext: () => engine.commandContext(),
+      failed,
+    };
+    const dispatcher = new Dispatcher(deps);
     try {
       await upkeep.start();
       for (const subscriber of this.#subscribers) await dispatcher.subscribe(subscriber);

@@ -3,7 +3,7 @@ import { type Engine, type Hold, isLeaseLost } from '../../src/engine/engine.ts'
 import type { ErrorCode } from '../../src/errors/codes.ts';
 import { hasCode } from '../../src/errors/moirai-error.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
-import type { Party } from '../../src/store/transactions/conversations.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import { between, type Random } from '../power-cut/random.ts';
 import { type Fact, type JournalLine, type LineFile, type Seen, seenOf, sentFile } from './journal.ts';
 import { PLATFORMS, SHARED_CHATS, type WorkerTask } from './settings.ts';
@@ -133,14 +133,14 @@ export class Workload {
   }
 
   /** A conversation: mostly one that other workers write to as well. */
-  someParty(): Party {
+  someConversation(): ConversationRef {
     const platform = this.pick(PLATFORMS) ?? 'calm';
     const chat = this.chance(0.85) ? `${between(this.random, 1, SHARED_CHATS)}` : `own-${this.tag()}`;
-    return partyIn(platform, chat);
+    return conversationIn(platform, chat);
   }
 
   /** A conversation that dies with this process. */
-  attachedParty(kind: 'cli' | 'batch' | 'child'): Party {
+  attachedConversation(kind: 'cli' | 'batch' | 'child'): ConversationRef {
     const key = `agent:main:${kind}:dm:${this.tag()}`;
     return { key, kind, platform: kind, userId: null, origin: null, attached: true };
   }
@@ -149,15 +149,19 @@ export class Workload {
    * The name of a message on its platform, and its conversation. Mostly new; sometimes one that was received before,
    * and sometimes one that another worker receives at the same moment.
    */
-  message(): { ref: string; party: Party; repeatable: boolean } {
+  message(): { ref: string; conversation: ConversationRef; repeatable: boolean } {
     const again = this.chance(0.05) ? this.pick(this.#refs) : undefined;
-    if (again !== undefined) return { ref: again.ref, party: partyOfKey(again.key), repeatable: true };
+    if (again !== undefined) return { ref: again.ref, conversation: conversationOfKey(again.key), repeatable: true };
     if (this.chance(0.05)) {
       const n = Math.floor(Date.now() / 100) * 3 + between(this.random, 0, 2);
       const platform = PLATFORMS[n % PLATFORMS.length] ?? 'calm';
-      return { ref: `shared-${n}`, party: partyIn(platform, `${(n % SHARED_CHATS) + 1}`), repeatable: true };
+      return {
+        ref: `shared-${n}`,
+        conversation: conversationIn(platform, `${(n % SHARED_CHATS) + 1}`),
+        repeatable: true,
+      };
     }
-    return { ref: this.tag(), party: this.someParty(), repeatable: false };
+    return { ref: this.tag(), conversation: this.someConversation(), repeatable: false };
   }
 
   received(ref: string, key: string): void {
@@ -166,7 +170,7 @@ export class Workload {
   }
 }
 
-function partyIn(platform: string, chat: string): Party {
+function conversationIn(platform: string, chat: string): ConversationRef {
   const origin = { chat, platform };
   return {
     key: `agent:main:${platform}:dm:${chat}`,
@@ -178,7 +182,7 @@ function partyIn(platform: string, chat: string): Party {
   };
 }
 
-function partyOfKey(key: string): Party {
+function conversationOfKey(key: string): ConversationRef {
   const [, , platform = '', , chat = ''] = key.split(':');
-  return partyIn(platform, chat);
+  return conversationIn(platform, chat);
 }

@@ -130,11 +130,11 @@ export class ActivityBoard {
   }
 
   async #update(): Promise<void> {
-    const { engine, desk } = this.#parts;
+    const { engine, backend } = this.#parts;
     const check = performance.now() - this.#checkedAt > CHECK_MS;
     if (this.#knownFrom === null) await this.#readAll();
     const pulse = await engine.store.read('pulse', { after: this.#seq, limit: MOST_EVENTS, check });
-    const state = desk.state();
+    const state = backend.state();
     const ids = this.#toRead(pulse);
     if (ids === null) return this.#startOver(pulse, state);
     const sessions = ids.length === 0 ? [] : await engine.store.read('sessionsById', { ids });
@@ -231,10 +231,10 @@ export class ActivityBoard {
   #draw(id: string, change: number): boolean {
     const card = this.#cards.get(id);
     if (card === undefined) return false;
-    const { engine, desk } = this.#parts;
+    const { engine, backend } = this.#parts;
     const { owner } = card.session;
     const turns = this.#turns[id];
-    const doing = owner === engine.instance && turns !== undefined ? (desk.doing?.(id) ?? null) : null;
+    const doing = owner === engine.instance && turns !== undefined ? (backend.doing?.(id) ?? null) : null;
     const text = JSON.stringify(activityView(card.session, turns, owner !== null && this.#alive.has(owner), doing));
     if (text === card.text) return false;
     Object.assign(card, { text, change, seq: this.#seq });

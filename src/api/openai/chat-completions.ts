@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api, ApiParts } from '../api.ts';
-import type { ApiDesk, PastMessage, Reply, Taken } from '../desk.ts';
+import type { ApiBackend, PastMessage, Reply, Taken } from '../backend.ts';
 import { openAiError, shownError, statusOf } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents } from '../event-stream.ts';
 import { nameTurn, ReplyText, TurnFeed } from '../replies.ts';
@@ -50,10 +50,10 @@ export function addChatCompletionRoutes(app: Api, parts: ApiParts): void {
   app.openapi(complete, async (c) => {
     const body = c.req.valid('json');
     const { conversation, user, model } = body;
-    const saying = sayingOf(c, parts.desk, { messages: messagesOf(body), conversation, user, model });
-    const taken = await parts.desk.say(saying);
+    const saying = sayingOf(c, parts.backend, { messages: messagesOf(body), conversation, user, model });
+    const taken = await parts.backend.say(saying);
     nameTurn(c, taken);
-    const writing = new Completion(taken, saying.model ?? parts.desk.model);
+    const writing = new Completion(taken, saying.model ?? parts.backend.model);
     if (body.stream === true) {
       const withUsage = body.stream_options?.include_usage === true;
       const feed = new TurnFeed(taken, parts.log);
@@ -113,7 +113,7 @@ async function* tellEnd(
 class Completion {
   readonly #facts: { readonly id: string; readonly created: number; readonly model: string };
 
-  constructor(taken: Taken, model: ApiDesk['model']) {
+  constructor(taken: Taken, model: ApiBackend['model']) {
     this.#facts = { id: `chatcmpl-${tailOfId(taken)}`, created: Math.floor(Date.now() / 1000), model };
   }
 

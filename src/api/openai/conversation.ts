@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ApiContext } from '../api.ts';
-import type { ApiDesk, PastMessage, Reply, Saying, Taken } from '../desk.ts';
+import type { ApiBackend, PastMessage, Reply, Saying, Taken } from '../backend.ts';
 import { errorOfReply, statusOfReply } from '../replies.ts';
 import { assertSayable } from '../routes/chat.ts';
 
@@ -57,7 +57,7 @@ export interface Asked {
 }
 
 /** The last message is what is said; the ones before are the history, unless the conversation has its own. */
-export function sayingOf(c: ApiContext, desk: ApiDesk, asked: Asked): Saying {
+export function sayingOf(c: ApiContext, backend: ApiBackend, asked: Asked): Saying {
   const last = asked.messages.at(-1);
   if (last === undefined || last.role !== 'user') {
     throw new MoiraiError('bad_input', 'the last message is what is said, and must be of the role "user"');
@@ -73,13 +73,13 @@ export function sayingOf(c: ApiContext, desk: ApiDesk, asked: Asked): Saying {
     userId: asked.user ?? null,
     idempotencyKey: c.req.header('idempotency-key') ?? null,
     credential: c.get('credential'),
-    model: isConfigured(desk, model) ? null : (model ?? null),
+    model: isConfigured(backend, model) ? null : (model ?? null),
     history: conversation === null ? asked.messages.slice(0, -1) : [],
   };
 }
 
-function isConfigured(desk: ApiDesk, model: string | null | undefined): boolean {
-  return model === null || model === undefined || model === desk.model || CONFIGURED.includes(model);
+function isConfigured(backend: ApiBackend, model: string | null | undefined): boolean {
+  return model === null || model === undefined || model === backend.model || CONFIGURED.includes(model);
 }
 
 /** The unique part of ids in OpenAI's shapes: they name the turn. A slash command is no turn, and names its session. */

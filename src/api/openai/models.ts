@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Api, ApiParts } from '../api.ts';
-import type { ApiDesk } from '../desk.ts';
+import type { ApiBackend } from '../backend.ts';
 import { json } from '../schemas.ts';
 
 const modelSchema = z
@@ -26,17 +26,19 @@ const show = createRoute({
 });
 
 /** Models, for clients written for OpenAI. */
-export function addModelRoutes(app: Api, { desk }: ApiParts): void {
-  app.openapi(list, async (c) => c.json({ object: 'list' as const, data: (await modelsOf(desk)).map(modelView) }, 200));
+export function addModelRoutes(app: Api, { backend }: ApiParts): void {
+  app.openapi(list, async (c) =>
+    c.json({ object: 'list' as const, data: (await modelsOf(backend)).map(modelView) }, 200),
+  );
   app.openapi(show, async (c) => {
     const { model } = c.req.valid('param');
-    if (!(await modelsOf(desk)).includes(model)) throw new MoiraiError('model_unknown', `no model "${model}"`);
+    if (!(await modelsOf(backend)).includes(model)) throw new MoiraiError('model_unknown', `no model "${model}"`);
     return c.json(modelView(model), 200);
   });
 }
 
-async function modelsOf(desk: ApiDesk): Promise<string[]> {
-  return [...new Set([desk.model, ...(await desk.models())])];
+async function modelsOf(backend: ApiBackend): Promise<string[]> {
+  return [...new Set([backend.model, ...(await backend.models())])];
 }
 
 function modelView(id: string) {

@@ -1,4 +1,4 @@
-import type { Reply, Taken } from '../desk.ts';
+import type { Reply, Taken } from '../backend.ts';
 import { type ShownError, shownError } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener } from '../event-stream.ts';
 import { ReplyText, type TurnFeed } from '../replies.ts';

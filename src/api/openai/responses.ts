@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Api, ApiParts } from '../api.ts';
-import type { PastMessage } from '../desk.ts';
+import type { PastMessage } from '../backend.ts';
 import { openAiError } from '../error-answer.ts';
 import { streamEvents } from '../event-stream.ts';
 import { nameTurn, TurnFeed } from '../replies.ts';
@@ -57,10 +57,10 @@ export function addResponseRoutes(app: Api, parts: ApiParts): void {
     assertNoPrevious(body);
     const { conversation, model, instructions = null, metadata } = body;
     const user = body.user ?? body.safety_identifier;
-    const saying = sayingOf(c, parts.desk, { messages: messagesOf(body), conversation, user, model });
-    const taken = await parts.desk.say(saying);
+    const saying = sayingOf(c, parts.backend, { messages: messagesOf(body), conversation, user, model });
+    const taken = await parts.backend.say(saying);
     nameTurn(c, taken);
-    const asked = { model: saying.model ?? parts.desk.model, instructions, metadata: metadata ?? {} };
+    const asked = { model: saying.model ?? parts.backend.model, instructions, metadata: metadata ?? {} };
     const writing = new ResponseWriting(taken, asked);
     if (body.stream === true) {
       const feed = new TurnFeed(taken, parts.log);

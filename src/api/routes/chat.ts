@@ -3,7 +3,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { TURN_OUTCOMES } from '../../lifecycle/states.ts';
 import { MAX_TEXT_CHARS } from '../../store/limits.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
-import type { Reply, Saying, Taken } from '../desk.ts';
+import type { Reply, Saying, Taken } from '../backend.ts';
 import { shownError } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents, wantsStream } from '../event-stream.ts';
 import { errorOfReply, nameTurn, statusOfReply, TurnFeed, type TurnNews } from '../replies.ts';
@@ -60,7 +60,7 @@ export function addChatRoutes(app: Api, parts: ApiParts): void {
   app.openapi(chat, async (c) => {
     const body = c.req.valid('json');
     assertSayable(body.text);
-    const taken = await parts.desk.say(sayingOf(c, body));
+    const taken = await parts.backend.say(sayingOf(c, body));
     nameTurn(c, taken);
     if (body.stream === true || (body.stream !== false && wantsStream(c))) {
       const feed = new TurnFeed(taken, parts.log);

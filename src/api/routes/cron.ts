@@ -59,8 +59,8 @@ function change(verb: 'pause' | 'resume' | 'run', summary: string) {
 }
 
 /** What is done at its time. Whoever has the key is the operator: all jobs are theirs. */
-export function addCronRoutes(app: Api, { desk }: ApiParts): void {
-  const { book, target } = desk.jobs;
+export function addCronRoutes(app: Api, { backend }: ApiParts): void {
+  const { book, target } = backend.jobs;
   app.openapi(list, async (c) => {
     const jobs = await book.list(null);
     return c.json({ data: jobs.map(jobView), next: null }, 200);

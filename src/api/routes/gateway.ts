@@ -24,16 +24,16 @@ const undrain = createRoute({
 });
 
 /** The gateway itself. */
-export function addGatewayRoutes(app: Api, { desk, log }: ApiParts): void {
+export function addGatewayRoutes(app: Api, { backend, log }: ApiParts): void {
   app.openapi(drain, async (c) => {
-    const draining = desk.drain();
+    const draining = backend.drain();
     // When it fails later than this answer, nobody else would hear of it.
     draining.catch((thrown: unknown) => log.warn('the drain failed', { error: MoiraiError.wrap(thrown) }));
     await Promise.race([draining, delay(BEGUN_MS, undefined, { ref: false })]);
-    return c.json({ ...(await desk.readiness()) }, 200);
+    return c.json({ ...(await backend.readiness()) }, 200);
   });
   app.openapi(undrain, async (c) => {
-    await desk.undrain();
-    return c.json({ ...(await desk.readiness()) }, 200);
+    await backend.undrain();
+    return c.json({ ...(await backend.readiness()) }, 200);
   });
 }

@@ -35,7 +35,7 @@ export function addHealthRoutes(app: Api, parts: ApiParts): void {
   const figures = new Metrics(parts);
   app.openapi(health, (c) => c.json({ status: 'ok' as const, version: parts.version }, 200));
   app.openapi(ready, async (c) => {
-    const readiness = await parts.desk.readiness();
+    const readiness = await parts.backend.readiness();
     return c.json({ ...readiness }, readiness.state === 'ready' ? 200 : 503);
   });
   app.openapi(metrics, async (c) => {

@@ -19,11 +19,11 @@ const webhook = createRoute({
   },
 });
 
-export function addPlatformRoutes(app: Api, { desk }: ApiParts): void {
+export function addPlatformRoutes(app: Api, { backend }: ApiParts): void {
   app.openapi(webhook, async (c) => {
     const { name } = c.req.valid('param');
     const request = { headers: c.req.header(), body: await c.req.text() };
-    const status = await desk.receiveFromPlatform(name, request);
+    const status = await backend.receiveFromPlatform(name, request);
     if (status === 404) throw new MoiraiError('not_found', `no platform brings messages to ${c.req.path}`);
     return c.body(null, status);
   });

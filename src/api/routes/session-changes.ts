@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { sessionView } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { partyOf } from '../../store/transactions/conversations.ts';
+import { conversationOf } from '../../store/transactions/conversations.ts';
 import type { Api, ApiParts } from '../api.ts';
 import { idParams, json, jsonBody, SessionSchema } from '../schemas.ts';
 import { findSession } from './sessions.ts';
@@ -81,9 +81,9 @@ export function addSessionChangeRoutes(app: Api, { engine }: ApiParts): void {
   const goOn = async (idOrPrefix: string, lineage: 'resume' | 'branch', name: string | null | undefined) => {
     const from = await findSession(store, idOrPrefix);
     // Over HTTP nobody stays who could die: what was attached to a process is not attached to this one.
-    const party = { ...partyOf(from), attached: false };
+    const conversation = { ...conversationOf(from), attached: false };
     const named = name === null || name === undefined ? {} : { title: name };
-    return engine.continueFrom(from.id, lineage, { trigger: 'api', party, ...named });
+    return engine.continueFrom(from.id, lineage, { trigger: 'api', conversation, ...named });
   };
   app.openapi(resume, async (c) => {
     const { session, created } = await goOn(c.req.valid('param').id, 'resume', c.req.valid('json').title);

@@ -12,7 +12,7 @@ import { buildKey } from '../../lifecycle/session-key.ts';
 import type { Logger } from '../../log/logger.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/port.ts';
-import type { Party } from '../../store/transactions/conversations.ts';
+import type { ConversationRef } from '../../store/transactions/conversations.ts';
 import { readConfig } from '../configuration.ts';
 import { makeRunner } from '../gateway/make-runner.ts';
 import { insistOnEnd } from '../insist-on-end.ts';
@@ -46,7 +46,7 @@ export interface ConversationOptions {
  */
 export class TerminalConversation {
   readonly gateway: Gateway;
-  readonly party: Party;
+  readonly conversation: ConversationRef;
   readonly #store: Store;
   readonly #config: Config;
   readonly #attendant: Attendant;
@@ -62,7 +62,7 @@ export class TerminalConversation {
     this.gateway = gateway;
     this.#config = config;
     this.#attendant = attendant;
-    this.party = terminalParty();
+    this.conversation = terminalConversation();
     this.#ended = new EndedSessions(store, processTimers, log, (id) => {
       void this.#tellEnd(id).catch(() => undefined); // The store is away; that is told elsewhere.
     });
@@ -85,7 +85,7 @@ export class TerminalConversation {
         version: packageVersion(),
         makeRunner: (ports) => makeRunner(config, { ...ports, environment: process.env }, log),
         told: ({ key }, text) => {
-          if (key === opened?.party.key) attendant.notice(text);
+          if (key === opened?.conversation.key) attendant.notice(text);
         },
         lost: () => {
           if (opened !== null) opened.#lost = true;
@@ -105,7 +105,7 @@ export class TerminalConversation {
   }
 
   async say(text: string): Promise<Heard> {
-    const heard = await this.gateway.conversations.say({ party: this.party, text, originRef: null });
+    const heard = await this.gateway.conversations.say({ conversation: this.conversation, text, originRef: null });
     // Told before the reply, which would otherwise come as if from somebody who remembers.
     if (heard.type === 'turn' && heard.received.ended !== null) await this.#tellEnd(heard.received.ended.id);
     const session = heard.type === 'turn' ? heard.received.session : heard.session;
@@ -117,7 +117,10 @@ export class TerminalConversation {
   async resume(idOrPrefix: string): Promise<Session> {
     const { engine } = this.gateway;
     const from = await engine.store.read('findSession', { idOrPrefix });
-    const { session } = await engine.continueFrom(from.id, 'resume', { trigger: 'cli', party: this.party });
+    const { session } = await engine.continueFrom(from.id, 'resume', {
+      trigger: 'cli',
+      conversation: this.conversation,
+    });
     this.#last = session.id;
     return session;
   }
@@ -127,7 +130,7 @@ export class TerminalConversation {
   }
 
   session(): Promise<Session | null> {
-    return this.#store.read('openSession', { key: this.party.key });
+    return this.#store.read('openSession', { key: this.conversation.key });
   }
 
   /** Stops what the agent is doing; false when it does nothing. */
@@ -169,14 +172,14 @@ export class TerminalConversation {
 
   async #tellEnd(sessionId: string): Promise<void> {
     const session = await this.#store.read('getSession', { sessionId });
-    if (session?.key !== this.party.key || this.#leaving || this.#told.has(sessionId)) return;
+    if (session?.key !== this.conversation.key || this.#leaving || this.#told.has(sessionId)) return;
     this.#told.add(sessionId);
     const text = noticeOfEnd(session, this.#config.sessions.rules);
     if (text !== null) this.#attendant.notice(text);
   }
 }
 
-function terminalParty(): Party {
+function terminalConversation(): ConversationRef {
   const key = buildKey({ profile: 'main', platform: 'cli', type: 'dm', chat: randomUUID() });
   const origin = { cwd: process.cwd(), pid: process.pid };
   return { key, kind: 'cli', platform: 'cli', userId: operatorName(), origin, attached: true };

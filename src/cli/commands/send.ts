@@ -44,8 +44,8 @@ async function sendText(here: Visit, settings: Settings, target: string, text: s
   if (place === null) throw new MoiraiError('target_unknown', 'nothing is sent to "local"');
   const engine = await here.engine();
   const key = buildKey({ profile: 'main', platform: 'batch', type: 'dm', chat: randomUUID() });
-  const party = { key, kind: 'batch', platform: 'batch', userId: null, origin: null, attached: true } as const;
-  const session = await engine.start(party, { title: `send ${target}`.slice(0, 80) });
+  const conversation = { key, kind: 'batch', platform: 'batch', userId: null, origin: null, attached: true } as const;
+  const session = await engine.start(conversation, { title: `send ${target}`.slice(0, 80) });
   const id = `${session.id}:sent`;
   await sendOut(engine, session.id, { place, text, id, platform: null });
   await engine.end(session.id, { reason: 'batch_complete', trigger: 'process' });

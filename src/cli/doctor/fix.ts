@@ -12,7 +12,7 @@ export async function fix(engine: Engine): Promise<string[]> {
 async function reapOrphans(engine: Engine): Promise<string[]> {
   const done: string[] = [];
   for (let more = true; more; ) {
-    const batch = await engine.store.write('reap', { giver: engine.giver(), provenDead: [], limit: BATCH });
+    const batch = await engine.store.write('reap', { context: engine.commandContext(), provenDead: [], limit: BATCH });
     const sentences = describeReaped(batch);
     done.push(...sentences);
     more = batch.more && sentences.length > 0;

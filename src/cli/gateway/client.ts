@@ -1,4 +1,4 @@
-import type { Readiness } from '../../api/desk.ts';
+import type { Readiness } from '../../api/backend.ts';
 import { ERROR_HINTS, type ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { readConfig } from '../configuration.ts';

@@ -1,9 +1,9 @@
-import type { ApiDesk, Readiness } from '../../api/desk.ts';
+import type { ApiBackend, Readiness } from '../../api/backend.ts';
 import { Figures } from '../../api/figures.ts';
 import { type RunningApi, startApi } from '../../api/server.ts';
 import type { Config } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { apiDesk } from '../../gateway/api-desk.ts';
+import { apiBackend } from '../../gateway/api-backend.ts';
 import { configuredPlatforms, unsupportedPlatforms } from '../../gateway/configured-platforms.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import type { PlatformStatus } from '../../gateway/platform-house.ts';
@@ -65,14 +65,14 @@ export class GatewayHost {
         version: packageVersion(),
         makeRunner: (ports) => makeRunner(config, { ...ports, environment }, log),
       });
-      const desk = apiDesk({
+      const backend = apiBackend({
         gateway,
         model: gateway.runner.model ?? 'default',
         readiness: () => readiness(gateway, stateOf(gateway, phase)),
         state: () => stateOf(gateway, phase),
         figures,
       });
-      const api = await openDoor(config, desk, gateway, log);
+      const api = await openDoor(config, backend, gateway, log);
       phase.state = 'ready';
       return new GatewayHost(gateway, store, api, tracer, phase);
     } catch (thrown) {
@@ -94,11 +94,11 @@ export class GatewayHost {
   }
 }
 
-async function openDoor(config: Config, desk: ApiDesk, gateway: Gateway, log: Logger): Promise<RunningApi> {
+async function openDoor(config: Config, backend: ApiBackend, gateway: Gateway, log: Logger): Promise<RunningApi> {
   const { host, port, apiKey, allowedOrigins } = config.gateway;
   try {
     return await startApi({
-      ...{ host, port, apiKey, allowedOrigins, desk, log },
+      ...{ host, port, apiKey, allowedOrigins, backend, log },
       engine: gateway.engine,
       version: packageVersion(),
       page: webPage,

@@ -7,11 +7,11 @@ export const BACKGROUND_COMMAND: SlashCommandSpec = {
   aliases: ['bg'],
   takes: 'TEXT',
   summary: 'have something done beside this conversation, and be told',
-  async run(call, desk) {
+  async run(call, deps) {
     if (call.args === '') throw new MoiraiError('bad_input', '/background needs a text behind it');
     if (call.session === null) return NOTHING_HERE;
-    await record(call, desk);
-    const child = await desk.children.spawn(call.session, call.args);
+    await record(call, deps);
+    const child = await deps.children.spawn(call.session, call.args);
     return `Working on it beside this conversation (${child}). You will be told.`;
   },
 };

@@ -10,9 +10,9 @@ import { TURN_COMMANDS } from './turn-commands.ts';
 const HELP: SlashCommandSpec = {
   name: 'help',
   summary: 'list every command',
-  async run(call, desk) {
-    await record(call, desk);
-    return [...COMMANDS, ...desk.more()].map(usage).join('\n');
+  async run(call, deps) {
+    await record(call, deps);
+    return [...COMMANDS, ...deps.more()].map(usage).join('\n');
   },
 };
 

@@ -2,7 +2,7 @@ import type { AgentRunner } from '../../agent/runner.ts';
 import type { JobBook } from '../../cron/job-book.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Session } from '../../lifecycle/session.ts';
-import type { Party } from '../../store/transactions/conversations.ts';
+import type { ConversationRef } from '../../store/transactions/conversations.ts';
 import type { Answerer, Approvals } from '../approvals.ts';
 import type { Children } from '../children.ts';
 import type { Heard, Said } from '../conversations.ts';
@@ -11,7 +11,7 @@ import type { Transcripts } from '../transcripts.ts';
 import type { Turns } from '../turns.ts';
 
 /** What commands work with. */
-export interface CommandDesk {
+export interface CommandDeps {
   readonly engine: Engine;
   readonly turns: Turns;
   readonly runner: AgentRunner;
@@ -35,7 +35,7 @@ export interface CommandCall {
   readonly name: string;
   /** Behind the name, trimmed. */
   readonly args: string;
-  readonly party: Party;
+  readonly conversation: ConversationRef;
   /** The open session of the conversation. */
   readonly session: Session | null;
   readonly originRef: string | null;
@@ -54,7 +54,7 @@ export interface SlashCommandSpec {
   readonly summary: string;
   /** Concerns more than the conversation it is given in. */
   readonly operator?: true;
-  run(call: CommandCall, desk: CommandDesk): Promise<CommandAnswer>;
+  run(call: CommandCall, deps: CommandDeps): Promise<CommandAnswer>;
 }
 
 /** A command and what is behind it; null for what is no command: `/etc/hosts is wrong`. */
@@ -64,7 +64,7 @@ export function parseCommand(text: string): { name: string; args: string } | nul
 }
 
 /** Records that the command ran, in the session it ran in. */
-export async function record(call: CommandCall, desk: CommandDesk): Promise<void> {
+export async function record(call: CommandCall, deps: CommandDeps): Promise<void> {
   if (call.session === null) return;
-  await desk.engine.note(call.session.id, { command: call.name, args: call.args });
+  await deps.engine.note(call.session.id, { command: call.name, args: call.args });
 }

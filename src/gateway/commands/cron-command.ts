@@ -3,39 +3,42 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { nearestName } from '../../lifecycle/events.ts';
 import { targetOf } from '../job-targets.ts';
 import { scopeOf } from '../schedule-port.ts';
-import { type CommandCall, type CommandDesk, record, type SlashCommandSpec } from './command.ts';
+import { type CommandCall, type CommandDeps, record, type SlashCommandSpec } from './command.ts';
 
 export const CRON_COMMAND: SlashCommandSpec = {
   name: 'cron',
   takes: '[add "0 9 * * *" TEXT | remove|pause|resume|run JOB]',
   summary: 'show what is scheduled in this conversation, or change it',
-  async run(call, desk) {
-    await record(call, desk);
+  async run(call, deps) {
+    await record(call, deps);
     const [, verb = 'list', rest = ''] = /^(\S+)(?:\s+([\s\S]*))?$/.exec(call.args) ?? [];
     const act = ACTIONS[verb.toLowerCase()];
-    if (act !== undefined) return act(rest.trim(), call, desk);
+    if (act !== undefined) return act(rest.trim(), call, deps);
     const nearest = nearestName(verb, Object.keys(ACTIONS));
     throw new MoiraiError('bad_input', `/cron does not know "${verb.slice(0, 40)}"; did you mean "${nearest}"?`);
   },
 };
 
-type Action = (rest: string, call: CommandCall, desk: CommandDesk) => Promise<string>;
+type Action = (rest: string, call: CommandCall, deps: CommandDeps) => Promise<string>;
 
 const ACTIONS: Readonly<Record<string, Action>> = {
-  list: async (_rest, { party }, { jobs }) => {
-    const own = await jobs.list(scopeOf(party));
+  list: async (_rest, { conversation }, { jobs }) => {
+    const own = await jobs.list(scopeOf(conversation));
     return own.length === 0 ? 'Nothing is scheduled here. /cron add "0 9 * * *" TEXT' : own.map(jobLine).join('\n');
   },
-  add: async (rest, { party }, { jobs }) => {
+  add: async (rest, { conversation }, { jobs }) => {
     const { schedule, prompt } = splitSchedule(rest);
-    const made = { madeIn: scopeOf(party), madeBy: party.userId };
-    return `Scheduled: ${jobLine(await jobs.add({ schedule, prompt, target: targetOf(party), ...made }))}`;
+    const made = { madeIn: scopeOf(conversation), madeBy: conversation.userId };
+    return `Scheduled: ${jobLine(await jobs.add({ schedule, prompt, target: targetOf(conversation), ...made }))}`;
   },
-  remove: async (rest, { party }, { jobs }) => `Removed: ${jobLine(await jobs.remove(rest, scopeOf(party)))}`,
-  pause: async (rest, { party }, { jobs }) => `Paused: ${jobLine(await jobs.pause(rest, scopeOf(party)))}`,
-  resume: async (rest, { party }, { jobs }) => `Goes on: ${jobLine(await jobs.resume(rest, scopeOf(party)))}`,
-  run: async (rest, { party }, { jobs }) => {
-    const job = await jobs.run(rest, scopeOf(party));
+  remove: async (rest, { conversation }, { jobs }) =>
+    `Removed: ${jobLine(await jobs.remove(rest, scopeOf(conversation)))}`,
+  pause: async (rest, { conversation }, { jobs }) =>
+    `Paused: ${jobLine(await jobs.pause(rest, scopeOf(conversation)))}`,
+  resume: async (rest, { conversation }, { jobs }) =>
+    `Goes on: ${jobLine(await jobs.resume(rest, scopeOf(conversation)))}`,
+  run: async (rest, { conversation }, { jobs }) => {
+    const job = await jobs.run(rest, scopeOf(conversation));
     return `Due now: ${job.name ?? job.id}. You will be told.`;
   },
 };

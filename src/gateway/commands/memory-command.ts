@@ -1,30 +1,30 @@
 import type { MemorySession } from '../../memory/provider.ts';
 import { toldOfMemory } from '../transcripts.ts';
-import { type CommandCall, type CommandDesk, record, type SlashCommandSpec } from './command.ts';
+import { type CommandCall, type CommandDeps, record, type SlashCommandSpec } from './command.ts';
 
 export const MEMORY_COMMAND: SlashCommandSpec = {
   name: 'memory',
   takes: '[TEXT]',
   summary: 'show what is remembered here, or what a text would bring back',
-  async run(call, desk) {
-    await record(call, desk);
-    const { names } = desk.memory;
+  async run(call, deps) {
+    await record(call, deps);
+    const { names } = deps.memory;
     if (names.length === 0) return 'Nothing is remembered here beyond a session.';
     const whose = call.session ?? strangerOf(call);
-    if (call.args === '') return `Memory: ${names.join(', ')}\n${await toldHere(whose, call, desk)}`;
-    return (await desk.memory.found(call.args, whose)) ?? 'That brings nothing back.';
+    if (call.args === '') return `Memory: ${names.join(', ')}\n${await toldHere(whose, call, deps)}`;
+    return (await deps.memory.found(call.args, whose)) ?? 'That brings nothing back.';
   },
 };
 
 /** Whoever has no session yet: memory belongs to the person, or to the conversation. */
-function strangerOf({ party: { key, kind, platform, userId } }: CommandCall): MemorySession {
+function strangerOf({ conversation: { key, kind, platform, userId } }: CommandCall): MemorySession {
   return { id: '', key, kind, platform, userId };
 }
 
-async function toldHere(whose: MemorySession, { session }: CommandCall, desk: CommandDesk): Promise<string> {
-  const known = await desk.memory.known(whose);
+async function toldHere(whose: MemorySession, { session }: CommandCall, deps: CommandDeps): Promise<string> {
+  const known = await deps.memory.known(whose);
   if (session === null) return known ?? NOTHING;
-  const told = toldOfMemory(await desk.transcripts.of(session), session.id);
+  const told = toldOfMemory(await deps.transcripts.of(session), session.id);
   const isOld = told !== undefined && told !== known;
   return `${known ?? NOTHING}${isOld ? '\n(This session began with something else; /new begins one with this.)' : ''}`;
 }

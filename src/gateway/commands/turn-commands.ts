@@ -2,7 +2,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Message } from '../../store/transactions/messages.ts';
 import { toldOfMemory } from '../transcripts.ts';
-import { type CommandAnswer, type CommandCall, type CommandDesk, record, type SlashCommandSpec } from './command.ts';
+import { type CommandAnswer, type CommandCall, type CommandDeps, record, type SlashCommandSpec } from './command.ts';
 import { NOTHING_HERE } from './session-commands.ts';
 
 const STOPPED = { type: 'told', by: 'stop' } as const;
@@ -12,9 +12,9 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
   {
     name: 'stop',
     summary: 'stop what is being done; the session stays',
-    async run(call, desk) {
-      await record(call, desk);
-      const stopped = call.session !== null && (await desk.turns.stop(call.session.id, STOPPED));
+    async run(call, deps) {
+      await record(call, deps);
+      const stopped = call.session !== null && (await deps.turns.stop(call.session.id, STOPPED));
       return stopped ? 'Stopped.' : 'Nothing is being done here.';
     },
   },
@@ -22,110 +22,122 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
     name: 'queue',
     takes: 'TEXT',
     summary: 'say something that is done after what is being done now',
-    run: (call, desk) => sayAs(call, desk, 'queue'),
+    run: (call, deps) => sayAs(call, deps, 'queue'),
   },
   {
     name: 'steer',
     takes: 'TEXT',
     summary: 'say something that is taken into account at the next step',
-    run: (call, desk) => sayAs(call, desk, 'steer'),
+    run: (call, deps) => sayAs(call, deps, 'steer'),
   },
   {
     name: 'undo',
     takes: '[n]',
     summary: 'take back the last message, or the last n, with all that followed',
-    async run(call, desk) {
+    async run(call, deps) {
       const { session } = call;
       if (session === null) return NOTHING_HERE;
       const count = wholeNumber(call.args, 1);
-      await record(call, desk);
-      const undone = await desk.turns.quietly(session.id, STOPPED, () => undo(session, count, desk));
+      await record(call, deps);
+      const undone = await deps.turns.quietly(session.id, STOPPED, () => undo(session, count, deps));
       return undone.length === 0 ? 'There is nothing to take back.' : `Took back: ${undone.map(quote).join(', ')}`;
     },
   },
   {
     name: 'retry',
     summary: 'do the last message again',
-    async run(call, desk) {
+    async run(call, deps) {
       const { session } = call;
       if (session === null) return NOTHING_HERE;
-      await record(call, desk);
-      const [text] = await desk.turns.quietly(session.id, STOPPED, () => undo(session, 1, desk));
+      await record(call, deps);
+      const [text] = await deps.turns.quietly(session.id, STOPPED, () => undo(session, 1, deps));
       if (text === undefined) return 'There is nothing to do again.';
-      return desk.say({ party: call.party, text, originRef: call.originRef, mode: 'queue', verbatim: true });
+      return deps.say({
+        conversation: call.conversation,
+        text,
+        originRef: call.originRef,
+        mode: 'queue',
+        verbatim: true,
+      });
     },
   },
   {
     name: 'compress',
     summary: 'summarise what was said so far, to make room',
-    async run(call, desk) {
+    async run(call, deps) {
       if (call.session === null) return NOTHING_HERE;
-      await desk.turns.runOf(call.session.id)?.done;
-      await record(call, desk);
-      return compress(call.session, desk);
+      await deps.turns.runOf(call.session.id)?.done;
+      await record(call, deps);
+      return compress(call.session, deps);
     },
   },
   {
     name: 'model',
     takes: '[name]',
     summary: 'show or choose the model of this conversation',
-    async run(call, desk) {
-      await record(call, desk);
-      if (call.args === '') return describeModels(call, desk);
+    async run(call, deps) {
+      await record(call, deps);
+      if (call.args === '') return describeModels(call, deps);
       if (call.session === null) return NOTHING_HERE;
-      const known = await desk.runner.models();
+      const known = await deps.runner.models();
       if (known.length > 0 && !known.includes(call.args)) {
         throw new MoiraiError(
           'model_unknown',
           `there is no model ${call.args}; there are ${known.slice(0, 20).join(', ')}`,
         );
       }
-      await keep(desk, call.session.id, { role: 'setting', text: '', turnId: null, data: { model: call.args } });
+      await keep(deps, call.session.id, { role: 'setting', text: '', turnId: null, data: { model: call.args } });
       return `From now on: ${call.args}`;
     },
   },
   {
     name: 'approve',
     summary: 'allow what is being asked for',
-    run: async (call, desk) => answerApproval(call, desk, true),
+    run: async (call, deps) => answerApproval(call, deps, true),
   },
   {
     name: 'deny',
     takes: '[reason]',
     summary: 'refuse what is being asked for',
-    run: async (call, desk) => answerApproval(call, desk, false),
+    run: async (call, deps) => answerApproval(call, deps, false),
   },
 ];
 
-async function sayAs(call: CommandCall, desk: CommandDesk, mode: 'queue' | 'steer'): Promise<CommandAnswer> {
+async function sayAs(call: CommandCall, deps: CommandDeps, mode: 'queue' | 'steer'): Promise<CommandAnswer> {
   if (call.args === '') throw new MoiraiError('bad_input', `/${call.name} needs a text behind it`);
-  await record(call, desk);
-  return desk.say({ party: call.party, text: call.args, originRef: call.originRef, mode, verbatim: true });
+  await record(call, deps);
+  return deps.say({
+    conversation: call.conversation,
+    text: call.args,
+    originRef: call.originRef,
+    mode,
+    verbatim: true,
+  });
 }
 
 /** Leaves out the last messages and all that followed them; the texts, newest first. */
-async function undo(session: Session, count: number, desk: CommandDesk): Promise<string[]> {
-  const spoken = (await desk.transcripts.standing(session.id)).filter(
+async function undo(session: Session, count: number, deps: CommandDeps): Promise<string[]> {
+  const spoken = (await deps.transcripts.standing(session.id)).filter(
     ({ role, sessionId }) => role === 'user' && sessionId === session.id,
   );
   const undone = spoken.slice(-count);
   const [first] = undone;
   if (first === undefined) return [];
-  await keep(desk, session.id, { role: 'undo', text: '', turnId: null, data: { from: first.position } });
+  await keep(deps, session.id, { role: 'undo', text: '', turnId: null, data: { from: first.position } });
   return undone.map(({ text }) => text).reverse();
 }
 
 function keep(
-  desk: CommandDesk,
+  deps: CommandDeps,
   sessionId: string,
   row: Pick<Message, 'role' | 'text' | 'turnId' | 'data'>,
 ): Promise<number> {
-  return desk.engine.appendBeside(sessionId, [row]);
+  return deps.engine.appendBeside(sessionId, [row]);
 }
 
-async function compress(session: Session, desk: CommandDesk): Promise<string> {
-  const transcript = await desk.transcripts.of(session);
-  const done = await desk.runner.compress({
+async function compress(session: Session, deps: CommandDeps): Promise<string> {
+  const transcript = await deps.transcripts.of(session);
+  const done = await deps.runner.compress({
     sessionId: session.id,
     turnId: '',
     platform: session.platform,
@@ -134,9 +146,9 @@ async function compress(session: Session, desk: CommandDesk): Promise<string> {
     about: toldOfMemory(transcript, session.id) ?? null,
     model: null,
     signal: AbortSignal.timeout(120_000),
-    desk: {
+    context: {
       keep: async (rows) => {
-        await desk.engine.appendBeside(
+        await deps.engine.appendBeside(
           session.id,
           rows.map((row) => ({ ...row, turnId: null })),
         );
@@ -144,24 +156,24 @@ async function compress(session: Session, desk: CommandDesk): Promise<string> {
       takeSteering: async () => [],
       show: () => undefined,
       approve: async () => ({ allowed: false, reason: 'nobody is asked while summarising' }),
-      beforeSummary: (rows) => desk.memory.beforeSummary(session, rows),
+      beforeSummary: (rows) => deps.memory.beforeSummary(session, rows),
     },
   });
   if (done === null) return 'There is nothing to gain from a summary yet.';
-  await desk.engine.compressed(session.id, done);
+  await deps.engine.compressed(session.id, done);
   return `Summarised ${done.count} messages: about ${done.beforeTokens} tokens became ${done.afterTokens}.`;
 }
 
-async function describeModels(call: CommandCall, desk: CommandDesk): Promise<string> {
-  const chosen = call.session === null ? null : await desk.transcripts.chosenModel(call.session);
-  const known = await desk.runner.models();
-  return [`Model: ${chosen ?? desk.runner.description}`, ...known.map((name) => `- ${name}`)].join('\n');
+async function describeModels(call: CommandCall, deps: CommandDeps): Promise<string> {
+  const chosen = call.session === null ? null : await deps.transcripts.chosenModel(call.session);
+  const known = await deps.runner.models();
+  return [`Model: ${chosen ?? deps.runner.description}`, ...known.map((name) => `- ${name}`)].join('\n');
 }
 
-async function answerApproval(call: CommandCall, desk: CommandDesk, allowed: boolean): Promise<string> {
-  await record(call, desk);
+async function answerApproval(call: CommandCall, deps: CommandDeps, allowed: boolean): Promise<string> {
+  await record(call, deps);
   const reason = call.args === '' ? 'the user said no' : call.args;
-  const answered = desk.approvals.answer(call.party.key, allowed ? { allowed } : { allowed, reason }, call.by);
+  const answered = deps.approvals.answer(call.conversation.key, allowed ? { allowed } : { allowed, reason }, call.by);
   if (answered === null) return 'Nothing is being asked for.';
   if (answered === 'not yours') return 'This was not asked of you.';
   return `${allowed ? 'Allowed' : 'Refused'}: ${answered.action}`;

@@ -9,7 +9,7 @@ import type { Display } from './display.ts';
 import type { EditPace } from './edit-pace.ts';
 import { LiveReply } from './live-reply.ts';
 
-export interface PresentationDesk {
+export interface PresentationDeps {
   /** The platform of a session, as long as it can be reached. */
   readonly platformOf: (session: Session) => Platform | null;
   readonly displayOf: (platform: Platform) => Display;
@@ -37,13 +37,13 @@ const MAX_WATCHED = 1000;
  * that work. None of it is kept and none of it can fail a turn.
  */
 export class Presentation {
-  readonly #desk: PresentationDesk;
+  readonly #deps: PresentationDeps;
   readonly #shown = new Map<string, Shown>();
   /** The messages that turns answer, for the sign at them. */
   readonly #asked = new Map<string, { readonly place: Place; readonly messageId: string }>();
 
-  constructor(desk: PresentationDesk) {
-    this.#desk = desk;
+  constructor(deps: PresentationDeps) {
+    this.#deps = deps;
   }
 
   /** A message was taken in: its turn answers it. */
@@ -53,11 +53,11 @@ export class Presentation {
   }
 
   begun(run: TurnRun): void {
-    const platform = this.#desk.platformOf(run.session);
+    const platform = this.#deps.platformOf(run.session);
     const place = run.session.origin as Place | null;
     if (platform === null || place === null) return;
-    const display = this.#desk.displayOf(platform);
-    const live = display.streaming ? new LiveReply(platform, place, this.#desk.timers, this.#desk.pace) : null;
+    const display = this.#deps.displayOf(platform);
+    const live = display.streaming ? new LiveReply(platform, place, this.#deps.timers, this.#deps.pace) : null;
     const shown: Shown = { platform, place, display, live, text: '', tools: [], stopTyping: () => undefined };
     this.#shown.set(run.turn.id, shown);
     if (display.typing) this.#keepTyping(shown);
@@ -98,7 +98,7 @@ export class Presentation {
   #keepTyping(shown: Shown): void {
     const again = (): void => {
       this.#try(shown, (signal) => shown.platform.showTyping?.(shown.place, signal));
-      shown.stopTyping = this.#desk.timers.after(TYPING_MS, again);
+      shown.stopTyping = this.#deps.timers.after(TYPING_MS, again);
     };
     again();
   }
@@ -111,7 +111,7 @@ export class Presentation {
 
   #try({ platform }: Shown, call: (signal: AbortSignal) => Promise<void> | undefined): void {
     call(AbortSignal.timeout(CALL_MS))?.catch((error: unknown) => {
-      this.#desk.log.debug('a sign was not shown', { platform: platform.name, error });
+      this.#deps.log.debug('a sign was not shown', { platform: platform.name, error });
     });
   }
 }

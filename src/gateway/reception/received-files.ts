@@ -6,7 +6,7 @@ import type { IncomingFile } from '../../platforms/platform.ts';
 import type { ReceivedFile } from './message-text.ts';
 import type { Stickers } from './stickers.ts';
 
-export interface FilesDesk {
+export interface FilesDeps {
   /** The agent's tools see nothing outside of it. */
   readonly workspace: string;
   readonly log: Logger;
@@ -25,15 +25,15 @@ const FETCH_MS = 60_000;
 export async function receiveFiles(
   platform: string,
   files: readonly IncomingFile[],
-  desk: FilesDesk,
+  deps: FilesDeps,
 ): Promise<ReceivedFile[]> {
-  const taken = files.slice(0, MAX_FILES).map((file) => receiveFile(platform, file, desk));
+  const taken = files.slice(0, MAX_FILES).map((file) => receiveFile(platform, file, deps));
   const left = files.slice(MAX_FILES).map((file) => ({ file, path: null, problem: 'too many at once' }));
   return [...(await Promise.all(taken)), ...left];
 }
 
-async function receiveFile(platform: string, file: IncomingFile, desk: FilesDesk): Promise<ReceivedFile> {
-  const { workspace, log, stickers } = desk;
+async function receiveFile(platform: string, file: IncomingFile, deps: FilesDeps): Promise<ReceivedFile> {
+  const { workspace, log, stickers } = deps;
   if (file.kind === 'sticker') {
     return { file, path: null, problem: null, shows: await stickers.describe(platform, file) };
   }

@@ -4,7 +4,7 @@ import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
 import { keyFor, parseKey } from '../../lifecycle/session-key.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Inbox, Incoming, Place, Platform, Press } from '../../platforms/platform.ts';
-import type { Party } from '../../store/transactions/conversations.ts';
+import type { ConversationRef } from '../../store/transactions/conversations.ts';
 import { type Access, type Visitor, visitorOf } from '../access/access.ts';
 import { offerCode, pairingText } from '../access/pairing.ts';
 import type { Approvals } from '../approvals.ts';
@@ -16,7 +16,7 @@ import { messageText } from './message-text.ts';
 import { receiveFiles } from './received-files.ts';
 import type { Stickers } from './stickers.ts';
 
-export interface ReceptionDesk {
+export interface ReceptionDeps {
   readonly config: Config;
   readonly engine: Engine;
   readonly conversations: Conversations;
@@ -40,27 +40,27 @@ const SEND_MS = 30_000;
 /** Where the messages of one platform come in: who may talk is let through, and what is said is made durable. */
 export class Reception implements Inbox {
   readonly #platform: Platform;
-  readonly #desk: ReceptionDesk;
+  readonly #deps: ReceptionDeps;
   readonly changed: () => void;
 
-  constructor(platform: Platform, desk: ReceptionDesk, changed: () => void) {
+  constructor(platform: Platform, deps: ReceptionDeps, changed: () => void) {
     this.#platform = platform;
-    this.#desk = desk;
+    this.#deps = deps;
     this.changed = changed;
   }
 
   async receive(message: Incoming): Promise<void> {
-    const party = this.#partyOf(message);
-    if (party === null) return;
+    const conversation = this.#conversationOf(message);
+    if (conversation === null) return;
     const visitor = visitorOf(this.#platform.name, message.from, message.place);
-    if (!(await this.#desk.access.admits(visitor))) return this.#turnAway(message);
+    if (!(await this.#deps.access.admits(visitor))) return this.#turnAway(message);
     if (!this.#isForUs(message)) return;
-    await this.#desk.places.seen(this.#platform.name, message.place);
-    await this.#take(message, party, visitor);
+    await this.#deps.places.seen(this.#platform.name, message.place);
+    await this.#take(message, conversation, visitor);
   }
 
   async press({ from, place, data }: Press): Promise<string | null> {
-    const { access, approvals } = this.#desk;
+    const { access, approvals } = this.#deps;
     const visitor = visitorOf(this.#platform.name, from, place);
     if (!(await access.admits(visitor))) return 'You may not do that.';
     const [, answer, id] = /^(ok|no):([0-9a-f]+)$/.exec(data) ?? [];
@@ -75,8 +75,8 @@ export class Reception implements Inbox {
   }
 
   /** Null for what has no place a conversation could be made of; it can never be taken, so it is done with. */
-  #partyOf({ place, from }: Incoming): Party | null {
-    const { sessions } = this.#desk.config;
+  #conversationOf({ place, from }: Incoming): ConversationRef | null {
+    const { sessions } = this.#deps.config;
     const { name } = this.#platform;
     try {
       const { type, chat, scope, thread } = place;
@@ -90,14 +90,14 @@ export class Reception implements Inbox {
       return { key, kind: 'chat', platform: name, userId: from.id, origin: { ...tamed(place) }, attached: false };
     } catch (thrown) {
       if (!hasCode(thrown, 'bad_key')) throw thrown;
-      this.#desk.log.warn('a message from nowhere was dropped', { platform: name, error: thrown });
+      this.#deps.log.warn('a message from nowhere was dropped', { platform: name, error: thrown });
       return null;
     }
   }
 
   /** A stranger gets one code and nothing else, and only where nobody else reads it. */
   async #turnAway({ from, place }: Incoming): Promise<void> {
-    const { config, engine, log } = this.#desk;
+    const { config, engine, log } = this.#deps;
     const { name } = this.#platform;
     log.info('somebody unknown was turned away', { platform: name, user: from.id });
     if (!config.access.pairing || place.type !== 'dm' || from.id === null || from.bot) return;
@@ -107,22 +107,22 @@ export class Reception implements Inbox {
 
   #isForUs({ place, addressed, text }: Incoming): boolean {
     if (place.type === 'dm' || addressed) return true;
-    const { requireMention, wakeWords } = chatSettings(this.#desk.config, this.#platform.name);
+    const { requireMention, wakeWords } = chatSettings(this.#deps.config, this.#platform.name);
     if (!requireMention) return true;
     const said = text.toLowerCase();
     return wakeWords.some((word) => said.includes(word.toLowerCase()));
   }
 
-  async #take(message: Incoming, party: Party, visitor: Visitor): Promise<void> {
-    const { conversations, config, access, log, stickers, taken } = this.#desk;
-    const files = await receiveFiles(party.platform, message.files, {
+  async #take(message: Incoming, conversation: ConversationRef, visitor: Visitor): Promise<void> {
+    const { conversations, config, access, log, stickers, taken } = this.#deps;
+    const files = await receiveFiles(conversation.platform, message.files, {
       ...{ workspace: config.agent.workspace, log, stickers },
     });
-    const text = messageText(message, files, isShared(party));
+    const text = messageText(message, files, isShared(conversation));
     // An agent that is addressed by name in front of a command still gets the command; everything else is text.
     const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;
     const heard = await conversations.say({
-      ...{ party, text: command ? message.text : text, originRef: message.id },
+      ...{ conversation, text: command ? message.text : text, originRef: message.id },
       ...(command
         ? { mayRun: (spec) => access.refusal(spec, visitor), by: answererOf(access, visitor) }
         : { verbatim: true }),
@@ -136,11 +136,15 @@ export class Reception implements Inbox {
   async #answer({ place, id }: Incoming, heard: Heard): Promise<void> {
     if (heard.type !== 'answer' || heard.text === '') return;
     if (heard.session === null) return this.#sendNow(place, heard.text);
-    const { engine } = this.#desk;
+    const { engine } = this.#deps;
     const deliveries = [
       { id: `${id}:answer`, platform: this.#platform.name, target: { ...tamed(place) }, text: heard.text },
     ];
-    await engine.store.write('addDeliveries', { giver: engine.giver(), sessionId: heard.session.id, deliveries });
+    await engine.store.write('addDeliveries', {
+      context: engine.commandContext(),
+      sessionId: heard.session.id,
+      deliveries,
+    });
   }
 
   /** Where there is no session to keep it with. Once: a stranger is not worth more. */
@@ -149,7 +153,7 @@ export class Reception implements Inbox {
       await this.#platform.send(place, { text }, AbortSignal.timeout(SEND_MS));
     } catch (thrown) {
       const error = MoiraiError.wrap(thrown);
-      this.#desk.log.warn('what was to be said outside of any session was not sent', { place: place.chat, error });
+      this.#deps.log.warn('what was to be said outside of any session was not sent', { place: place.chat, error });
     }
   }
 }
@@ -160,7 +164,7 @@ function settleTime({ group, text }: Incoming): number {
 }
 
 /** Several people talk in it: not a direct chat, and no participant in its key. */
-function isShared({ key }: Party): boolean {
+function isShared({ key }: ConversationRef): boolean {
   const { type, participant } = parseKey(key);
   return type !== 'dm' && participant === undefined;
 }

@@ -4,7 +4,7 @@ import type { IncomingFile } from '../../platforms/platform.ts';
 import type { Store } from '../../store/port.ts';
 import { tame } from '../outside-text.ts';
 
-export interface StickersDesk {
+export interface StickersDeps {
   readonly store: Store;
   readonly log: Logger;
   readonly runner: () => AgentRunner;
@@ -19,15 +19,15 @@ const LONGEST = 300;
 
 /** What stickers show. Each is looked at once: people send the same ones again and again. */
 export class Stickers {
-  readonly #desk: StickersDesk;
+  readonly #deps: StickersDeps;
 
-  constructor(desk: StickersDesk) {
-    this.#desk = desk;
+  constructor(deps: StickersDeps) {
+    this.#deps = deps;
   }
 
   /** Null when nobody can say. */
   async describe(platform: string, file: IncomingFile): Promise<string | null> {
-    const { store, log, runner } = this.#desk;
+    const { store, log, runner } = this.#deps;
     if (file.kind !== 'sticker' || !VISIBLE.has(file.mime ?? '') || runner().describe === undefined) return null;
     const name = `sticker:${platform}:${file.id}`;
     try {

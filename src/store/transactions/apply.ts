@@ -1,19 +1,19 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command, TokenUsage } from '../../lifecycle/commands.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
-import type { Life, Session, Turn } from '../../lifecycle/session.ts';
+import type { Session, SessionWithTurns, Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
 import { type Ask, type Query, query, type Tx, type TxContext, textOf, together } from '../transaction.ts';
 import { appending, type EventToWrite, type NumberedEvent, openLanes, placeOf } from './record.ts';
 import { INSERT_SESSION, sessionParams, sessionUpdate } from './rows.ts';
-import { type Desk, lockLife } from './sessions.ts';
+import { lockSession, type WriteScope } from './sessions.ts';
 
 /** What is written with a change of a session, beside its row, its turns and its events. */
 export interface Extras {
   /** The outcome of a turn that is over. */
   readonly outcome?: TurnRecord;
   /** Rows that belong to the change. */
-  readonly rows?: (after: Life) => readonly Query[];
+  readonly rows?: (after: SessionWithTurns) => readonly Query[];
 }
 
 /**
@@ -22,36 +22,36 @@ export interface Extras {
  */
 export function* apply(
   ctx: TxContext,
-  desk: Desk,
-  life: Life | null,
+  scope: WriteScope,
+  loaded: SessionWithTurns | null,
   commands: readonly Command[],
   extras: Extras = {},
-): Tx<Life> {
-  const [after] = yield* applyEach(ctx, desk, [{ life, commands, extras }]);
+): Tx<SessionWithTurns> {
+  const [after] = yield* applyEach(ctx, scope, [{ loaded, commands, extras }]);
   if (after === undefined) throw new MoiraiError('internal', 'a change was left without an outcome');
   return after;
 }
 
 export interface Change {
-  readonly life: Life | null;
+  readonly loaded: SessionWithTurns | null;
   readonly commands: readonly Command[];
   readonly extras?: Extras;
 }
 
 /** The same for several sessions in one transaction. */
-export function* applyEach(ctx: TxContext, desk: Desk, changes: readonly Change[]): Tx<Life[]> {
-  const applied = changes.map((change) => applyAll(ctx, desk, change));
+export function* applyEach(ctx: TxContext, scope: WriteScope, changes: readonly Change[]): Tx<SessionWithTurns[]> {
+  const applied = changes.map((change) => applyAll(ctx, scope, change));
   const appended = appending(
     ctx,
     applied.flatMap(({ events }) => events),
   );
   // The events last: what a written event tells has been done.
   const answers = yield* together<readonly Ask<NumberedEvent[]>[]>(...applied.map(({ saving }) => saving), appended);
-  yield* openLanes(ctx, desk.subscribers, answers.at(-1) ?? []);
+  yield* openLanes(ctx, scope.subscribers, answers.at(-1) ?? []);
   for (const { before, after } of applied) noteDeadline(ctx, before, after.session);
   yield* endChildren(
     ctx,
-    desk,
+    scope,
     applied.map(({ after }) => after.session),
   );
   return applied.map(({ after }) => after);
@@ -59,22 +59,22 @@ export function* applyEach(ctx: TxContext, desk: Desk, changes: readonly Change[
 
 interface Applied {
   readonly before: Session | undefined;
-  readonly after: Life;
+  readonly after: SessionWithTurns;
   /** Writes the row, the turns and what else belongs to the change. */
   readonly saving: Ask<never[]>;
   readonly events: readonly EventToWrite[];
 }
 
-function applyAll(ctx: TxContext, desk: Desk, { life, commands, extras = {} }: Change): Applied {
-  let current = life;
+function applyAll(ctx: TxContext, scope: WriteScope, { loaded, commands, extras = {} }: Change): Applied {
+  let current = loaded;
   const drafts: NumberedDraft[] = [];
   const turns = new Map<string, Turn>();
   for (const command of commands) {
     const key = command.name === 'start' ? command.key : (current?.session.key ?? '');
     const result = transition(current, command, {
       now: ctx.now,
-      instance: desk.giver.instance,
-      commandId: desk.giver.commandId,
+      instance: scope.context.instanceId,
+      commandId: scope.context.commandId,
       policy: policyFor(ctx.rules, key),
       resumeWindowMs: ctx.rules.resumeWindowMs,
       stuckAfter: ctx.rules.stuckAfter,
@@ -85,12 +85,12 @@ function applyAll(ctx: TxContext, desk: Desk, { life, commands, extras = {} }: C
   }
   if (current === null) throw new MoiraiError('internal', 'no command to apply');
   const { session } = current;
-  const place = placeOf(session, desk.giver.instance);
+  const place = placeOf(session, scope.context.instanceId);
   const events = drafts.map(({ draft, sessionSeq }) => {
     return { draft, sessionSeq, place, id: `${session.id}:${sessionSeq}` };
   });
-  const rows = [...turnChanges(life?.turns ?? [], turns.values(), extras.outcome), ...(extras.rows?.(current) ?? [])];
-  return { before: life?.session, after: current, saving: saving(life?.session, session, rows), events };
+  const rows = [...turnChanges(loaded?.turns ?? [], turns.values(), extras.outcome), ...(extras.rows?.(current) ?? [])];
+  return { before: loaded?.session, after: current, saving: saving(loaded?.session, session, rows), events };
 }
 
 /** The row of a session by compare-and-set, and what else belongs to the change. */
@@ -157,7 +157,7 @@ function noteDeadline(ctx: TxContext, before: Session | undefined, { checkAt }: 
 }
 
 /** A child lives no longer than its parent. */
-function* endChildren(ctx: TxContext, desk: Desk, sessions: readonly Session[]): Tx<void> {
+function* endChildren(ctx: TxContext, scope: WriteScope, sessions: readonly Session[]): Tx<void> {
   const ended = sessions.filter(({ state }) => state === 'ended').map(({ id }) => id);
   if (ended.length === 0) return;
   const children = yield* query(
@@ -166,9 +166,9 @@ function* endChildren(ctx: TxContext, desk: Desk, sessions: readonly Session[]):
     JSON.stringify(ended),
   );
   for (const child of children) {
-    const life = yield* lockLife(ctx, textOf(child, 'id'));
-    if (life.session.state === 'ended') continue;
-    yield* apply(ctx, desk, life, [
+    const loaded = yield* lockSession(ctx, textOf(child, 'id'));
+    if (loaded.session.state === 'ended') continue;
+    yield* apply(ctx, scope, loaded, [
       { name: 'end', reason: 'parent_ended', cause: null, trigger: 'process', successorId: null, epoch: null },
     ]);
   }

@@ -2,7 +2,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { arrive } from '../../lifecycle/arrival.ts';
 import type { Command, StartCommand } from '../../lifecycle/commands.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
-import { hasApplied, type Life, type Origin, type Session, type Turn } from '../../lifecycle/session.ts';
+import { hasApplied, type Origin, type Session, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
 import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
 import { type Ask, type Query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
@@ -10,19 +10,19 @@ import { apply, type Extras } from './apply.ts';
 import { appendCommand, messageRows } from './messages.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
 import {
-  type Desk,
+  type CommandContext,
   enter,
   enterKey,
-  enterLife,
-  type Giver,
+  enterSession,
   lockKey,
-  readingLife,
-  readingOpenLife,
+  openSessionQuery,
+  sessionQuery,
+  type WriteScope,
 } from './sessions.ts';
 import { takeUnanswered } from './told.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
-export interface Party {
+export interface ConversationRef {
   readonly key: string;
   readonly kind: SessionKind;
   readonly platform: string;
@@ -38,9 +38,9 @@ export interface EndFacts {
 }
 
 export interface StartArgs {
-  readonly giver: Giver;
+  readonly context: CommandContext;
   readonly sessionId: string;
-  readonly party: Party;
+  readonly conversation: ConversationRef;
   readonly parentId: string | null;
   readonly lineage: Lineage | null;
   readonly title: string | null;
@@ -48,19 +48,20 @@ export interface StartArgs {
 
 /** Starts a session by itself (a batch, a terminal, a child). Repeated with the same id it returns the first one. */
 export function* startSession(ctx: TxContext, args: StartArgs): Tx<Session> {
-  const desk = yield* enter(ctx, args.giver);
-  yield* lockKey(ctx, args.party.key);
-  const [known] = yield* together(readingLife(ctx, args.sessionId));
-  if (known !== undefined && hasApplied(known.session, args.giver.commandId)) return known.session;
+  const scope = yield* enter(ctx, args.context);
+  yield* lockKey(ctx, args.conversation.key);
+  const [known] = yield* together(sessionQuery(ctx, args.sessionId));
+  if (known !== undefined && hasApplied(known.session, args.context.commandId)) return known.session;
   const { sessionId, parentId, lineage, title } = args;
-  const start = startCommand(sessionId, args.party, { parentId, lineage, title });
-  const life = known === undefined ? yield* startLife(ctx, desk, start, []) : yield* apply(ctx, desk, known, [start]);
-  return life.session;
+  const start = startCommand(sessionId, args.conversation, { parentId, lineage, title });
+  const loaded =
+    known === undefined ? yield* applyStart(ctx, scope, start, []) : yield* apply(ctx, scope, known, [start]);
+  return loaded.session;
 }
 
 export interface ReceiveArgs {
-  readonly giver: Giver;
-  readonly party: Party;
+  readonly context: CommandContext;
+  readonly conversation: ConversationRef;
   readonly text: string;
   /** Names the message on its platform: received twice, it is one turn. */
   readonly originRef: string | null;
@@ -90,23 +91,23 @@ export interface Received {
  * to that session. Only after this may the platform be told that the message was taken.
  */
 export function* receive(ctx: TxContext, args: ReceiveArgs): Tx<Received> {
-  const { desk, known, life } = yield* enterReceive(ctx, args);
+  const { scope, known, loaded } = yield* enterReceive(ctx, args);
   if (known !== undefined) return known;
-  const cause = life === undefined ? null : arrival(ctx, life.session);
-  if (life !== undefined && cause === null) {
-    const after = yield* enqueue(ctx, desk, args, life, null);
+  const cause = loaded === undefined ? null : arrival(ctx, loaded.session);
+  if (loaded !== undefined && cause === null) {
+    const after = yield* enqueue(ctx, scope, args, loaded, null);
     return answer(after, args, { started: false, ended: null });
   }
-  if (life === undefined || cause === null) {
-    const start = startCommand(args.newSessionId, args.party, { title: args.title ?? null });
-    const after = yield* enqueue(ctx, desk, args, null, start);
+  if (loaded === undefined || cause === null) {
+    const start = startCommand(args.newSessionId, args.conversation, { title: args.title ?? null });
+    const after = yield* enqueue(ctx, scope, args, null, start);
     return answer(after, args, { started: true, ended: null });
   }
   const end: EndFacts = { reason: 'auto_reset', cause, trigger: 'message' };
-  const start = startCommand(args.newSessionId, args.party, { parentId: life.session.id, lineage: 'reset' });
-  const successor = yield* replace(ctx, desk, life, end, start, []);
-  const after = yield* enqueue(ctx, desk, args, successor, null);
-  return answer(after, args, { started: true, ended: { id: life.session.id, cause } });
+  const start = startCommand(args.newSessionId, args.conversation, { parentId: loaded.session.id, lineage: 'reset' });
+  const successor = yield* replace(ctx, scope, loaded, end, start, []);
+  const after = yield* enqueue(ctx, scope, args, successor, null);
+  return answer(after, args, { started: true, ended: { id: loaded.session.id, cause } });
 }
 
 function arrival(ctx: TxContext, session: Session): ResetCause | null {
@@ -114,17 +115,17 @@ function arrival(ctx: TxContext, session: Session): ResetCause | null {
 }
 
 interface Arrived {
-  readonly desk: Desk;
+  readonly scope: WriteScope;
   /** The answer, when the message was here before. */
   readonly known: Received | undefined;
-  readonly life: Life | undefined;
+  readonly loaded: SessionWithTurns | undefined;
 }
 
 /** `enterKey` for a message: whether it was here before is asked in the same breath. */
 function* enterReceive(ctx: TxContext, args: ReceiveArgs): Tx<Arrived> {
-  const { desk, life, more } = yield* enterKey(ctx, args.giver, args.party.key, knownTurn(args));
-  if (more === undefined) return { desk, life, known: undefined };
-  return { desk, life, known: yield* repeated(ctx, args, more) };
+  const { scope, loaded, more } = yield* enterKey(ctx, args.context, args.conversation.key, knownTurn(args));
+  if (more === undefined) return { scope, loaded, known: undefined };
+  return { scope, loaded, known: yield* repeated(ctx, args, more) };
 }
 
 function knownTurn({ originRef, turnId }: ReceiveArgs): Ask<Turn | undefined> {
@@ -136,43 +137,43 @@ function knownTurn({ originRef, turnId }: ReceiveArgs): Ask<Turn | undefined> {
 }
 
 function* repeated(ctx: TxContext, args: ReceiveArgs, turn: Turn): Tx<Received | undefined> {
-  const [life] = yield* together(readingLife(ctx, turn.sessionId));
-  if (life === undefined) return undefined;
+  const [loaded] = yield* together(sessionQuery(ctx, turn.sessionId));
+  if (loaded === undefined) return undefined;
   // The same turn id again is the same call again, whose answer was lost: it begins what it began.
-  const begun = turn.id === args.turnId && turn.state === 'running' && life.session.owner === args.giver.instance;
-  return { session: life.session, turn, begun, started: false, ended: null, duplicate: turn.id !== args.turnId };
+  const begun = turn.id === args.turnId && turn.state === 'running' && loaded.session.owner === args.context.instanceId;
+  return { session: loaded.session, turn, begun, started: false, ended: null, duplicate: turn.id !== args.turnId };
 }
 
 /** Journals the message as a turn, of a session that it may start, and begins it when the session is free. */
 function* enqueue(
   ctx: TxContext,
-  desk: Desk,
+  scope: WriteScope,
   args: ReceiveArgs,
-  life: Life | null,
+  loaded: SessionWithTurns | null,
   start: StartCommand | null,
-): Tx<Life> {
+): Tx<SessionWithTurns> {
   const text = storableText(args.text, 'the message');
-  const owner = life?.session.owner ?? args.giver.instance;
+  const owner = loaded?.session.owner ?? args.context.instanceId;
   // What another instance holds, it alone may begin; the message waits for it rather than be refused.
-  const free = args.begin && (life?.turns.length ?? 0) === 0 && owner === args.giver.instance;
+  const free = args.begin && (loaded?.turns.length ?? 0) === 0 && owner === args.context.instanceId;
   const commands: Command[] = [{ name: 'enqueue', turnId: args.turnId, text, by: args.by }];
   if (free) commands.push({ name: 'begin', turnId: args.turnId });
   const extras: Extras = { rows: (after) => [turnRow(turnIn(after, args.turnId), args, text)] };
-  if (start !== null) return yield* startLife(ctx, desk, start, commands, extras);
-  return yield* apply(ctx, desk, life, commands, extras);
+  if (start !== null) return yield* applyStart(ctx, scope, start, commands, extras);
+  return yield* apply(ctx, scope, loaded, commands, extras);
 }
 
 /** Starts a session, which knows of what its conversation was told and nobody answered yet; then these commands. */
-function* startLife(
+function* applyStart(
   ctx: TxContext,
-  desk: Desk,
+  scope: WriteScope,
   start: StartCommand,
   commands: readonly Command[],
   extras: Extras = {},
-): Tx<Life> {
+): Tx<SessionWithTurns> {
   // What dies with its process is nobody's conversation.
   const told = start.attached ? [] : yield* takeUnanswered(ctx, start.key);
-  return yield* apply(ctx, desk, null, [start, ...appendCommand(told, null), ...commands], {
+  return yield* apply(ctx, scope, null, [start, ...appendCommand(told, null), ...commands], {
     ...extras,
     rows: (after) => {
       const empty = { ...after, session: { ...after.session, messageCount: 0 } };
@@ -181,24 +182,24 @@ function* startLife(
   });
 }
 
-function turnRow(turn: Turn, { originRef, party }: ReceiveArgs, text: string): Query {
+function turnRow(turn: Turn, { originRef, conversation }: ReceiveArgs, text: string): Query {
   const { id, sessionId, by, state, createdAt, startedAt } = turn;
   return {
     sql: `INSERT INTO turns (id, session_id, origin_ref, by_actor, user_id, state, text, created_at, started_at, cuts)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
-    params: [id, sessionId, originRef, by, party.userId, state, text, createdAt, startedAt],
+    params: [id, sessionId, originRef, by, conversation.userId, state, text, createdAt, startedAt],
   };
 }
 
-function turnIn(life: Life, turnId: string): Turn {
-  const turn = life.turns.find((candidate) => candidate.id === turnId);
+function turnIn(loaded: SessionWithTurns, turnId: string): Turn {
+  const turn = loaded.turns.find((candidate) => candidate.id === turnId);
   if (turn === undefined) throw new MoiraiError('internal', `turn ${turnId} was not enqueued`);
   return turn;
 }
 
-function answer(life: Life, args: ReceiveArgs, facts: Pick<Received, 'started' | 'ended'>): Received {
-  const turn = turnIn(life, args.turnId);
-  return { session: life.session, turn, begun: turn.state === 'running', duplicate: false, ...facts };
+function answer(loaded: SessionWithTurns, args: ReceiveArgs, facts: Pick<Received, 'started' | 'ended'>): Received {
+  const turn = turnIn(loaded, args.turnId);
+  return { session: loaded.session, turn, begun: turn.state === 'running', duplicate: false, ...facts };
 }
 
 /**
@@ -207,20 +208,20 @@ function answer(life: Life, args: ReceiveArgs, facts: Pick<Received, 'started' |
  */
 function* replace(
   ctx: TxContext,
-  desk: Desk,
-  old: Life,
+  scope: WriteScope,
+  old: SessionWithTurns,
   end: EndFacts,
   start: StartCommand,
   before: readonly Command[],
-): Tx<Life> {
+): Tx<SessionWithTurns> {
   const waiting = old.turns.filter((turn) => turn.state === 'queued');
   const endCommand: Command = { name: 'end', ...end, successorId: start.sessionId, epoch: null };
-  yield* apply(ctx, desk, old, [...before, endCommand]);
-  const successor = yield* startLife(ctx, desk, start, []);
+  yield* apply(ctx, scope, old, [...before, endCommand]);
+  const successor = yield* applyStart(ctx, scope, start, []);
   if (waiting.length === 0) return successor;
   const turns = waiting.map((turn) => ({ ...turn, sessionId: start.sessionId }));
   // The successor's deadline was computed without the messages it inherits; they hold it.
-  return yield* apply(ctx, desk, { session: successor.session, turns }, [{ name: 'touch', by: 'system' }]);
+  return yield* apply(ctx, scope, { session: successor.session, turns }, [{ name: 'touch', by: 'system' }]);
 }
 
 /**
@@ -229,16 +230,19 @@ function* replace(
  */
 export function* rollOver(
   ctx: TxContext,
-  args: { giver: Giver; sessionId: string; newSessionId: string },
+  args: { context: CommandContext; sessionId: string; newSessionId: string },
 ): Tx<{ session: Session; ended: { id: string; cause: ResetCause } } | null> {
-  const { desk, life: old } = yield* enterLife(ctx, args.giver, args.sessionId);
+  const { scope, loaded: old } = yield* enterSession(ctx, args.context, args.sessionId);
   if (old.session.state === 'ended') return null;
   const cause = arrival(ctx, old.session);
   if (cause === null || !old.turns.some((turn) => turn.state === 'queued')) return null;
-  const start = startCommand(args.newSessionId, partyOf(old.session), { parentId: old.session.id, lineage: 'reset' });
+  const start = startCommand(args.newSessionId, conversationOf(old.session), {
+    parentId: old.session.id,
+    lineage: 'reset',
+  });
   const end: EndFacts = { reason: 'auto_reset', cause, trigger: 'message' };
-  const life = yield* replace(ctx, desk, old, end, start, []);
-  return { session: life.session, ended: { id: old.session.id, cause } };
+  const loaded = yield* replace(ctx, scope, old, end, start, []);
+  return { session: loaded.session, ended: { id: old.session.id, cause } };
 }
 
 export interface SlashCommand {
@@ -247,8 +251,8 @@ export interface SlashCommand {
 }
 
 export interface ResetArgs {
-  readonly giver: Giver;
-  readonly party: Party;
+  readonly context: CommandContext;
+  readonly conversation: ConversationRef;
   readonly newSessionId: string;
   readonly title: string | null;
   /** Recorded as `command:<name>` of the old session. */
@@ -257,29 +261,29 @@ export interface ResetArgs {
 
 /** A user asks for a fresh session. Without an open one it only starts one. */
 export function* resetSession(ctx: TxContext, args: ResetArgs): Tx<{ session: Session; ended: string | null }> {
-  const { desk, life: old } = yield* enterKey(ctx, args.giver, args.party.key);
+  const { scope, loaded: old } = yield* enterKey(ctx, args.context, args.conversation.key);
   if (old !== undefined && old.session.id === args.newSessionId) {
     return { session: old.session, ended: old.session.parentId };
   }
   const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
   if (old === undefined) {
-    const start = startCommand(args.newSessionId, args.party, { title: args.title });
-    const life = yield* startLife(ctx, desk, start, note);
-    return { session: life.session, ended: null };
+    const start = startCommand(args.newSessionId, args.conversation, { title: args.title });
+    const loaded = yield* applyStart(ctx, scope, start, note);
+    return { session: loaded.session, ended: null };
   }
-  const start = startCommand(args.newSessionId, args.party, {
+  const start = startCommand(args.newSessionId, args.conversation, {
     parentId: old.session.id,
     lineage: 'reset',
     title: args.title,
     resetOf: old.session.id,
   });
   const end: EndFacts = { reason: 'user_reset', cause: null, trigger: 'command' };
-  const life = yield* replace(ctx, desk, old, end, start, note);
-  return { session: life.session, ended: old.session.id };
+  const loaded = yield* replace(ctx, scope, old, end, start, note);
+  return { session: loaded.session, ended: old.session.id };
 }
 
 export interface ContinueArgs {
-  readonly giver: Giver;
+  readonly context: CommandContext;
   /** The session whose transcript the new one sees. */
   readonly fromId: string;
   readonly lineage: 'resume' | 'branch';
@@ -287,7 +291,7 @@ export interface ContinueArgs {
   readonly title: string | null;
   readonly trigger: Trigger;
   /** Where to continue; null for the conversation it belonged to. */
-  readonly party: Party | null;
+  readonly conversation: ConversationRef | null;
   readonly slash: SlashCommand | null;
 }
 
@@ -299,43 +303,43 @@ export function* continueSession(
   ctx: TxContext,
   args: ContinueArgs,
 ): Tx<{ session: Session; ended: string | null; created: boolean }> {
-  const { desk, life: from } = yield* enterLife(ctx, args.giver, args.fromId);
-  const party = args.party ?? partyOf(from.session);
-  if (party.key !== from.session.key) yield* lockKey(ctx, party.key);
-  const [open] = yield* together(readingOpenLife(ctx, party.key));
+  const { scope, loaded: from } = yield* enterSession(ctx, args.context, args.fromId);
+  const conversation = args.conversation ?? conversationOf(from.session);
+  if (conversation.key !== from.session.key) yield* lockKey(ctx, conversation.key);
+  const [open] = yield* together(openSessionQuery(ctx, conversation.key));
   if (open !== undefined && open.session.id === args.newSessionId) {
     return { session: open.session, ended: null, created: true };
   }
   const stays = args.lineage === 'resume' && open?.session.id === from.session.id;
   if (open !== undefined && stays) return { session: open.session, ended: null, created: false };
-  const start = startCommand(args.newSessionId, party, {
+  const start = startCommand(args.newSessionId, conversation, {
     parentId: from.session.id,
     lineage: args.lineage,
     title: args.title ?? from.session.title,
   });
   const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
   if (open === undefined) {
-    const life = yield* startLife(ctx, desk, start, note);
-    return { session: life.session, ended: null, created: true };
+    const loaded = yield* applyStart(ctx, scope, start, note);
+    return { session: loaded.session, ended: null, created: true };
   }
   const reason = args.lineage === 'resume' ? 'switched' : 'branched';
-  const life = yield* replace(ctx, desk, open, { reason, cause: null, trigger: args.trigger }, start, note);
-  return { session: life.session, ended: open.session.id, created: true };
+  const loaded = yield* replace(ctx, scope, open, { reason, cause: null, trigger: args.trigger }, start, note);
+  return { session: loaded.session, ended: open.session.id, created: true };
 }
 
 export interface EndArgs extends EndFacts {
-  readonly giver: Giver;
+  readonly context: CommandContext;
   readonly sessionId: string;
   readonly epoch: number | null;
 }
 
 /** Ends a session. Ending it twice returns the first end. */
 export function* endSession(ctx: TxContext, args: EndArgs): Tx<{ session: Session; already: boolean }> {
-  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
-  const already = !hasApplied(life.session, args.giver.commandId);
-  if (life.session.state === 'ended') return { session: life.session, already };
+  const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
+  const already = !hasApplied(loaded.session, args.context.commandId);
+  if (loaded.session.state === 'ended') return { session: loaded.session, already };
   const { reason, cause, trigger, epoch } = args;
-  const after = yield* apply(ctx, desk, life, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
+  const after = yield* apply(ctx, scope, loaded, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
   return { session: after.session, already: false };
 }
 
@@ -346,25 +350,28 @@ export type PlainCommand = Extract<
 >;
 
 /** Applies one plain command to a session; repeated with the same command id it changes nothing. */
-export function* command(ctx: TxContext, args: { giver: Giver; sessionId: string; command: PlainCommand }): Tx<Life> {
-  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
-  if (hasApplied(life.session, args.giver.commandId)) return life;
-  return yield* apply(ctx, desk, life, [args.command]);
+export function* command(
+  ctx: TxContext,
+  args: { context: CommandContext; sessionId: string; command: PlainCommand },
+): Tx<SessionWithTurns> {
+  const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
+  if (hasApplied(loaded.session, args.context.commandId)) return loaded;
+  return yield* apply(ctx, scope, loaded, [args.command]);
 }
 
 /** The conversation a session belongs to, for its successor. */
-export function partyOf(session: Session): Party {
+export function conversationOf(session: Session): ConversationRef {
   const { key, kind, platform, userId, origin, attached } = session;
   return { key, kind, platform, userId, origin, attached };
 }
 
 function startCommand(
   sessionId: string,
-  party: Party,
+  conversation: ConversationRef,
   facts: Partial<Pick<StartCommand, 'parentId' | 'lineage' | 'title' | 'resetOf'>> = {},
 ): StartCommand {
   const fresh = { parentId: null, lineage: null, title: null, resetOf: null };
-  return { name: 'start', sessionId, ...party, ...fresh, ...facts };
+  return { name: 'start', sessionId, ...conversation, ...fresh, ...facts };
 }
 
 /** The full text of a turn; transitions read only its beginning. */

@@ -1,5 +1,5 @@
 import { nullableText, numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
-import { enter, type Giver, lockKey } from './sessions.ts';
+import { type CommandContext, enter, lockKey } from './sessions.ts';
 
 /** Who uses a credential that only one process may use. */
 export interface CredentialHolder {
@@ -16,9 +16,9 @@ export interface CredentialHolder {
  */
 export function* takeCredential(
   ctx: TxContext,
-  args: { giver: Giver; credential: string },
+  args: { context: CommandContext; credential: string },
 ): Tx<CredentialHolder | null> {
-  yield* enter(ctx, args.giver);
+  yield* enter(ctx, args.context);
   yield* lockKey(ctx, `credential:${args.credential}`);
   const held = yield* queryOne(
     `SELECT c.taken_at, i.id, i.name, i.host, i.pid FROM credentials c JOIN instances i ON i.id = c.instance
@@ -26,7 +26,7 @@ export function* takeCredential(
     args.credential,
     ctx.leaseNow,
   );
-  if (held !== undefined && textOf(held, 'id') !== args.giver.instance) {
+  if (held !== undefined && textOf(held, 'id') !== args.context.instanceId) {
     return {
       instance: textOf(held, 'id'),
       name: nullableText(held, 'name'),
@@ -40,7 +40,7 @@ export function* takeCredential(
     `INSERT INTO credentials (name, instance, taken_at) VALUES (?, ?, ?)
      ON CONFLICT (name) DO UPDATE SET instance = excluded.instance, taken_at = excluded.taken_at`,
     args.credential,
-    args.giver.instance,
+    args.context.instanceId,
     ctx.now,
   );
   return null;

@@ -1,10 +1,10 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Life } from '../../lifecycle/session.ts';
+import type { SessionWithTurns } from '../../lifecycle/session.ts';
 import type { SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { pageSize } from '../limits.ts';
 import { numberOf, type Param, query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
 import { apply } from './apply.ts';
-import { enter, type Giver, lockKey, lockLives, readingLife } from './sessions.ts';
+import { type CommandContext, enter, lockKey, lockSessions, sessionQuery } from './sessions.ts';
 
 /*
  * A session that is removed leaves its events: the log is the truth, and says that it began and how it ended. All else
@@ -24,7 +24,7 @@ const UNTOLD = `EXISTS (SELECT 1 FROM lanes l JOIN events e
     AND l.session_key = s.key AND e.session_id = s.id)`;
 
 export interface DeleteArgs {
-  readonly giver: Giver;
+  readonly context: CommandContext;
   readonly sessionId: string;
   readonly trigger: Trigger;
 }
@@ -38,22 +38,22 @@ export interface Deleted {
 
 /** Removes a session, an open one after its end. Throws `session_continued` while another one sees its transcript. */
 export function* deleteSession(ctx: TxContext, args: DeleteArgs): Tx<Deleted> {
-  const { giver, sessionId, trigger } = args;
-  const desk = yield* enter(ctx, giver);
-  const life = yield* lockExisting(ctx, sessionId);
-  if (life === undefined) return { ended: false, already: true };
+  const { context, sessionId, trigger } = args;
+  const scope = yield* enter(ctx, context);
+  const loaded = yield* lockExisting(ctx, sessionId);
+  if (loaded === undefined) return { ended: false, already: true };
   yield* refuseContinued(sessionId);
-  const open = life.session.state !== 'ended';
+  const open = loaded.session.state !== 'ended';
   if (open) {
     const end = { name: 'end', reason: 'deleted', cause: null, trigger, successorId: null, epoch: null } as const;
-    yield* apply(ctx, desk, life, [end]);
+    yield* apply(ctx, scope, loaded, [end]);
   }
   yield* remove(ctx, [sessionId]);
   return { ended: open, already: false };
 }
 
 /** Undefined for a session that was removed. That it ever was is in the log, which also names its conversation. */
-function* lockExisting(ctx: TxContext, sessionId: string): Tx<Life | undefined> {
+function* lockExisting(ctx: TxContext, sessionId: string): Tx<SessionWithTurns | undefined> {
   const start = yield* queryOne(
     "SELECT session_key FROM events WHERE session_id = ? AND type = 'session:start'",
     sessionId,
@@ -61,8 +61,8 @@ function* lockExisting(ctx: TxContext, sessionId: string): Tx<Life | undefined> 
   if (start === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
   // Whoever continues it holds the same lock: nobody begins to see a transcript that is about to go.
   yield* lockKey(ctx, textOf(start, 'session_key'));
-  const [life] = yield* together(readingLife(ctx, sessionId));
-  return life;
+  const [loaded] = yield* together(sessionQuery(ctx, sessionId));
+  return loaded;
 }
 
 function* refuseContinued(sessionId: string): Tx<void> {
@@ -89,9 +89,9 @@ export interface PruneRule {
  */
 export function* pruneSessions(
   ctx: TxContext,
-  args: { giver: Giver; rule: PruneRule; limit: number },
+  args: { context: CommandContext; rule: PruneRule; limit: number },
 ): Tx<{ removed: string[] }> {
-  yield* enter(ctx, args.giver);
+  yield* enter(ctx, args.context);
   const { sql, params } = prunable(ctx, [args.rule]);
   const found = yield* query(
     `SELECT s.id FROM sessions s WHERE ${sql} AND NOT ${CONTINUED}
@@ -99,11 +99,11 @@ export function* pruneSessions(
     ...params,
     pageSize(args.limit),
   );
-  const lives = yield* lockLives(
+  const loaded = yield* lockSessions(
     ctx,
     found.map((row) => textOf(row, 'id')),
   );
-  const locked = JSON.stringify(lives.map(({ session }) => session.id));
+  const locked = JSON.stringify(loaded.map(({ session }) => session.id));
   // Between the search and the lock somebody may have continued one.
   const rows = yield* query(
     `SELECT s.id FROM sessions s WHERE s.id IN (${ctx.dialect.listed}) AND NOT ${CONTINUED} ORDER BY s.ended_at, s.id`,

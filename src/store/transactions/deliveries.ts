@@ -13,7 +13,7 @@ import {
   textOf,
 } from '../transaction.ts';
 import { placeOf, record } from './record.ts';
-import { enter, enterLife, type Giver, lockLife } from './sessions.ts';
+import { type CommandContext, enter, enterSession, lockSession } from './sessions.ts';
 
 /** A reply on its way out, written before it is sent. */
 export interface DeliveryToMake {
@@ -61,10 +61,10 @@ export function deliveryRows(
 /** Puts something into the outbox that is no turn's reply: a notice. With the same id again it changes nothing. */
 export function* addDeliveries(
   ctx: TxContext,
-  args: { giver: Giver; sessionId: string; deliveries: readonly DeliveryToMake[] },
+  args: { context: CommandContext; sessionId: string; deliveries: readonly DeliveryToMake[] },
 ): Tx<void> {
   // Under the lock of its conversation: a row beside a session that is being removed would be sent for ever.
-  yield* enterLife(ctx, args.giver, args.sessionId);
+  yield* enterSession(ctx, args.context, args.sessionId);
   const queries = deliveryRows(ctx, args.sessionId, null, args.deliveries);
   if (queries.length > 0) yield queries;
 }
@@ -75,10 +75,10 @@ export function* addDeliveries(
  */
 export function* claimDeliveries(
   ctx: TxContext,
-  args: { giver: Giver; platforms: readonly string[]; limit: number },
+  args: { context: CommandContext; platforms: readonly string[]; limit: number },
 ): Tx<Delivery[]> {
   const { listed } = ctx.dialect;
-  yield* enter(ctx, args.giver);
+  yield* enter(ctx, args.context);
   const rows = yield* query(
     `UPDATE deliveries SET state = 'sending', due_at = NULL, claimed_by = ?, attempts = attempts + 1
      WHERE id IN (
@@ -87,7 +87,7 @@ export function* claimDeliveries(
            AND (e.state = 'sending' OR (e.state = 'queued' AND e.due_at > ?))
        ) ORDER BY due_at, id LIMIT ? ${ctx.dialect.skipLocked}
      ) RETURNING *`,
-    args.giver.instance,
+    args.context.instanceId,
     ctx.now,
     JSON.stringify(args.platforms),
     ctx.now,
@@ -113,12 +113,12 @@ export type DeliveryOutcome =
  */
 export function* settleDelivery(
   ctx: TxContext,
-  args: { giver: Giver; deliveryId: string; outcome: DeliveryOutcome },
+  args: { context: CommandContext; deliveryId: string; outcome: DeliveryOutcome },
 ): Tx<{ readonly ms: number } | null> {
-  const desk = yield* enter(ctx, args.giver);
+  const scope = yield* enter(ctx, args.context);
   const row = yield* queryOne('SELECT * FROM deliveries WHERE id = ?', args.deliveryId);
   if (row === undefined) throw new MoiraiError('bad_input', `no delivery ${args.deliveryId}`);
-  const life = yield* lockLife(ctx, textOf(row, 'session_id'));
+  const loaded = yield* lockSession(ctx, textOf(row, 'session_id'));
   const { outcome } = args;
   const retry = outcome.state === 'retry';
   const updated = yield* query(
@@ -130,16 +130,16 @@ export function* settleDelivery(
     outcome.state === 'sent' ? (outcome.messageId ?? null) : null,
     outcome.state === 'sent' ? null : storableText(outcome.error, 'the error'),
     args.deliveryId,
-    args.giver.instance,
+    args.context.instanceId,
   );
   // Not ours any more: the reaper gave it to somebody else, who will say how it fared.
   if (updated[0] === undefined || retry) return null;
   const fields = { delivery_id: args.deliveryId, attempts: numberOf(updated[0], 'attempts') };
-  yield* record(ctx, desk.subscribers, [
+  yield* record(ctx, scope.subscribers, [
     {
       id: `${args.deliveryId}:${outcome.state}`,
       sessionSeq: null,
-      place: placeOf(life.session, args.giver.instance),
+      place: placeOf(loaded.session, args.context.instanceId),
       draft:
         outcome.state === 'sent'
           ? { type: 'delivery:sent', fields: { ...fields, error: null } }

@@ -156,7 +156,7 @@ export function* nextTick(ctx: TxContext, _args: Record<never, never>): Tx<{ now
   return { now: ctx.now, at: row === undefined ? null : nullableNumber(row, 'at') };
 }
 
-export type ClaimArgs = Pick<ReceiveArgs, 'giver' | 'party' | 'text' | 'turnId' | 'newSessionId'> & {
+export type ClaimArgs = Pick<ReceiveArgs, 'context' | 'conversation' | 'text' | 'turnId' | 'newSessionId'> & {
   readonly title: string;
   readonly jobId: string;
   /** The time it is due at: the claim holds only while the job says the same. */
@@ -176,10 +176,20 @@ export type Claimed =
  * an attached session behind, which is ended for it: the tick is never run again.
  */
 export function* claimTick(ctx: TxContext, args: ClaimArgs): Tx<Claimed | null> {
-  const { giver, party, text, title, turnId, newSessionId, jobId, tickAt } = args;
+  const { context, conversation, text, title, turnId, newSessionId, jobId, tickAt } = args;
   const originRef = `cron:${jobId}:${tickAt}`;
-  const message = { giver, party, text, title, turnId, newSessionId, originRef, by: 'system', begin: false } as const;
-  yield* enter(ctx, giver);
+  const message = {
+    context,
+    conversation,
+    text,
+    title,
+    turnId,
+    newSessionId,
+    originRef,
+    by: 'system',
+    begin: false,
+  } as const;
+  yield* enter(ctx, context);
   const run = yield* queryOne('SELECT session_id FROM job_runs WHERE job_id = ? AND tick_at = ?', jobId, tickAt);
   if (run !== undefined) {
     // The same claim again, whose answer was lost: its turn is known, and nothing is done twice.
@@ -192,8 +202,8 @@ export function* claimTick(ctx: TxContext, args: ClaimArgs): Tx<Claimed | null> 
     ...[args.nextAt, jobId, tickAt, ctx.now],
   );
   if (moved.length === 0) return null;
-  yield* lockKey(ctx, party.key);
-  const open = yield* queryOne("SELECT id FROM sessions WHERE key = ? AND state <> 'ended'", party.key);
+  yield* lockKey(ctx, conversation.key);
+  const open = yield* queryOne("SELECT id FROM sessions WHERE key = ? AND state <> 'ended'", conversation.key);
   if (open !== undefined) return { type: 'busy', sessionId: textOf(open, 'id') };
   yield* query('INSERT INTO job_runs (session_id, job_id, tick_at) VALUES (?, ?, ?)', newSessionId, jobId, tickAt);
   return { type: 'run', received: yield* receive(ctx, message) };

@@ -14,7 +14,7 @@ import {
 } from '../transaction.ts';
 import { sequenceEvents } from './reading.ts';
 import { listens, NO_KEY, record, type Subscriber } from './record.ts';
-import { enter, type Giver, lockKey, patternsOf } from './sessions.ts';
+import { type CommandContext, enter, lockKey, patternsOf } from './sessions.ts';
 
 /** Due without looking at a clock: one that was set back must not hold up what is ready. */
 const AT_ONCE = 0;
@@ -105,7 +105,7 @@ export interface ClaimedLane {
 }
 
 export interface ClaimArgs {
-  readonly giver: Giver;
+  readonly context: CommandContext;
   readonly subscriber: string;
   /**
    * Unique per claim: a late acknowledgement with an older one is ignored. A claim whose answer was lost is repeated
@@ -121,15 +121,15 @@ export interface ClaimArgs {
 
 /** Takes due lanes of a subscriber. One claim per lane at a time, so its events go out in order. */
 export function* claimLanes(ctx: TxContext, args: ClaimArgs): Tx<{ lanes: ClaimedLane[]; nextDueInMs: number | null }> {
-  const desk = yield* enter(ctx, args.giver);
-  const subscriber = desk.subscribers.find((candidate) => candidate.name === args.subscriber);
+  const scope = yield* enter(ctx, args.context);
+  const subscriber = scope.subscribers.find((candidate) => candidate.name === args.subscriber);
   if (subscriber === undefined) return { lanes: [], nextDueInMs: null };
   const lanes: ClaimedLane[] = [];
   for (const row of yield* dueLanes(ctx, args)) {
     yield* query(
       'UPDATE lanes SET token = ?, claimed_by = ?, claimed_until = ? WHERE subscriber = ? AND session_key = ?',
       args.token,
-      args.giver.instance,
+      args.context.instanceId,
       ctx.leaseNow + args.claimMs,
       args.subscriber,
       textOf(row, 'session_key'),
@@ -220,8 +220,11 @@ export interface Delivered {
 }
 
 /** Moves a lane past what was delivered and gives it back. False when the claim was no longer ours. */
-export function* ackLane(ctx: TxContext, args: { giver: Giver; lane: LaneTicket; delivered: Delivered }): Tx<boolean> {
-  yield* enter(ctx, args.giver);
+export function* ackLane(
+  ctx: TxContext,
+  args: { context: CommandContext; lane: LaneTicket; delivered: Delivered },
+): Tx<boolean> {
+  yield* enter(ctx, args.context);
   return yield* advance(ctx, args.lane, args.delivered, { dueAt: AT_ONCE, attempts: 0, waits: 0, error: null });
 }
 
@@ -266,7 +269,7 @@ function* advance(ctx: TxContext, lane: LaneTicket, delivered: Delivered, after:
 }
 
 export interface FailArgs {
-  readonly giver: Giver;
+  readonly context: CommandContext;
   readonly lane: LaneTicket;
   /** What went through before the failure. */
   readonly delivered: Delivered;
@@ -287,7 +290,7 @@ export interface FailArgs {
 
 /** A subscriber failed an event: the lane waits and tries again, or goes on without it. */
 export function* failLane(ctx: TxContext, args: FailArgs): Tx<boolean> {
-  const desk = yield* enter(ctx, args.giver);
+  const scope = yield* enter(ctx, args.context);
   const { lane, failed, dead } = args;
   // The event about the failure joins the conversation's log, so its lock comes before the lane's.
   yield* lockKey(ctx, lane.key);
@@ -304,7 +307,7 @@ export function* failLane(ctx: TxContext, args: FailArgs): Tx<boolean> {
   if (!mine) return false;
   if (dead) yield* bury(ctx, args, error);
   const first = args.attempts + args.waits === 1;
-  if ((first || dead) && failed.eventType !== 'hook:failed') yield* tellFailure(ctx, desk.subscribers, args, error);
+  if ((first || dead) && failed.eventType !== 'hook:failed') yield* tellFailure(ctx, scope.subscribers, args, error);
   return true;
 }
 
@@ -335,7 +338,7 @@ function* tellFailure(ctx: TxContext, subscribers: readonly Subscriber[], args: 
     {
       id: `${args.failed.eventId}:${subscriber}:${dead ? 'dead' : 'failed'}:${args.lane.token}`,
       sessionSeq: null,
-      place: { session_id, session_key, platform, user_id, kind, instance: args.giver.instance },
+      place: { session_id, session_key, platform, user_id, kind, instance: args.context.instanceId },
       draft: { type: 'hook:failed', fields: { subscriber, event_id: args.failed.eventId, attempts, error, dead } },
       except: subscriber,
     },

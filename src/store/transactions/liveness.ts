@@ -1,6 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
-import { type Life, runningTurn, type Session } from '../../lifecycle/session.ts';
+import { runningTurn, type Session, type SessionWithTurns } from '../../lifecycle/session.ts';
 import type { Trigger } from '../../lifecycle/states.ts';
 import {
   nullableNumber,
@@ -18,7 +18,7 @@ import { apply, applyEach } from './apply.ts';
 import { releaseDeliveries, releaseDelivery } from './deliveries.ts';
 import { releaseLanes } from './lanes.ts';
 import { NO_KEY, NOWHERE, record } from './record.ts';
-import { type Desk, enter, type Giver, lockKey, lockLives } from './sessions.ts';
+import { type CommandContext, enter, lockKey, lockSessions, type WriteScope } from './sessions.ts';
 
 /** What an instance says of itself, so that others on its host can prove its death. */
 export interface InstanceFacts {
@@ -104,7 +104,7 @@ export function* stopInstance(ctx: TxContext, args: { instance: string }): Tx<vo
 }
 
 export interface ReapArgs {
-  readonly giver: Giver;
+  readonly context: CommandContext;
   /** Instances whose death was proven on their own host, lease or not. */
   readonly provenDead: readonly string[];
   readonly limit: number;
@@ -124,24 +124,24 @@ export interface Reaped {
  * `resume_pending`, the rest is free again. A live owner's sessions are never touched.
  */
 export function* reap(ctx: TxContext, args: ReapArgs): Tx<Reaped> {
-  const desk = yield* enter(ctx, args.giver);
-  const lost = yield* buryInstances(ctx, desk, args.provenDead);
+  const scope = yield* enter(ctx, args.context);
+  const lost = yield* buryInstances(ctx, scope, args.provenDead);
   const orphans = yield* query(
     `SELECT s.id, s.owner FROM owned_sessions s LEFT JOIN instances i ON i.id = s.owner
      WHERE i.id IS NULL OR i.state = 'dead' ORDER BY s.id LIMIT ?`,
     args.limit,
   );
   const found = orphans.map((row) => ({ id: textOf(row, 'id'), owner: textOf(row, 'owner') }));
-  const settled = yield* settleOrphans(ctx, desk, found);
+  const settled = yield* settleOrphans(ctx, scope, found);
   return { lost, ...settled, more: orphans.length === args.limit };
 }
 
 /** Marks expired and proven-dead instances, frees their claims, and writes `instance:lost` once for each. */
-function* buryInstances(ctx: TxContext, desk: Desk, provenDead: readonly string[]): Tx<string[]> {
+function* buryInstances(ctx: TxContext, scope: WriteScope, provenDead: readonly string[]): Tx<string[]> {
   const proven = provenDead.length === 0 ? '' : `OR id IN (${placeholders(provenDead.length)})`;
   const candidates = yield* query(
     `SELECT id FROM instances WHERE state = 'up' AND id <> ? AND (lease_until <= ? ${proven}) ORDER BY id`,
-    desk.giver.instance,
+    scope.context.instanceId,
     ctx.leaseNow,
     ...provenDead,
   );
@@ -164,7 +164,7 @@ function* buryInstances(ctx: TxContext, desk: Desk, provenDead: readonly string[
     yield* releaseLanes(ctx, id);
     yield* releaseDeliveries(ctx, id);
     const owned = yield* queryOne('SELECT count(*) AS n FROM owned_sessions WHERE owner = ?', id);
-    yield* announce(ctx, desk, {
+    yield* announce(ctx, scope, {
       id: `${id}:lost`,
       draft: {
         type: 'instance:lost',
@@ -185,32 +185,32 @@ function* tryTakeInstance(ctx: TxContext, id: string): Tx<boolean> {
 type Announcement = Pick<Parameters<typeof record>[2][number], 'id' | 'draft'>;
 
 /** Writes an event that belongs to no session. */
-function* announce(ctx: TxContext, desk: Desk, event: Announcement): Tx<void> {
+function* announce(ctx: TxContext, scope: WriteScope, event: Announcement): Tx<void> {
   yield* lockKey(ctx, NO_KEY);
-  const place = { ...NOWHERE, instance: desk.giver.instance };
-  yield* record(ctx, desk.subscribers, [{ ...event, sessionSeq: null, place }]);
+  const place = { ...NOWHERE, instance: scope.context.instanceId };
+  yield* record(ctx, scope.subscribers, [{ ...event, sessionSeq: null, place }]);
 }
 
 /** Writes an instance event such as `gateway:startup`; the id makes a repeated call harmless to subscribers. */
-export function* announceInstance(ctx: TxContext, args: { giver: Giver; event: Announcement }): Tx<void> {
-  const desk = yield* enter(ctx, args.giver);
-  yield* announce(ctx, desk, args.event);
+export function* announceInstance(ctx: TxContext, args: { context: CommandContext; event: Announcement }): Tx<void> {
+  const scope = yield* enter(ctx, args.context);
+  yield* announce(ctx, scope, args.event);
 }
 
 function* settleOrphans(
   ctx: TxContext,
-  desk: Desk,
+  scope: WriteScope,
   orphans: readonly ({ readonly id: string; readonly owner: string } & Partial<Stray>)[],
 ): Tx<Omit<Reaped, 'lost' | 'more'>> {
   const reaped: string[] = [];
   const interrupted: string[] = [];
   const released: string[] = [];
   for (const { id, owner, epoch, held = false } of orphans) {
-    const [life] = yield* lockLives(ctx, [id]);
+    const [loaded] = yield* lockSessions(ctx, [id]);
     // Between the listing and the lock another reaper may have settled it, and somebody alive taken it.
-    if (life?.session.owner !== owner || life.session.epoch !== (epoch ?? life.session.epoch)) continue;
-    const command = held ? afterLostBegin(life) : afterOwner(life);
-    yield* apply(ctx, desk, life, [command]);
+    if (loaded?.session.owner !== owner || loaded.session.epoch !== (epoch ?? loaded.session.epoch)) continue;
+    const command = held ? afterLostBegin(loaded) : afterOwner(loaded);
+    yield* apply(ctx, scope, loaded, [command]);
     const list = command.name === 'end' ? reaped : command.name === 'interrupt' ? interrupted : released;
     list.push(id);
   }
@@ -218,10 +218,10 @@ function* settleOrphans(
 }
 
 /** What becomes of a session whose owner does not know that it began the running turn. */
-function afterLostBegin(life: Life): Command {
-  const turn = runningTurn(life);
+function afterLostBegin(loaded: SessionWithTurns): Command {
+  const turn = runningTurn(loaded);
   // What dies with its owner cannot be resumed, and its owner is alive: only the turn is over.
-  if (life.session.attached && turn !== undefined) {
+  if (loaded.session.attached && turn !== undefined) {
     const result = { outcome: 'interrupted', response: null, model: null, usage: null } as const;
     return { name: 'finish', turnId: turn.id, epoch: null, ...result };
   }
@@ -229,11 +229,11 @@ function afterLostBegin(life: Life): Command {
 }
 
 /** What becomes of a session whose owner is gone. */
-function afterOwner(life: Life): Command {
-  if (life.session.attached) {
+function afterOwner(loaded: SessionWithTurns): Command {
+  if (loaded.session.attached) {
     return { name: 'end', reason: 'reaped', cause: null, trigger: 'reaper', successorId: null, epoch: null };
   }
-  if (runningTurn(life) !== undefined) return { name: 'interrupt', reason: 'crash', epoch: null };
+  if (runningTurn(loaded) !== undefined) return { name: 'interrupt', reason: 'crash', epoch: null };
   return { name: 'release' };
 }
 
@@ -283,20 +283,20 @@ export interface Stray {
  */
 export function* reconcile(
   ctx: TxContext,
-  args: { giver: Giver; sessions: readonly Stray[]; deliveries: readonly string[] },
+  args: { context: CommandContext; sessions: readonly Stray[]; deliveries: readonly string[] },
 ): Tx<Omit<Reaped, 'lost' | 'more'>> {
-  const desk = yield* enter(ctx, args.giver);
-  for (const id of args.deliveries) yield* releaseDelivery(ctx, args.giver.instance, id);
-  const strays = args.sessions.map((stray) => ({ ...stray, owner: args.giver.instance }));
-  return yield* settleOrphans(ctx, desk, strays);
+  const scope = yield* enter(ctx, args.context);
+  for (const id of args.deliveries) yield* releaseDelivery(ctx, args.context.instanceId, id);
+  const strays = args.sessions.map((stray) => ({ ...stray, owner: args.context.instanceId }));
+  return yield* settleOrphans(ctx, scope, strays);
 }
 
 /** Ends what is overdue, a batch at a time. */
 export function* expire(
   ctx: TxContext,
-  args: { giver: Giver; limit: number; trigger: Extract<Trigger, 'watcher' | 'startup'> },
+  args: { context: CommandContext; limit: number; trigger: Extract<Trigger, 'watcher' | 'startup'> },
 ): Tx<{ ended: string[]; more: boolean }> {
-  const desk = yield* enter(ctx, args.giver);
+  const scope = yield* enter(ctx, args.context);
   // Several may do this at once: each takes what no other has in hand.
   const listed = yield* query(
     `SELECT id, expires_at FROM sessions WHERE check_at <= ? ORDER BY check_at, id LIMIT ? ${ctx.dialect.skipLocked}`,
@@ -308,16 +308,16 @@ export function* expire(
     ctx,
     early.map((row) => textOf(row, 'id')),
   );
-  const lives = yield* lockLives(
+  const loaded = yield* lockSessions(
     ctx,
     due.map((row) => textOf(row, 'id')),
   );
   // A message may have come between the listing and the lock.
-  const overdue = lives.filter(({ session }) => isDue(session.expiresAt, ctx.now));
+  const overdue = loaded.filter(({ session }) => isDue(session.expiresAt, ctx.now));
   yield* applyEach(
     ctx,
-    desk,
-    overdue.map((life) => ({ life, commands: [endOf(life.session, args.trigger)] })),
+    scope,
+    overdue.map((loaded) => ({ loaded, commands: [endOf(loaded.session, args.trigger)] })),
   );
   return { ended: overdue.map(({ session }) => session.id), more: listed.length === args.limit };
 }

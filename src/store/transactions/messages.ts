@@ -1,6 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
-import { hasApplied, type Life } from '../../lifecycle/session.ts';
+import { hasApplied, type SessionWithTurns } from '../../lifecycle/session.ts';
 import { pageSize } from '../limits.ts';
 import { storableText } from '../text.ts';
 import {
@@ -19,7 +19,7 @@ import {
   textOf,
 } from '../transaction.ts';
 import { apply } from './apply.ts';
-import { enterLife, type Giver } from './sessions.ts';
+import { type CommandContext, enterSession } from './sessions.ts';
 
 export interface MessageToAppend {
   readonly role: string;
@@ -39,12 +39,12 @@ export interface Message {
 }
 
 /** Transcript rows after the ones a life has; the caller's `append` command counts them in the same write. */
-export function messageRows(ctx: TxContext, life: Life, messages: readonly MessageToAppend[]): Query[] {
+export function messageRows(ctx: TxContext, loaded: SessionWithTurns, messages: readonly MessageToAppend[]): Query[] {
   if (messages.length === 0) return [];
   const rows = messages.map(({ role, text, turnId, data }, i): Param[] => {
-    const body = storableText(text, `a message of session ${life.session.id}`);
-    const position = life.session.messageCount + i + 1;
-    return [life.session.id, position, role, body, ctx.now, turnId, data ? JSON.stringify(data) : null];
+    const body = storableText(text, `a message of session ${loaded.session.id}`);
+    const position = loaded.session.messageCount + i + 1;
+    return [loaded.session.id, position, role, body, ctx.now, turnId, data ? JSON.stringify(data) : null];
   });
   const queries: Query[] = [];
   for (let first = 0; first < rows.length; first += ROWS_PER_INSERT) {
@@ -76,12 +76,12 @@ export function appendCommand(messages: readonly MessageToAppend[], epoch: numbe
 /** Adds to the transcript in the middle of a turn, so that a crash loses no finished step. */
 export function* appendMessages(
   ctx: TxContext,
-  args: { giver: Giver; sessionId: string; epoch: number | null; messages: readonly MessageToAppend[] },
+  args: { context: CommandContext; sessionId: string; epoch: number | null; messages: readonly MessageToAppend[] },
 ): Tx<number> {
-  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
-  if (hasApplied(life.session, args.giver.commandId)) return life.session.messageCount;
-  const after = yield* apply(ctx, desk, life, appendCommand(args.messages, args.epoch), {
-    rows: () => messageRows(ctx, life, args.messages),
+  const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
+  if (hasApplied(loaded.session, args.context.commandId)) return loaded.session.messageCount;
+  const after = yield* apply(ctx, scope, loaded, appendCommand(args.messages, args.epoch), {
+    rows: () => messageRows(ctx, loaded, args.messages),
   });
   return after.session.messageCount;
 }

@@ -1,5 +1,5 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Life } from '../../lifecycle/session.ts';
+import type { SessionWithTurns } from '../../lifecycle/session.ts';
 import type { Dialect } from '../dialect.ts';
 import {
   type Ask,
@@ -17,14 +17,14 @@ import type { Subscriber } from './record.ts';
 import { SELECT_SESSION, SELECT_TURN, selectingSessions, toSessions, toTurn } from './rows.ts';
 
 /** Who gives a command, under which id: repeating it with the same id changes nothing. */
-export interface Giver {
-  readonly instance: string;
+export interface CommandContext {
+  readonly instanceId: string;
   readonly commandId: string;
 }
 
 /** What a write transaction knows after it has shown its lease. */
-export interface Desk {
-  readonly giver: Giver;
+export interface WriteScope {
+  readonly context: CommandContext;
   readonly subscribers: readonly Subscriber[];
 }
 
@@ -37,53 +37,57 @@ const patternCache = new Map<string, readonly string[]>();
  * before the write is over: what it takes would be left to nobody. The same statement reads the subscribers, and on
  * PostgreSQL thereby makes a registration wait for us, so that no event falls between the two.
  */
-function entering(ctx: TxContext, giver: Giver): Ask<Desk> {
+function enterQuery(ctx: TxContext, context: CommandContext): Ask<WriteScope> {
   const { instanceLock } = ctx.dialect;
   // A statement of its own: the lease must be read as it is once the lock is held.
-  const locks = instanceLock === null ? [] : [{ sql: instanceLock.share, params: [giver.instance] }];
+  const locks = instanceLock === null ? [] : [{ sql: instanceLock.share, params: [context.instanceId] }];
   return {
-    queries: [...locks, { sql: LEASE_AND_SUBSCRIBERS, params: [giver.instance], standing: true }],
+    queries: [...locks, { sql: LEASE_AND_SUBSCRIBERS, params: [context.instanceId], standing: true }],
     read: (answers) => {
       const rows = answers[locks.length] ?? [];
       const lease = rows.find((row) => row.lease_until !== null);
       if (lease === undefined || lease.data !== 'up' || numberOf(lease, 'lease_until') <= ctx.leaseNow) {
-        throw new MoiraiError('lease_lost', `instance ${giver.instance} holds no live lease`);
+        throw new MoiraiError('lease_lost', `instance ${context.instanceId} holds no live lease`);
       }
       const subscribers = rows
         .filter((row) => row !== lease)
         .map((row) => ({ name: textOf(row, 'name'), patterns: patternsOf(textOf(row, 'data')) }));
-      return { giver, subscribers };
+      return { context, subscribers };
     },
   };
 }
 
-export function* enter(ctx: TxContext, giver: Giver): Tx<Desk> {
-  const [desk] = yield* together(entering(ctx, giver));
-  return desk;
+export function* enter(ctx: TxContext, context: CommandContext): Tx<WriteScope> {
+  const [scope] = yield* together(enterQuery(ctx, context));
+  return scope;
 }
 
 /** Enters, locks a conversation, and reads the life of its open session; and whatever else is asked with it. */
 export function* enterKey<T = undefined>(
   ctx: TxContext,
-  giver: Giver,
+  context: CommandContext,
   key: string,
   more: Ask<T | undefined> = NOTHING,
-): Tx<{ desk: Desk; life: Life | undefined; more: T | undefined }> {
-  const [desk, , read, life] = yield* together(
-    entering(ctx, giver),
-    lockingKey(ctx, key),
+): Tx<{ scope: WriteScope; loaded: SessionWithTurns | undefined; more: T | undefined }> {
+  const [scope, , read, loaded] = yield* together(
+    enterQuery(ctx, context),
+    lockKeyQuery(ctx, key),
     more,
-    readingOpenLife(ctx, key),
+    openSessionQuery(ctx, key),
   );
-  return { desk, life, more: read };
+  return { scope, loaded, more: read };
 }
 
 const NOTHING: Ask<undefined> = { queries: [], read: () => undefined };
 
 /** The same by the id of a session, open or ended. */
-export function* enterLife(ctx: TxContext, giver: Giver, sessionId: string): Tx<{ desk: Desk; life: Life }> {
-  const [desk, life] = yield* together(entering(ctx, giver), lockingLife(ctx, sessionId));
-  return { desk, life };
+export function* enterSession(
+  ctx: TxContext,
+  context: CommandContext,
+  sessionId: string,
+): Tx<{ scope: WriteScope; loaded: SessionWithTurns }> {
+  const [scope, loaded] = yield* together(enterQuery(ctx, context), lockSessionQuery(ctx, sessionId));
+  return { scope, loaded };
 }
 
 export function patternsOf(json: string): readonly string[] {
@@ -96,10 +100,10 @@ export function patternsOf(json: string): readonly string[] {
 
 /** Makes all writers of a conversation queue up behind this transaction. */
 export function* lockKey(ctx: TxContext, key: string): Tx<void> {
-  yield* together(lockingKey(ctx, key));
+  yield* together(lockKeyQuery(ctx, key));
 }
 
-function lockingKey(ctx: TxContext, key: string): Ask<void> {
+function lockKeyQuery(ctx: TxContext, key: string): Ask<void> {
   const locks = ctx.dialect.name === 'sqlite' ? [] : [{ sql: LOCK_KEY(ctx.dialect), params: [key] }];
   return { queries: locks, read: () => undefined };
 }
@@ -111,7 +115,7 @@ const LOCK_SESSION = remembered((dialect: Dialect) => `SELECT ${dialect.lockKey(
  * The lives of several sessions, for batches. A conversation somebody else is busy with is left out, for the next
  * round: batches that wait for each other would deadlock.
  */
-export function* lockLives(ctx: TxContext, sessionIds: readonly string[]): Tx<Life[]> {
+export function* lockSessions(ctx: TxContext, sessionIds: readonly string[]): Tx<SessionWithTurns[]> {
   const free = JSON.stringify(yield* tryLock(ctx, sessionIds));
   const { listed, forUpdate } = ctx.dialect;
   const [sessions = [], turns = []] = yield [
@@ -121,10 +125,10 @@ export function* lockLives(ctx: TxContext, sessionIds: readonly string[]): Tx<Li
     { sql: `SELECT ${SELECT_TURN} FROM turns WHERE session_id IN (${listed}) AND ${UNFINISHED}`, params: [free] },
   ];
   const turnsOf = Map.groupBy(turns.map(toTurn), ({ sessionId }) => sessionId);
-  const lives = new Map(
+  const loaded = new Map(
     toSessions(sessions).map((session) => [session.id, { session, turns: turnsOf.get(session.id) ?? [] }]),
   );
-  return sessionIds.map((id) => lives.get(id)).filter((life) => life !== undefined);
+  return sessionIds.map((id) => loaded.get(id)).filter((loaded) => loaded !== undefined);
 }
 
 function* tryLock(ctx: TxContext, sessionIds: readonly string[]): Tx<readonly string[]> {
@@ -139,21 +143,21 @@ function* tryLock(ctx: TxContext, sessionIds: readonly string[]): Tx<readonly st
 }
 
 /** Locks the conversation of a session and reads its life. */
-export function* lockLife(ctx: TxContext, sessionId: string): Tx<Life> {
-  const [life] = yield* together(lockingLife(ctx, sessionId));
-  return life;
+export function* lockSession(ctx: TxContext, sessionId: string): Tx<SessionWithTurns> {
+  const [loaded] = yield* together(lockSessionQuery(ctx, sessionId));
+  return loaded;
 }
 
-function lockingLife(ctx: TxContext, sessionId: string): Ask<Life> {
+function lockSessionQuery(ctx: TxContext, sessionId: string): Ask<SessionWithTurns> {
   const locks = ctx.dialect.name === 'sqlite' ? [] : [{ sql: LOCK_SESSION(ctx.dialect), params: [sessionId] }];
-  const reading = readingLife(ctx, sessionId);
+  const reading = sessionQuery(ctx, sessionId);
   return {
     // Not one statement: the row must be read as it is once the lock is held.
     queries: [...locks, ...reading.queries],
     read: (rows) => {
-      const life = reading.read(rows.slice(locks.length));
-      if (life === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
-      return life;
+      const loaded = reading.read(rows.slice(locks.length));
+      if (loaded === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
+      return loaded;
     },
   };
 }
@@ -175,15 +179,15 @@ function selectTurns(sessionId: string): string {
 }
 
 /** The life of the open session of a conversation that is locked already. */
-export function readingOpenLife(ctx: TxContext, key: string): Ask<Life | undefined> {
-  return lifeFrom(SESSION_BY_KEY(ctx.dialect), TURNS_BY_KEY, key);
+export function openSessionQuery(ctx: TxContext, key: string): Ask<SessionWithTurns | undefined> {
+  return sessionWithTurnsQuery(SESSION_BY_KEY(ctx.dialect), TURNS_BY_KEY, key);
 }
 
-export function readingLife(ctx: TxContext, sessionId: string): Ask<Life | undefined> {
-  return lifeFrom(SESSION_BY_ID(ctx.dialect), TURNS_BY_ID, sessionId);
+export function sessionQuery(ctx: TxContext, sessionId: string): Ask<SessionWithTurns | undefined> {
+  return sessionWithTurnsQuery(SESSION_BY_ID(ctx.dialect), TURNS_BY_ID, sessionId);
 }
 
-function lifeFrom(session: string, turns: string, param: string): Ask<Life | undefined> {
+function sessionWithTurnsQuery(session: string, turns: string, param: string): Ask<SessionWithTurns | undefined> {
   const params = [param];
   return {
     queries: [selectingSessions(session, params), { sql: turns, params }],

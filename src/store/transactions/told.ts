@@ -2,7 +2,7 @@ import { numberOf, query, queryOne, type Tx, type TxContext, textOf, together } 
 import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
-import { enterLife, type Giver, lockKey, readingOpenLife } from './sessions.ts';
+import { type CommandContext, enterSession, lockKey, openSessionQuery } from './sessions.ts';
 
 /*
  * What is said in a conversation from outside it. Who answers it means it, so the agent must know of it: the open session
@@ -11,7 +11,7 @@ import { enterLife, type Giver, lockKey, readingOpenLife } from './sessions.ts';
  */
 
 export interface Telling {
-  readonly giver: Giver;
+  readonly context: CommandContext;
   /** The session that has something to say: the delivery is its own. */
   readonly sessionId: string;
   /** Names it: told twice it is told once. */
@@ -26,8 +26,8 @@ export interface Telling {
 
 /** Says something to a conversation: on its way out and known to the agent there, or neither. False if it was before. */
 export function* tellConversation(ctx: TxContext, args: Telling): Tx<boolean> {
-  const { giver, sessionId, id, deliveries, key, note } = args;
-  const { desk } = yield* enterLife(ctx, giver, sessionId);
+  const { context, sessionId, id, deliveries, key, note } = args;
+  const { scope } = yield* enterSession(ctx, context, sessionId);
   const before = yield* queryOne(
     'SELECT id FROM deliveries WHERE id = ? UNION ALL SELECT delivery_id FROM told WHERE delivery_id = ?',
     ...[id, id],
@@ -38,10 +38,10 @@ export function* tellConversation(ctx: TxContext, args: Telling): Tx<boolean> {
   // Whoever starts a session there holds the same lock: it sees the row below, or this sees the session.
   yield* lockKey(ctx, key);
   yield* keep(ctx, id, key, note);
-  const [life] = yield* together(readingOpenLife(ctx, key));
-  if (life === undefined) return true;
+  const [loaded] = yield* together(openSessionQuery(ctx, key));
+  if (loaded === undefined) return true;
   const messages = [noteOf(note)];
-  yield* apply(ctx, desk, life, appendCommand(messages, null), { rows: () => messageRows(ctx, life, messages) });
+  yield* apply(ctx, scope, loaded, appendCommand(messages, null), { rows: () => messageRows(ctx, loaded, messages) });
   return true;
 }
 

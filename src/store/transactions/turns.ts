@@ -1,5 +1,5 @@
 import type { Command, TokenUsage, TurnResult } from '../../lifecycle/commands.ts';
-import { hasApplied, type Life, type Turn } from '../../lifecycle/session.ts';
+import { hasApplied, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
 import { storableText } from '../text.ts';
 import {
   nullableNumber,
@@ -16,10 +16,10 @@ import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
-import { enterLife, type Giver } from './sessions.ts';
+import { type CommandContext, enterSession } from './sessions.ts';
 
 export interface FinishArgs {
-  readonly giver: Giver;
+  readonly context: CommandContext;
   readonly sessionId: string;
   readonly turnId: string;
   /** The epoch the turn began at; null for a turn that never began, or for an operator. */
@@ -33,17 +33,17 @@ export interface FinishArgs {
 }
 
 /** A turn is over: its outcome, the rest of its transcript and its replies, in one transaction. */
-export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<Life> {
-  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
-  if (hasApplied(life.session, args.giver.commandId)) return life;
+export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTurns> {
+  const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
+  if (hasApplied(loaded.session, args.context.commandId)) return loaded;
   const { turnId, epoch, result } = args;
   const response = result.response === null ? null : storableText(result.response, 'the response');
   const error = args.error === null ? null : storableText(args.error, 'the error');
   const finish: Command = { name: 'finish', turnId, epoch, ...result, response };
-  return yield* apply(ctx, desk, life, [...appendCommand(args.messages, epoch), finish], {
+  return yield* apply(ctx, scope, loaded, [...appendCommand(args.messages, epoch), finish], {
     outcome: { turnId, response, model: result.model, usage: result.usage, error },
     rows: () => [
-      ...messageRows(ctx, life, args.messages),
+      ...messageRows(ctx, loaded, args.messages),
       ...deliveryRows(ctx, args.sessionId, turnId, args.deliveries),
     ],
   });
@@ -55,23 +55,23 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<Life> {
  */
 export function* joinTurns(
   ctx: TxContext,
-  args: { giver: Giver; sessionId: string; into: string; turnIds: readonly string[]; response: string },
-): Tx<Life> {
-  const { desk, life } = yield* enterLife(ctx, args.giver, args.sessionId);
-  if (hasApplied(life.session, args.giver.commandId)) return life;
-  const waits = (id: string): boolean => life.turns.some((turn) => turn.id === id && turn.state === 'queued');
+  args: { context: CommandContext; sessionId: string; into: string; turnIds: readonly string[]; response: string },
+): Tx<SessionWithTurns> {
+  const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
+  if (hasApplied(loaded.session, args.context.commandId)) return loaded;
+  const waits = (id: string): boolean => loaded.turns.some((turn) => turn.id === id && turn.state === 'queued');
   const pieces = args.turnIds.filter((id) => id !== args.into && waits(id));
-  if (!waits(args.into) || pieces.length === 0) return life;
+  if (!waits(args.into) || pieces.length === 0) return loaded;
   const texts: string[] = [];
   for (const id of [args.into, ...pieces]) {
     const row = yield* queryOne('SELECT text FROM turns WHERE id = ?', id);
     texts.push(row === undefined ? '' : textOf(row, 'text'));
   }
   yield* query('UPDATE turns SET text = ? WHERE id = ?', storableText(texts.join('\n'), 'the message'), args.into);
-  let after = life;
+  let after = loaded;
   for (const turnId of pieces) {
     const result = { outcome: 'done', response: args.response, model: null, usage: null } as const;
-    after = yield* apply(ctx, desk, after, [{ name: 'finish', turnId, epoch: null, ...result }], {
+    after = yield* apply(ctx, scope, after, [{ name: 'finish', turnId, epoch: null, ...result }], {
       outcome: { turnId, response: args.response, model: null, usage: null, error: null },
     });
   }

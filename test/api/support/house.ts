@@ -3,13 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { type ApiOptions, type RunningApi, startApi } from '../../../src/api/server.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { bootTestEngine, openTestStore, type TestStore } from '../../support/stores.ts';
-import { ScriptedDesk } from './scripted-desk.ts';
+import { ScriptedBackend } from './scripted-backend.ts';
 
 /** A port, opened anew for each test, on a real store that the tests of a group share. */
 export interface House {
   readonly opened: TestStore;
   readonly engine: Engine;
-  readonly desk: ScriptedDesk;
+  readonly backend: ScriptedBackend;
   api: RunningApi;
   /** What was logged, as text. */
   readonly logged: string[];
@@ -25,7 +25,7 @@ export function houseTests(options: Partial<ApiOptions> = {}): House {
   const open = (rules: Partial<ApiOptions>): Promise<RunningApi> =>
     startApi({
       ...{ host: '127.0.0.1', port: 0, apiKey: null, allowedOrigins: [], version: '0.0.0-test' },
-      ...{ desk: house.desk, engine: house.engine, log: { error: note, warn: note } },
+      ...{ backend: house.backend, engine: house.engine, log: { error: note, warn: note } },
       ...options,
       ...rules,
     });
@@ -40,7 +40,7 @@ export function houseTests(options: Partial<ApiOptions> = {}): House {
   afterAll(() => house.opened.remove());
   beforeEach(async () => {
     house.logged = [];
-    house.desk = new ScriptedDesk(house.engine);
+    house.backend = new ScriptedBackend(house.engine);
     house.api = await open({});
   });
   afterEach(() => house.api.close());

@@ -6,19 +6,19 @@ import { FileHooks } from '../../../src/hooks/file-hooks.ts';
 import { DEFAULT_RESET_RULES } from '../../../src/lifecycle/reset-policy.ts';
 import { createLogger } from '../../../src/log/logger.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
-import { bootTestEngine, chatParty } from '../../support/stores.ts';
+import { bootTestEngine, chatConversation } from '../../support/stores.ts';
 
 const home = process.argv[2] ?? '';
 const store = await SqliteStore.open(join(home, 'host.db'), DEFAULT_RESET_RULES);
 const engine = await bootTestEngine(store);
 const dispatcher = new Dispatcher({
-  ...{ store, timers: processTimers, random: Math.random, giver: () => engine.giver() },
+  ...{ store, timers: processTimers, random: Math.random, commandContext: () => engine.commandContext() },
   failed: (error) => console.error(error),
 });
 await FileHooks.start({
   ...{ home, dispatcher, store, config: { timeoutMs: 60_000, maxAttempts: 1 }, environment: process.env },
   log: createLogger({ level: 'silent', format: 'json' }),
 });
-await engine.receive({ party: chatParty(1), text: 'hi', originRef: null, by: 'user' });
+await engine.receive({ conversation: chatConversation(1), text: 'hi', originRef: null, by: 'user' });
 console.log('ready');
 setInterval(() => undefined, 1000);

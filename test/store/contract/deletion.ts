@@ -74,7 +74,7 @@ export function deletionContract(open: Open): void {
       const other = await scene.joinedBy('two');
       for (let n = 0; n < 10; n++) {
         const id = await conversation(scene, `c${n}`, 'one', 'two');
-        const continuing = () => other.continue(id, 'branch', { party: scene.party(`d${n}`) });
+        const continuing = () => other.continue(id, 'branch', { conversation: scene.conversation(`d${n}`) });
         const codes = await Promise.all([codeOf(continuing()), codeOf(remove(scene, id))]);
         expect([
           ['no error', 'session_continued'],
@@ -91,7 +91,7 @@ export function deletionContract(open: Open): void {
       const sessionId = asked.session.id;
       await remove(scene, sessionId);
       expect(await claim(scene, 10)).toEqual([]);
-      const late = { giver: scene.giver(), sessionId, deliveries: [reply('dlv-3')] };
+      const late = { context: scene.context(), sessionId, deliveries: [reply('dlv-3')] };
       expect(await codeOf(scene.store.write('addDeliveries', late))).toBe('session_not_found');
     });
   });
@@ -185,7 +185,7 @@ export function deletionContract(open: Open): void {
 
     test('spares what an existing session continues, and all that this one continues in turn', async (scene) => {
       const first = await conversation(scene, '42', 'one', 'two');
-      const { session: second } = await scene.continue(first, 'resume', { party: scene.party('43') });
+      const { session: second } = await scene.continue(first, 'resume', { conversation: scene.conversation('43') });
       await scene.end(first);
       const { session: third } = await scene.continue(second.id, 'branch');
       scene.clock.advance(DAY);
@@ -218,7 +218,7 @@ export function deletionContract(open: Open): void {
       const [due] = await claim(scene, 10);
       expect(due?.id).toBe('dlv-1');
       expect(await prune(scene, 'chat', HOUR)).toEqual([]);
-      const settled = { giver: scene.giver(), deliveryId: 'dlv-1', outcome: { state: 'sent' } as const };
+      const settled = { context: scene.context(), deliveryId: 'dlv-1', outcome: { state: 'sent' } as const };
       await scene.store.write('settleDelivery', settled);
       expect(await prune(scene, 'chat', HOUR)).toEqual([asked.session.id]);
     });
@@ -243,10 +243,10 @@ export function deletionContract(open: Open): void {
 
     test('needs a live lease', async (scene) => {
       const id = await ended(scene, 'old', 'api');
-      const giver = { instance: 'nobody', commandId: 'cmd-x' };
+      const context = { instanceId: 'nobody', commandId: 'cmd-x' };
       const rule = { kind: 'api', olderThanMs: 0 } as const;
-      expect(await codeOf(scene.store.write('pruneSessions', { giver, rule, limit: 1 }))).toBe('lease_lost');
-      expect(await codeOf(scene.store.write('deleteSession', { giver, sessionId: id, trigger: 'cli' }))).toBe(
+      expect(await codeOf(scene.store.write('pruneSessions', { context, rule, limit: 1 }))).toBe('lease_lost');
+      expect(await codeOf(scene.store.write('deleteSession', { context, sessionId: id, trigger: 'cli' }))).toBe(
         'lease_lost',
       );
     });
@@ -287,12 +287,12 @@ export function deletionContract(open: Open): void {
 }
 
 function remove(scene: Scene, sessionId: string) {
-  return scene.store.write('deleteSession', { giver: scene.giver(), sessionId, trigger: 'cli' });
+  return scene.store.write('deleteSession', { context: scene.context(), sessionId, trigger: 'cli' });
 }
 
 async function prune(scene: Scene, kind: SessionKind, olderThanMs: number, limit = 100): Promise<string[]> {
   const rule = { kind, olderThanMs };
-  return (await scene.store.write('pruneSessions', { giver: scene.giver(), rule, limit })).removed;
+  return (await scene.store.write('pruneSessions', { context: scene.context(), rule, limit })).removed;
 }
 
 function prunable(scene: Scene, ages: Partial<Record<SessionKind, number>>) {
@@ -318,7 +318,7 @@ async function conversation(scene: Scene, chat: string, question: string, answer
   );
   await claim(scene, 100);
   const outcome = { state: 'sent' } as const;
-  await scene.store.write('settleDelivery', { giver: scene.giver(), deliveryId: delivery.id, outcome });
+  await scene.store.write('settleDelivery', { context: scene.context(), deliveryId: delivery.id, outcome });
   return asked.session.id;
 }
 
@@ -333,7 +333,7 @@ function reply(id: string) {
 }
 
 function claim(scene: Scene, limit: number) {
-  return scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit });
+  return scene.store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit });
 }
 
 async function index(scene: Scene): Promise<void> {

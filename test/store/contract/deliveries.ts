@@ -118,7 +118,7 @@ export function deliveriesContract(open: Open): void {
       await claim(slow);
       const { deliveries } = await scene.store.read('heldBy', { instance: 'slow' });
       expect(deliveries).toEqual(['dlv-1']);
-      await slow.store.write('reconcile', { giver: slow.giver(), sessions: [], deliveries });
+      await slow.store.write('reconcile', { context: slow.context(), sessions: [], deliveries });
       expect(await claim(scene)).toMatchObject([{ id: 'dlv-1', possibleDuplicate: true }]);
       await settle(slow, 'dlv-1', { state: 'failed', error: 'late' });
       expect(await scene.events(null, ['delivery:*'])).toEqual([]);
@@ -161,9 +161,9 @@ async function reply(scene: Scene, chat: string, ids: readonly string[]) {
 }
 
 function claim(scene: Scene, limit = 100) {
-  return scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit });
+  return scene.store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit });
 }
 
 function settle(scene: Scene, deliveryId: string, outcome: DeliveryOutcome): Promise<{ ms: number } | null> {
-  return scene.store.write('settleDelivery', { giver: scene.giver(), deliveryId, outcome });
+  return scene.store.write('settleDelivery', { context: scene.context(), deliveryId, outcome });
 }

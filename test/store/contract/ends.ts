@@ -164,7 +164,13 @@ export function endsContract(open: Open): void {
 
     test('the same end again, whose answer was lost, is still the first', async (scene) => {
       const { id } = await scene.start('42');
-      const args = { giver: scene.giver(), sessionId: id, reason: 'api_close', cause: null, trigger: 'api' } as const;
+      const args = {
+        context: scene.context(),
+        sessionId: id,
+        reason: 'api_close',
+        cause: null,
+        trigger: 'api',
+      } as const;
       const first = await scene.store.write('endSession', { ...args, epoch: null });
       expect(await scene.store.write('endSession', { ...args, epoch: null })).toEqual(first);
       expect(first.already).toBe(false);
@@ -185,7 +191,7 @@ export function endsContract(open: Open): void {
         scene.command(session.id, { name: 'note', command: 'late', args: '' }),
         scene.finish(asked),
         scene.store.write('appendMessages', {
-          giver: scene.giver(),
+          context: scene.context(),
           sessionId: session.id,
           epoch: null,
           messages: [{ role: 'user', text: 'late', turnId: null }],
@@ -215,7 +221,7 @@ export function endsContract(open: Open): void {
       const kin = { kind: 'child', attached: true } as const;
       const child = await scene.start('c1', kin, { parentId: parent.id, lineage: 'spawn' });
       const grandchild = await scene.start('c2', kin, { parentId: child.id, lineage: 'spawn' });
-      const asked = await scene.ask('c1', 'work', { party: scene.party('c1', kin) });
+      const asked = await scene.ask('c1', 'work', { conversation: scene.conversation('c1', kin) });
       const stranger = await scene.start('43');
       await scene.reset('42');
       for (const { id } of [child, grandchild]) {
@@ -229,7 +235,7 @@ export function endsContract(open: Open): void {
 
     test('a session linked by resume or branch does not end with the one it came from', async (scene) => {
       const session = await scene.start('42');
-      const resumed = await scene.continue(session.id, 'resume', { party: scene.party('43') });
+      const resumed = await scene.continue(session.id, 'resume', { conversation: scene.conversation('43') });
       await scene.end(session.id);
       expect((await scene.session(resumed.session.id)).state).toBe('open');
     });

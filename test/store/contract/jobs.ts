@@ -118,7 +118,7 @@ export function jobsContract(open: Open): void {
       await due(scene, 1);
       const sessionId = sessionOf(await claim(mortal, job, {}, null));
       scene.clock.advance(2 * MINUTE);
-      await scene.store.write('reap', { giver: scene.giver(), provenDead: [], limit: 10 });
+      await scene.store.write('reap', { context: scene.context(), provenDead: [], limit: 10 });
       expect(await find(scene, job.id)).toMatchObject({ nextAt: null, lastRun: { sessionId, endReason: 'reaped' } });
       expect(await due(scene, DAY)).toEqual([]);
     });
@@ -144,7 +144,7 @@ export function jobsContract(open: Open): void {
       expect(await list(scene)).toHaveLength(2);
       scene.clock.advance(HOUR);
       const rule = { kind: 'cron', olderThanMs: MINUTE } as const;
-      await scene.store.write('pruneSessions', { giver: scene.giver(), rule, limit: 10 });
+      await scene.store.write('pruneSessions', { context: scene.context(), rule, limit: 10 });
       expect(await list(scene)).toMatchObject([{ id: daily.id, lastRun: null }]);
       expect(await scene.raw('SELECT * FROM job_runs')).toEqual([]);
     });
@@ -245,10 +245,10 @@ function claim(
   nextAt: number | null = scene.clock.now() + HOUR,
 ): Promise<Claimed | null> {
   const key = `agent:main:cron:dm:${job.id}`;
-  const party = { key, kind: 'cron', platform: 'cron', userId: null, origin: null, attached: true } as const;
+  const conversation = { key, kind: 'cron', platform: 'cron', userId: null, origin: null, attached: true } as const;
   const fresh = { turnId: scene.id(`trn-${scene.instance}`), newSessionId: scene.id(`ses-${scene.instance}`) };
   return scene.store.write('claimTick', {
-    ...{ giver: scene.giver(), party, text: job.prompt, title: 'a run', ...fresh, ...ids },
+    ...{ context: scene.context(), conversation, text: job.prompt, title: 'a run', ...fresh, ...ids },
     ...{ jobId: job.id, tickAt: job.nextAt ?? 0, nextAt },
   });
 }
@@ -272,12 +272,12 @@ function tell(
   const deliveries = [{ id: text, platform: 'telegram', target: { chat: '42' }, text }];
   const key = 'agent:main:telegram:dm:42';
   return scene.store.write('tellConversation', {
-    ...{ giver: scene.giver(), sessionId, id: text, deliveries, key, note: `note of ${text}`, ...more },
+    ...{ context: scene.context(), sessionId, id: text, deliveries, key, note: `note of ${text}`, ...more },
   });
 }
 
 function claimDeliveries(scene: Scene) {
-  return scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit: 10 });
+  return scene.store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit: 10 });
 }
 
 async function notes(scene: Scene, sessionId: string): Promise<string[]> {

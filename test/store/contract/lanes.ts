@@ -143,7 +143,7 @@ export function lanesContract(open: Open): void {
       await scene.subscribe('listener');
       for (const name of ['startup', 'draining', 'shutdown'] as const) {
         const draft = { type: `gateway:${name}`, fields: { platforms: [], reason: null } } as const;
-        await scene.store.write('announceInstance', { giver: scene.giver(), event: { id: `one:${name}`, draft } });
+        await scene.store.write('announceInstance', { context: scene.context(), event: { id: `one:${name}`, draft } });
       }
       const heard = await scene.drain('listener', { eventsPerLane: 1 });
       expect(heard.map(({ id }) => id)).toEqual(['one:startup', 'one:draining', 'one:shutdown']);
@@ -178,7 +178,7 @@ export function lanesContract(open: Open): void {
       const ask = async () => {
         const sizes = { lanes: 1, retries: 1, eventsPerLane: 1, claimMs: MINUTE };
         return scene.store.write('claimLanes', {
-          giver: scene.giver(),
+          context: scene.context(),
           subscriber: 'listener',
           token: scene.id('token'),
           ...sizes,

@@ -39,7 +39,7 @@ export function livesContract(open: Open): void {
   describe('a life', () => {
     test('a message starts a session, runs a turn and is told to the end, in whole events', async (scene) => {
       const origin = { chat: 42, name: 'Ada' };
-      const asked = await scene.ask('42', 'hello', { party: scene.party('42', { origin }) });
+      const asked = await scene.ask('42', 'hello', { conversation: scene.conversation('42', { origin }) });
       expect(asked).toMatchObject({ begun: true, started: true, ended: null, duplicate: false });
       expect(asked.session).toMatchObject({ state: 'open', owner: 'one', epoch: 1, expiresAt: null });
       const messages = [
@@ -215,14 +215,14 @@ export function livesContract(open: Open): void {
 
     test('a thread in a guild names its chat, thread and type in the events of a turn', async (scene) => {
       const key = 'agent:main:discord:thread:G1:C1:5';
-      const asked = await scene.ask('', 'hi', { party: scene.party('', { key, platform: 'discord' }) });
+      const asked = await scene.ask('', 'hi', { conversation: scene.conversation('', { key, platform: 'discord' }) });
       const [, started] = await scene.events(asked.session.id);
       expect(started).toMatchObject({ chat_id: 'C1', thread_id: '5', chat_type: 'thread', platform: 'discord' });
     });
 
     test('instance events belong to no session and take no number', async (scene) => {
       const draft = { type: 'gateway:startup', fields: { platforms: ['telegram'], reason: null } } as const;
-      await scene.store.write('announceInstance', { giver: scene.giver(), event: { id: 'one:startup', draft } });
+      await scene.store.write('announceInstance', { context: scene.context(), event: { id: 'one:startup', draft } });
       const expected: MoiraiEvent = {
         id: 'one:startup',
         session_seq: null,

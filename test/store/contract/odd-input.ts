@@ -24,13 +24,13 @@ export function oddInputContract(open: Open): void {
       expect(started).toMatchObject({ message: KEPT });
       expect(ended).toMatchObject({ message: KEPT, response: KEPT, model: KEPT });
       const [reply] = await scene.store.write('claimDeliveries', {
-        giver: scene.giver(),
+        context: scene.context(),
         platforms: ['telegram'],
         limit: 1,
       });
       expect(reply).toMatchObject({ target: { name: KEPT }, text: KEPT });
       const outcome = { state: 'failed', error: ODD } as const;
-      await scene.store.write('settleDelivery', { giver: scene.giver(), deliveryId: 'dlv', outcome });
+      await scene.store.write('settleDelivery', { context: scene.context(), deliveryId: 'dlv', outcome });
       expect((await scene.events()).at(-1)).toMatchObject({ type: 'delivery:failed', error: KEPT });
     });
 
@@ -105,12 +105,12 @@ export function oddInputContract(open: Open): void {
       const { id } = await scene.start('1');
       await scene.end(id);
       for (const key of bad) {
-        const party = scene.party('1', { key });
+        const conversation = scene.conversation('1', { key });
         const attempts = [
-          scene.say('1', 'hello', { party }),
+          scene.say('1', 'hello', { conversation }),
           scene.start('1', { key }),
-          scene.reset('1', null, { party }),
-          scene.continue(id, 'resume', { party }),
+          scene.reset('1', null, { conversation }),
+          scene.continue(id, 'resume', { conversation }),
         ];
         expect([key, ...(await Promise.all(attempts.map(codeOf)))]).toEqual([key, ...attempts.map(() => 'bad_key')]);
       }
@@ -159,7 +159,7 @@ export function oddInputContract(open: Open): void {
       const [stored] = await scene.store.read('listMessages', { sessionId: asked.session.id, after: 0, limit: 1 });
       expect(stored?.text).toBe(long);
       const [reply] = await scene.store.write('claimDeliveries', {
-        giver: scene.giver(),
+        context: scene.context(),
         platforms: ['telegram'],
         limit: 1,
       });
@@ -194,5 +194,5 @@ export function oddInputContract(open: Open): void {
 
 function append(scene: Scene, sessionId: string, text: string): Promise<number> {
   const messages = [{ role: 'user', text, turnId: null }];
-  return scene.store.write('appendMessages', { giver: scene.giver(), sessionId, epoch: null, messages });
+  return scene.store.write('appendMessages', { context: scene.context(), sessionId, epoch: null, messages });
 }

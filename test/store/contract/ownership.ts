@@ -36,7 +36,7 @@ export function ownershipContract(open: Open): void {
         scene.command(id, { name: 'background', running: 1, epoch }),
         scene.command(id, { name: 'compress', beforeTokens: 2, afterTokens: 1, count: 1, epoch }),
         scene.end(id, 'api_close', { epoch }),
-        scene.store.write('appendMessages', { giver: scene.giver(), sessionId: id, epoch, messages: [message] }),
+        scene.store.write('appendMessages', { context: scene.context(), sessionId: id, epoch, messages: [message] }),
       ];
       expect(await Promise.all(late.map(codeOf))).toEqual(late.map(() => 'fenced'));
       expect(await scene.session(id)).toEqual(session);
@@ -72,7 +72,9 @@ export function ownershipContract(open: Open): void {
       const session = await scene.start('42', { kind: 'cli', attached: true });
       expect(session).toMatchObject({ owner: 'one', epoch: 1, lastHeartbeatAt: scene.clock.now() });
       const other = await scene.joinedBy('two');
-      const { turn } = await other.say('42', 'hello', { party: scene.party('42', { kind: 'cli', attached: true }) });
+      const { turn } = await other.say('42', 'hello', {
+        conversation: scene.conversation('42', { kind: 'cli', attached: true }),
+      });
       expect(await codeOf(other.begin(session.id, turn.id))).toBe('fenced');
       expect(await codeOf(other.end(session.id, 'cli_close', { epoch: 1 }))).toBe('fenced');
       const begun = await scene.begin(session.id, turn.id);
@@ -99,9 +101,9 @@ export function ownershipContract(open: Open): void {
         scene.expire(),
         scene.reap(),
         scene.claim('listener'),
-        scene.store.write('claimDeliveries', { giver: scene.giver(), platforms: ['telegram'], limit: 1 }),
+        scene.store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit: 1 }),
         scene.store.write('reconcile', {
-          giver: scene.giver(),
+          context: scene.context(),
           sessions: [{ id: asked.session.id, epoch: null, held: false }],
           deliveries: [],
         }),

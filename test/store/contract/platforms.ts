@@ -157,8 +157,8 @@ function isPaired(scene: Scene, userId: string): Promise<boolean> {
 }
 
 function take(scene: Scene) {
-  const giver = { instance: scene.instance, commandId: scene.id('cmd') };
-  return scene.store.write('takeCredential', { giver, credential: 'token' });
+  const context = { instanceId: scene.instance, commandId: scene.id('cmd') };
+  return scene.store.write('takeCredential', { context, credential: 'token' });
 }
 
 function see(scene: Scene, id: string, name: string | null): Promise<void> {

@@ -47,8 +47,8 @@ export function reapingContract(open: Open): void {
     test('ends an attached session in a turn with the end of its turn first', async (scene) => {
       const dying = await scene.joinedBy('dying', MINUTE);
       const kin = { kind: 'cli', attached: true } as const;
-      const asked = await dying.ask('1', 'work', { party: dying.party('1', kin) });
-      const waiting = await dying.say('1', 'more', { party: dying.party('1', kin) });
+      const asked = await dying.ask('1', 'work', { conversation: dying.conversation('1', kin) });
+      const waiting = await dying.say('1', 'more', { conversation: dying.conversation('1', kin) });
       scene.clock.advance(MINUTE);
       await scene.reap();
       expect((await scene.types(asked.session.id)).slice(-2)).toEqual(['agent:end', 'session:end']);
@@ -189,7 +189,7 @@ export function reapingContract(open: Open): void {
         [held.session.id, lost.session.id, shell.id].toSorted(),
       );
       const sessions = [lost.session.id, foreign.session.id, shell.id].map((id) => ({ id, epoch: null, held: false }));
-      const settled = await scene.store.write('reconcile', { giver: scene.giver(), sessions, deliveries: [] });
+      const settled = await scene.store.write('reconcile', { context: scene.context(), sessions, deliveries: [] });
       expect(settled).toEqual({ reaped: [shell.id], interrupted: [lost.session.id], released: [] });
       expect((await scene.session(held.session.id)).owner).toBe('one');
       expect((await scene.session(foreign.session.id)).owner).toBe('two');
@@ -198,12 +198,14 @@ export function reapingContract(open: Open): void {
     test('settles only the turn of a session that is held: it was begun, and the answer got lost', async (scene) => {
       const asked = await scene.ask('1');
       const shell = await scene.start('3', { kind: 'cli', attached: true });
-      const typed = await scene.ask('3', 'typed', { party: scene.party('3', { kind: 'cli', attached: true }) });
+      const typed = await scene.ask('3', 'typed', {
+        conversation: scene.conversation('3', { kind: 'cli', attached: true }),
+      });
       expect(typed.session.id).toBe(shell.id);
       const sessions = [asked.session, typed.session].map(({ id, epoch }) => ({ id, epoch, held: true }));
       const stale = sessions.map((stray) => ({ ...stray, epoch: stray.epoch - 1 }));
       const reconcile = (strays: typeof sessions) =>
-        scene.store.write('reconcile', { giver: scene.giver(), sessions: strays, deliveries: [] });
+        scene.store.write('reconcile', { context: scene.context(), sessions: strays, deliveries: [] });
       expect(await reconcile(stale)).toEqual({ reaped: [], interrupted: [], released: [] });
       expect(await reconcile(sessions)).toMatchObject({ reaped: [], interrupted: [asked.session.id] });
       expect(await scene.session(asked.session.id)).toMatchObject({ state: 'resume_pending', owner: null });

@@ -53,7 +53,7 @@ export function repeatsContract(open: Open): void {
     });
 
     test('the same start again returns the first one', async (scene) => {
-      const same = { giver: scene.giver('cmd-same'), sessionId: 'ses-same' };
+      const same = { context: scene.context('cmd-same'), sessionId: 'ses-same' };
       const first = await scene.start('42', {}, same);
       expect(await scene.start('42', {}, same)).toEqual(first);
       expect(await scene.types()).toEqual(['session:start']);
@@ -96,9 +96,9 @@ export function repeatsContract(open: Open): void {
 
     test('the same plain command again changes nothing', async (scene) => {
       const { id } = await scene.start('42');
-      const giver = scene.giver();
-      const first = await scene.command(id, { name: 'note', command: 'status', args: '' }, giver);
-      const again = await scene.command(id, { name: 'note', command: 'status', args: '' }, giver);
+      const context = scene.context();
+      const first = await scene.command(id, { name: 'note', command: 'status', args: '' }, context);
+      const again = await scene.command(id, { name: 'note', command: 'status', args: '' }, context);
       expect(again).toEqual(first);
       expect(await scene.types(id)).toEqual(['session:start', 'command:status']);
     });
@@ -106,7 +106,7 @@ export function repeatsContract(open: Open): void {
     test('the same finish again changes nothing', async (scene) => {
       const asked = await scene.ask('42');
       const once = {
-        giver: scene.giver(),
+        context: scene.context(),
         messages: [{ role: 'assistant', text: 'an answer', turnId: asked.turn.id }],
         deliveries: [{ id: 'dlv-1', platform: 'telegram', target: { chat: 42 }, text: 'an answer' }],
       };
@@ -120,7 +120,7 @@ export function repeatsContract(open: Open): void {
       const asked = await scene.ask('42');
       const append = () =>
         scene.store.write('appendMessages', {
-          giver: { instance: scene.instance, commandId: 'cmd-append' },
+          context: { instanceId: scene.instance, commandId: 'cmd-append' },
           sessionId: asked.session.id,
           epoch: asked.session.epoch,
           messages: [{ role: 'tool', text: 'a result', turnId: asked.turn.id }],
@@ -134,21 +134,21 @@ export function repeatsContract(open: Open): void {
 
     test('the same finish again is known also when a message came in between', async (scene) => {
       const asked = await scene.ask('42');
-      const giver = scene.giver();
-      await scene.finish(asked, {}, { giver });
+      const context = scene.context();
+      await scene.finish(asked, {}, { context });
       await scene.say('42', 'one more thing');
-      const again = await scene.finish(asked, {}, { giver });
+      const again = await scene.finish(asked, {}, { context });
       expect(again.session.id).toBe(asked.session.id);
       expect((await scene.types()).filter((type) => type === 'agent:end')).toHaveLength(1);
     });
 
     test('the same note again is known also when other commands came in between', async (scene) => {
       const { id } = await scene.start('42');
-      const giver = scene.giver();
-      await scene.command(id, { name: 'note', command: 'status', args: '' }, giver);
+      const context = scene.context();
+      await scene.command(id, { name: 'note', command: 'status', args: '' }, context);
       await scene.say('42', 'one');
       await scene.command(id, { name: 'title', title: 'two' });
-      await scene.command(id, { name: 'note', command: 'status', args: '' }, giver);
+      await scene.command(id, { name: 'note', command: 'status', args: '' }, context);
       expect(await scene.types(id)).toEqual(['session:start', 'command:status', 'session:title']);
     });
   });

@@ -110,7 +110,7 @@ export function rolloversContract(open: Open): void {
       const asked = await scene.ask('42', 'one');
       const waiting = [await scene.say('42', 'two'), await scene.say('42', 'three')];
       const rollOver = (newSessionId: string) =>
-        scene.store.write('rollOver', { giver: scene.giver(), sessionId: asked.session.id, newSessionId });
+        scene.store.write('rollOver', { context: scene.context(), sessionId: asked.session.id, newSessionId });
       expect(await rollOver('ses-new')).toBeNull();
       await scene.command(asked.session.id, { name: 'suspend' });
       const rolled = await rollOver('ses-new');
@@ -135,7 +135,7 @@ export function rolloversContract(open: Open): void {
     test('moves nothing when nothing waits', async (scene) => {
       const { id } = await scene.start('42');
       await scene.command(id, { name: 'suspend' });
-      const args = { giver: scene.giver(), sessionId: id, newSessionId: 'ses-new' };
+      const args = { context: scene.context(), sessionId: id, newSessionId: 'ses-new' };
       expect(await scene.store.write('rollOver', args)).toBeNull();
       expect((await scene.session(id)).state).toBe('suspended');
     });

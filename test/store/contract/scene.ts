@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import type { TurnResult } from '../../../src/lifecycle/commands.ts';
 import type { MoiraiEvent } from '../../../src/lifecycle/events.ts';
 import { DEFAULT_RESET_RULES, type ResetPolicy, type ResetRules } from '../../../src/lifecycle/reset-policy.ts';
-import type { Life, Session } from '../../../src/lifecycle/session.ts';
+import type { Session, SessionWithTurns } from '../../../src/lifecycle/session.ts';
 import type { EndCause, EndReason, Trigger } from '../../../src/lifecycle/states.ts';
 import type { StoreClock } from '../../../src/store/clock.ts';
 import type { Store } from '../../../src/store/port.ts';
@@ -16,9 +16,9 @@ import type {
 } from '../../../src/store/transactions/conversations.ts';
 import type { WriteArgs } from '../../../src/store/transactions/index.ts';
 import type { ClaimedLane, LaneEvent } from '../../../src/store/transactions/lanes.ts';
-import type { Giver } from '../../../src/store/transactions/sessions.ts';
+import type { CommandContext } from '../../../src/store/transactions/sessions.ts';
 
-export type Party = ReceiveArgs['party'];
+export type ConversationRef = ReceiveArgs['conversation'];
 
 /** A clock that a test sets. Both hands move together. */
 export interface TestClock extends StoreClock {
@@ -118,11 +118,11 @@ export class Scene {
     return `${prefix}-${this.instance}-${++this.#ids}`;
   }
 
-  giver(commandId = this.id('cmd')): Giver {
-    return { instance: this.instance, commandId };
+  context(commandId = this.id('cmd')): CommandContext {
+    return { instanceId: this.instance, commandId };
   }
 
-  party(chat: string, facts: Partial<Party> = {}): Party {
+  conversation(chat: string, facts: Partial<ConversationRef> = {}): ConversationRef {
     return {
       key: `agent:main:telegram:dm:${chat}`,
       kind: 'chat',
@@ -134,11 +134,15 @@ export class Scene {
     };
   }
 
-  start(chat: string, facts: Partial<Party> = {}, rest: Partial<WriteArgs<'startSession'>> = {}): Promise<Session> {
+  start(
+    chat: string,
+    facts: Partial<ConversationRef> = {},
+    rest: Partial<WriteArgs<'startSession'>> = {},
+  ): Promise<Session> {
     return this.store.write('startSession', {
-      giver: this.giver(),
+      context: this.context(),
       sessionId: this.id('ses'),
-      party: this.party(chat, facts),
+      conversation: this.conversation(chat, facts),
       parentId: null,
       lineage: null,
       title: null,
@@ -149,8 +153,8 @@ export class Scene {
   /** A user writes: queued, not begun, unless told otherwise. */
   say(chat: string, text: string, rest: Partial<ReceiveArgs> = {}): Promise<Received> {
     return this.store.write('receive', {
-      giver: this.giver(),
-      party: this.party(chat),
+      context: this.context(),
+      conversation: this.conversation(chat),
       text,
       originRef: null,
       by: 'user',
@@ -168,11 +172,11 @@ export class Scene {
     return received;
   }
 
-  command(sessionId: string, command: PlainCommand, giver = this.giver()): Promise<Life> {
-    return this.store.write('command', { giver, sessionId, command });
+  command(sessionId: string, command: PlainCommand, context = this.context()): Promise<SessionWithTurns> {
+    return this.store.write('command', { context, sessionId, command });
   }
 
-  begin(sessionId: string, turnId: string): Promise<Life> {
+  begin(sessionId: string, turnId: string): Promise<SessionWithTurns> {
     return this.command(sessionId, { name: 'begin', turnId });
   }
 
@@ -180,7 +184,7 @@ export class Scene {
     sessionId: string,
     reason: 'restart' | 'shutdown' | 'crash' = 'restart',
     epoch: number | null = null,
-  ): Promise<Life> {
+  ): Promise<SessionWithTurns> {
     return this.command(sessionId, { name: 'interrupt', reason, epoch });
   }
 
@@ -188,9 +192,9 @@ export class Scene {
     { session, turn }: { session: Pick<Session, 'id' | 'epoch'>; turn: { id: string } },
     result: Partial<TurnResult> = {},
     rest: Partial<WriteArgs<'finishTurn'>> = {},
-  ): Promise<Life> {
+  ): Promise<SessionWithTurns> {
     return this.store.write('finishTurn', {
-      giver: this.giver(),
+      context: this.context(),
       sessionId: session.id,
       turnId: turn.id,
       epoch: session.epoch,
@@ -208,14 +212,14 @@ export class Scene {
     facts: { cause?: EndCause; trigger?: Trigger; epoch?: number } = {},
   ): Promise<{ session: Session; already: boolean }> {
     const { cause = null, trigger = 'cli', epoch = null } = facts;
-    return this.store.write('endSession', { giver: this.giver(), sessionId, reason, cause, trigger, epoch });
+    return this.store.write('endSession', { context: this.context(), sessionId, reason, cause, trigger, epoch });
   }
 
   reset(chat: string, slash: SlashCommand | null = null, rest: Partial<WriteArgs<'resetSession'>> = {}) {
     const newSessionId = this.id('ses');
     return this.store.write('resetSession', {
-      giver: this.giver(),
-      party: this.party(chat),
+      context: this.context(),
+      conversation: this.conversation(chat),
       newSessionId,
       title: null,
       slash,
@@ -225,24 +229,24 @@ export class Scene {
 
   continue(fromId: string, lineage: 'resume' | 'branch', rest: Partial<WriteArgs<'continueSession'>> = {}) {
     return this.store.write('continueSession', {
-      giver: this.giver(),
+      context: this.context(),
       fromId,
       lineage,
       newSessionId: this.id('ses'),
       title: null,
       trigger: 'command',
-      party: null,
+      conversation: null,
       slash: null,
       ...rest,
     });
   }
 
   expire(limit = 100, trigger: 'watcher' | 'startup' = 'watcher') {
-    return this.store.write('expire', { giver: this.giver(), limit, trigger });
+    return this.store.write('expire', { context: this.context(), limit, trigger });
   }
 
   reap(provenDead: readonly string[] = [], limit = 100) {
-    return this.store.write('reap', { giver: this.giver(), provenDead, limit });
+    return this.store.write('reap', { context: this.context(), provenDead, limit });
   }
 
   async session(sessionId: string): Promise<Session> {
@@ -279,13 +283,13 @@ export class Scene {
   async claim(subscriber: string, rest: Partial<WriteArgs<'claimLanes'>> = {}): Promise<readonly ClaimedLane[]> {
     const token = randomUUID();
     const fixed = { lanes: 100, retries: 100, eventsPerLane: 100, claimMs: MINUTE };
-    const args = { giver: this.giver(), subscriber, token, ...fixed, ...rest };
+    const args = { context: this.context(), subscriber, token, ...fixed, ...rest };
     return (await this.store.write('claimLanes', args)).lanes;
   }
 
   ack(lane: ClaimedLane, upTo = lane.upTo): Promise<boolean> {
     const replayed = lane.events.filter(({ replay }) => replay).map(({ no }) => no);
-    return this.store.write('ackLane', { giver: this.giver(), lane, delivered: { upTo, replayed } });
+    return this.store.write('ackLane', { context: this.context(), lane, delivered: { upTo, replayed } });
   }
 
   /** The first event of a claimed lane fails. */
@@ -293,7 +297,7 @@ export class Scene {
     const failed = lane.events[which] as LaneEvent;
     const before = lane.events.slice(0, which);
     return this.store.write('failLane', {
-      giver: this.giver(),
+      context: this.context(),
       lane,
       delivered: {
         upTo: failed.replay ? lane.upTo - lane.events.filter(({ replay }) => !replay).length : failed.no - 1,

@@ -41,7 +41,7 @@ export function subscribingContract(open: Open): void {
       await scene.end((await scene.start('1')).id);
       await scene.ask('2');
       const draft = { type: 'gateway:startup', fields: { platforms: [], reason: null } } as const;
-      await scene.store.write('announceInstance', { giver: scene.giver(), event: { id: 'one:startup', draft } });
+      await scene.store.write('announceInstance', { context: scene.context(), event: { id: 'one:startup', draft } });
       await scene.subscribe('listener', ['*'], 'start');
       await scene.start('3');
       const heard = await scene.drain('listener');

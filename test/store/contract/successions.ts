@@ -120,7 +120,7 @@ export function successionsContract(open: Open): void {
 
     test('a session can be resumed in another conversation, and stays what it was in its own', async (scene) => {
       const session = await scene.start('42');
-      const resumed = await scene.continue(session.id, 'resume', { party: scene.party('43') });
+      const resumed = await scene.continue(session.id, 'resume', { conversation: scene.conversation('43') });
       expect(resumed).toMatchObject({ ended: null, created: true });
       expect(resumed.session).toMatchObject({ key: 'agent:main:telegram:dm:43', parentId: session.id });
       expect(await scene.session(session.id)).toMatchObject({ state: 'open' });

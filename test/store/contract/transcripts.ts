@@ -17,7 +17,7 @@ export function transcriptsContract(open: Open): void {
         { role: 'tool', text: 'spun', turnId, data },
       ];
       const count = await scene.store.write('appendMessages', {
-        giver: scene.giver(),
+        context: scene.context(),
         sessionId: id,
         epoch,
         messages: steps,
@@ -138,7 +138,7 @@ export function transcriptsContract(open: Open): void {
 
 function write(scene: Scene, sessionId: string, texts: readonly string[]): Promise<number> {
   const messages = texts.map((text) => ({ role: 'user', text, turnId: null }));
-  return scene.store.write('appendMessages', { giver: scene.giver(), sessionId, epoch: null, messages });
+  return scene.store.write('appendMessages', { context: scene.context(), sessionId, epoch: null, messages });
 }
 
 /** The texts found, in the order they were written. */

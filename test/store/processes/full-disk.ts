@@ -31,13 +31,20 @@ const acknowledged: string[] = [];
 async function write(): Promise<string> {
   const id = `ses-${++count}`;
   const key = `agent:main:telegram:dm:${count}`;
-  const party = { key, kind: 'chat', platform: 'telegram', userId: null, origin: null, attached: false } as const;
-  const giver = { instance: 'one', commandId: `cmd-${count}` };
+  const conversation = {
+    key,
+    kind: 'chat',
+    platform: 'telegram',
+    userId: null,
+    origin: null,
+    attached: false,
+  } as const;
+  const context = { instanceId: 'one', commandId: `cmd-${count}` };
   try {
     await store.write('receive', {
       ...{
-        giver,
-        party,
+        context,
+        conversation,
         text: TEXT,
         originRef: null,
         by: 'user',

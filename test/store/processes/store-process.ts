@@ -32,8 +32,8 @@ const facts = {
 await store.write('bootInstance', { facts, ttlMs: 3_600_000 });
 
 let ids = 0;
-const giver = () => ({ instance, commandId: `${instance}-${++ids}` });
-const party = (chat: string) => {
+const context = () => ({ instanceId: instance, commandId: `${instance}-${++ids}` });
+const conversation = (chat: string) => {
   const key = `agent:main:telegram:dm:${instance}-${chat}`;
   return { key, kind: 'chat', platform: 'telegram', userId: null, origin: null, attached: false } as const;
 };
@@ -42,7 +42,13 @@ const party = (chat: string) => {
 async function reset(chat: string): Promise<string> {
   const slash = { command: 'new', args: '' };
   const newSessionId = `ses-${instance}-${++ids}`;
-  await store.write('resetSession', { giver: giver(), party: party(chat), newSessionId, title: null, slash });
+  await store.write('resetSession', {
+    context: context(),
+    conversation: conversation(chat),
+    newSessionId,
+    title: null,
+    slash,
+  });
   return newSessionId;
 }
 
@@ -69,7 +75,7 @@ async function saturate(width: number): Promise<object> {
 }
 
 async function end(sessionId: string, reason: 'api_close' | 'admin_close'): Promise<object> {
-  const args = { giver: giver(), sessionId, reason, cause: null, trigger: 'api', epoch: null } as const;
+  const args = { context: context(), sessionId, reason, cause: null, trigger: 'api', epoch: null } as const;
   const { session, already } = await store.write('endSession', args);
   return { already, endReason: session.endReason, endedAt: session.endedAt };
 }
@@ -82,7 +88,7 @@ async function chatter(events: number, width: number): Promise<object> {
       await reset(chat);
       const sessionId = await reset(chat);
       const command = { name: 'note', command: 'status', args: '' } as const;
-      await store.write('command', { giver: giver(), sessionId, command });
+      await store.write('command', { context: context(), sessionId, command });
       written += 9;
     }
   };

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Readiness } from '../../../api/desk.ts';
+import type { Readiness } from '../../../api/backend.ts';
 import { MoiraiError } from '../../../errors/moirai-error.ts';
 import { formatDuration } from '../../../lifecycle/duration.ts';
 import { GatewayClient } from '../../gateway/client.ts';

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Progress } from '../agent/runner.ts';
-import type { ApiDesk, Reply, Saying, Taken, TurnProgress } from '../api/desk.ts';
+import type { ApiBackend, Reply, Saying, Taken, TurnProgress } from '../api/backend.ts';
 import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Turn } from '../lifecycle/session.ts';
 import { keyFor } from '../lifecycle/session-key.ts';
-import type { Party } from '../store/transactions/conversations.ts';
+import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import type { Asked } from './approvals.ts';
@@ -15,16 +15,16 @@ import type { Gateway } from './gateway.ts';
 
 const IDEMPOTENCY_MS = 24 * 3_600_000;
 
-export interface ApiDeskOptions {
+export interface ApiBackendOptions {
   readonly gateway: Gateway;
   readonly model: string;
-  readonly readiness: ApiDesk['readiness'];
-  readonly state: ApiDesk['state'];
+  readonly readiness: ApiBackend['readiness'];
+  readonly state: ApiBackend['state'];
   readonly figures: Figures;
 }
 
 /** What HTTP may ask of the gateway. */
-export function apiDesk({ gateway, model, readiness, state, figures }: ApiDeskOptions): ApiDesk {
+export function apiBackend({ gateway, model, readiness, state, figures }: ApiBackendOptions): ApiBackend {
   return {
     model,
     readiness,
@@ -52,15 +52,15 @@ export function apiDesk({ gateway, model, readiness, state, figures }: ApiDeskOp
 }
 
 async function say(gateway: Gateway, saying: Saying): Promise<Taken> {
-  const party = partyOf(saying);
+  const conversation = conversationOf(saying);
   const originRef = refOf(saying);
-  const known = originRef === null ? null : await knownTurn(gateway, originRef, saying, party);
-  if (known !== null) return attach(gateway, known, saying, party.key);
-  if (party.attached || saying.model !== null) await prepare(gateway, party, saying);
-  const heard = await gateway.conversations.say({ party, text: saying.text, originRef, ...verbatim(saying) });
-  if (heard.type === 'answer') return answered(gateway, heard, party);
+  const known = originRef === null ? null : await knownTurn(gateway, originRef, saying, conversation);
+  if (known !== null) return attach(gateway, known, saying, conversation.key);
+  if (conversation.attached || saying.model !== null) await prepare(gateway, conversation, saying);
+  const heard = await gateway.conversations.say({ conversation, text: saying.text, originRef, ...verbatim(saying) });
+  if (heard.type === 'answer') return answered(gateway, heard, conversation);
   if (heard.received.duplicate)
-    await assertSame(gateway, heard.received.turn, saying, heard.received.session.key, party);
+    await assertSame(gateway, heard.received.turn, saying, heard.received.session.key, conversation);
   return taken(gateway, heard, saying);
 }
 
@@ -69,7 +69,7 @@ function verbatim(saying: Saying): { verbatim?: true } {
   return saying.conversation === null && saying.history.length > 0 ? { verbatim: true } : {};
 }
 
-function partyOf({ conversation, platform, userId, credential, idempotencyKey }: Saying): Party {
+function conversationOf({ conversation, platform, userId, credential, idempotencyKey }: Saying): ConversationRef {
   const once = idempotencyKey === null ? randomUUID() : digest(`${credential} ${idempotencyKey}`);
   const chat = conversation ?? `once-${once}`;
   const key = keyFor({ platform, type: 'dm', chat }, { groupPerUser: true, threadPerUser: false });
@@ -90,12 +90,12 @@ async function knownTurn(
   gateway: Gateway,
   originRef: string,
   saying: Saying,
-  party: Party,
+  conversation: ConversationRef,
 ): Promise<TurnResultRow | null> {
   const turn = await gateway.engine.store.read('turnByRef', { originRef });
   if (turn === null || turn.createdAt < Date.now() - IDEMPOTENCY_MS) return null;
   const session = await gateway.engine.store.read('getSession', { sessionId: turn.sessionId });
-  await assertSame(gateway, turn, saying, session?.key ?? party.key, party);
+  await assertSame(gateway, turn, saying, session?.key ?? conversation.key, conversation);
   return turn;
 }
 
@@ -104,23 +104,23 @@ async function assertSame(
   turn: { readonly id: string },
   saying: Saying,
   key: string,
-  party: Party,
+  conversation: ConversationRef,
 ): Promise<void> {
   const text = await gateway.engine.store.read('turnText', { turnId: turn.id });
   const said = saying.text.toWellFormed();
   // The turn of `/queue TEXT` is TEXT.
-  if ((text === said || text === parseCommand(said)?.args) && key === party.key) return;
+  if ((text === said || text === parseCommand(said)?.args) && key === conversation.key) return;
   throw new MoiraiError('idempotency_conflict', 'the idempotency key was used before, with another body');
 }
 
 /** Starts a one-shot session with what the client says was said before, and notes the model it asks for. */
-async function prepare(gateway: Gateway, party: Party, saying: Saying): Promise<void> {
+async function prepare(gateway: Gateway, conversation: ConversationRef, saying: Saying): Promise<void> {
   if (gateway.conversations.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
   const rows: MessageToAppend[] = saying.history.map(({ role, text }) => {
     return role === 'assistant' ? { role, text, turnId: null } : { role: 'user', text, turnId: null };
   });
   const { engine, runner, transcripts } = gateway;
-  const open = await engine.store.read('openSession', { key: party.key });
+  const open = await engine.store.read('openSession', { key: conversation.key });
   if (saying.model !== null) {
     if (!(await isKnownModel(gateway, saying.model))) {
       throw new MoiraiError('model_unknown', `there is no model ${saying.model}`);
@@ -129,7 +129,7 @@ async function prepare(gateway: Gateway, party: Party, saying: Saying): Promise<
     if (chosen !== saying.model) rows.push({ role: 'setting', text: '', turnId: null, data: { model: saying.model } });
   }
   if (rows.length === 0) return;
-  const session = open ?? (await engine.start(party));
+  const session = open ?? (await engine.start(conversation));
   await engine.appendBeside(session.id, rows);
 }
 
@@ -138,10 +138,10 @@ async function isKnownModel({ runner }: Gateway, model: string): Promise<boolean
   return known.length === 0 || known.includes(model);
 }
 
-function answered(gateway: Gateway, heard: Extract<Heard, { type: 'answer' }>, party: Party): Taken {
+function answered(gateway: Gateway, heard: Extract<Heard, { type: 'answer' }>, conversation: ConversationRef): Taken {
   const sessionId = heard.session?.id ?? '';
   const facts = { turnId: null, outcome: 'done', errorCode: null, model: null, usage: null } as const;
-  const reply: Promise<Reply> = endIfOnce(gateway, party.attached ? sessionId : '').then(() => ({
+  const reply: Promise<Reply> = endIfOnce(gateway, conversation.attached ? sessionId : '').then(() => ({
     ...facts,
     sessionId,
     text: heard.text,

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Progress } from '../../../src/agent/runner.ts';
-import type { ApiDesk, Doing, PlatformRequest, Readiness, Reply, Saying, Taken } from '../../../src/api/desk.ts';
+import type { ApiBackend, Doing, PlatformRequest, Readiness, Reply, Saying, Taken } from '../../../src/api/backend.ts';
 import { JobBook } from '../../../src/cron/job-book.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { MoiraiError } from '../../../src/errors/moirai-error.ts';
-import type { Party, Received } from '../../../src/store/transactions/conversations.ts';
+import type { ConversationRef, Received } from '../../../src/store/transactions/conversations.ts';
 
 /** What the agent does with a text: shows progress, waits, and says how it came out. */
 export type Script = (saying: Saying, show: (progress: Progress) => void) => Promise<Partial<Reply>> | Partial<Reply>;
@@ -17,7 +17,7 @@ interface Kept {
 const USAGE = { input: 7, output: 3 };
 
 /** A gateway without a model: what is said becomes a real turn of a real session, and a script answers it. */
-export class ScriptedDesk implements ApiDesk {
+export class ScriptedBackend implements ApiBackend {
   readonly model = 'loom-1';
   readonly said: Saying[] = [];
   readonly #engine: Engine;
@@ -26,7 +26,7 @@ export class ScriptedDesk implements ApiDesk {
   #state: Readiness['state'] = 'ready';
   script: Script = (saying) => ({ text: `You said: ${saying.text}` });
 
-  readonly jobs: ApiDesk['jobs'];
+  readonly jobs: ApiBackend['jobs'];
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -90,9 +90,9 @@ export class ScriptedDesk implements ApiDesk {
 
   async #take(saying: Saying): Promise<Taken> {
     this.said.push(saying);
-    const party = this.#partyOf(saying);
-    if (saying.text === '/new') return this.#reset(party);
-    const received = await this.#engine.receive({ party, text: saying.text, originRef: null, by: 'user' });
+    const conversation = this.#conversationOf(saying);
+    if (saying.text === '/new') return this.#reset(conversation);
+    const received = await this.#engine.receive({ conversation, text: saying.text, originRef: null, by: 'user' });
     const listeners = new Set<(progress: Progress) => void>();
     const reply = this.#answer(saying, received, (progress) => {
       for (const listener of listeners) listener(progress);
@@ -109,14 +109,14 @@ export class ScriptedDesk implements ApiDesk {
     };
   }
 
-  #partyOf({ conversation, platform, userId }: Saying): Party {
+  #conversationOf({ conversation, platform, userId }: Saying): ConversationRef {
     const name = conversation ?? `one-shot-${randomUUID()}`;
     const key = `agent:main:${platform}:dm:${encodeURIComponent(name)}`;
     return { key, kind: 'api', platform, userId, origin: null, attached: conversation === null };
   }
 
-  async #reset(party: Party): Promise<Taken> {
-    const { session } = await this.#engine.reset(party, { slash: { command: 'new', args: '' } });
+  async #reset(conversation: ConversationRef): Promise<Taken> {
+    const { session } = await this.#engine.reset(conversation, { slash: { command: 'new', args: '' } });
     const facts = { sessionId: session.id, turnId: null };
     const rest = { outcome: 'done', errorCode: null, model: null, usage: null } as const;
     return {

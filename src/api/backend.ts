@@ -73,7 +73,7 @@ export interface Readiness {
 }
 
 /** What HTTP needs of the gateway beside the store. */
-export interface ApiDesk {
+export interface ApiBackend {
   /** Throws `draining`, `idempotency_conflict`, `message_too_large` and the like; resolves once it is durable. */
   say(saying: Saying): Promise<Taken>;
   models(): Promise<readonly string[]>;
@@ -82,7 +82,7 @@ export interface ApiDesk {
   readiness(): Promise<Readiness>;
   /** The same without looking at anything. */
   state(): Readiness['state'];
-  readonly jobs: JobDesk;
+  readonly jobs: JobBackend;
   /** What a platform brings; the status it is answered with. */
   receiveFromPlatform(name: string, request: PlatformRequest): Promise<200 | 401 | 404 | 503>;
   drain(): Promise<void>;
@@ -104,7 +104,7 @@ export interface PlatformRequest {
 }
 
 /** What is done at its time. */
-export interface JobDesk {
+export interface JobBackend {
   readonly book: JobBook;
   /** Where results go, by its name. Throws `target_unknown`. */
   readonly target: (text: string) => Promise<JobTarget>;

@@ -180,14 +180,14 @@ function install(home: string, folder: string, name: string, files: Files): void
 
 /** One question after the other, each a session of its own, so many a second. Returns how long each took. */
 async function talkPaced(gateway: GatewayProcess, ms: number): Promise<number[]> {
-  const took: number[] = [];
+  const elapsed: number[] = [];
   for (const end = performance.now() + ms; performance.now() < end; ) {
     const began = performance.now();
     await gateway.chat({ text: 'hello' });
-    took.push(performance.now() - began);
+    elapsed.push(performance.now() - began);
     await sleep(Math.max(0, PACE_MS - (performance.now() - began)));
   }
-  return took;
+  return elapsed;
 }
 
 async function talkAtOnce(gateway: GatewayProcess, ms: number): Promise<number> {

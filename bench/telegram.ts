@@ -44,7 +44,7 @@ export async function measureTelegram(report: Report): Promise<void> {
 
 /** Every chat says something, waits for the reply, and says the next thing. Returns how long each reply took. */
 async function talk(bot: BotApiFake, chats: number, ms: number): Promise<number[]> {
-  const took: number[] = [];
+  const elapsed: number[] = [];
   const end = performance.now() + ms;
   const chat = async (id: number): Promise<void> => {
     while (performance.now() < end) {
@@ -52,11 +52,11 @@ async function talk(bot: BotApiFake, chats: number, ms: number): Promise<number[
       const said = performance.now();
       bot.say({ text: 'hello', chat: id, from: id });
       while (repliesTo(bot, id) === before) await sleep(LOOK_MS);
-      took.push(performance.now() - said);
+      elapsed.push(performance.now() - said);
     }
   };
   await Promise.all(Array.from({ length: chats }, (_, i) => chat(1000 + i)));
-  return took;
+  return elapsed;
 }
 
 function repliesTo(bot: BotApiFake, chat: number): number {

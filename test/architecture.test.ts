@@ -6,38 +6,38 @@ import { findCycles, findViolations, type Table } from './support/architecture.t
 
 /** Who may know whom. A room may grow, and a better room may come; a knot may not. */
 const table: Table = {
-  rooms: {
-    errors: { rooms: [], packages: [], builtins: false },
-    log: { rooms: ['errors'] },
-    config: { rooms: ['errors', 'lifecycle'], environment: true },
-    lifecycle: { rooms: ['errors'], packages: ['temporal-polyfill'], builtins: false },
-    store: { rooms: ['errors', 'lifecycle'] },
-    events: { rooms: ['errors', 'lifecycle', 'store'] },
-    engine: { rooms: ['errors', 'lifecycle', 'store', 'events'] },
-    hooks: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events'] },
-    plugins: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'hooks', 'memory'] },
-    memory: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events'] },
-    agent: { rooms: ['errors', 'log', 'lifecycle', 'store', 'config'] },
-    cron: { rooms: ['errors', 'log', 'lifecycle', 'store', 'events', 'engine'] },
-    api: { rooms: ['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine', 'agent', 'cron'] },
-    tracing: { rooms: ['log', 'config'] },
-    platforms: { rooms: ['errors'], contract: 'platforms/platform.ts' },
-    space: { rooms: ['errors', 'api'] },
+  layers: {
+    errors: { layers: [], packages: [], builtins: false },
+    log: { layers: ['errors'] },
+    config: { layers: ['errors', 'lifecycle'], environment: true },
+    lifecycle: { layers: ['errors'], packages: ['temporal-polyfill'], builtins: false },
+    store: { layers: ['errors', 'lifecycle'] },
+    events: { layers: ['errors', 'lifecycle', 'store'] },
+    engine: { layers: ['errors', 'lifecycle', 'store', 'events'] },
+    hooks: { layers: ['errors', 'log', 'lifecycle', 'store', 'events'] },
+    plugins: { layers: ['errors', 'log', 'lifecycle', 'store', 'events', 'hooks', 'memory'] },
+    memory: { layers: ['errors', 'log', 'lifecycle', 'store', 'events'] },
+    agent: { layers: ['errors', 'log', 'lifecycle', 'store', 'config'] },
+    cron: { layers: ['errors', 'log', 'lifecycle', 'store', 'events', 'engine'] },
+    api: { layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine', 'agent', 'cron'] },
+    tracing: { layers: ['log', 'config'] },
+    platforms: { layers: ['errors'], contract: 'platforms/platform.ts' },
+    space: { layers: ['errors', 'api'] },
     gateway: {
-      rooms: [
+      layers: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'events', 'engine'],
         ...['hooks', 'plugins', 'memory', 'agent', 'cron', 'api', 'platforms', 'tracing'],
       ],
     },
     cli: {
-      rooms: [
+      layers: [
         ...['errors', 'config', 'lifecycle', 'store', 'events', 'engine', 'hooks', 'memory', 'agent', 'cron', 'api'],
         ...['log', 'plugins', 'platforms', 'space', 'gateway', 'tracing'],
       ],
       environment: true,
     },
     // The door for other people's code, a file of its own.
-    'index.ts': { rooms: ['plugins'], packages: [], builtins: false },
+    'index.ts': { layers: ['plugins'], packages: [], builtins: false },
   },
   owned: {
     ...{ 'node:sqlite': 'store', pg: 'store' },
@@ -47,7 +47,7 @@ const table: Table = {
 
 const src = fileURLToPath(new URL('../src', import.meta.url));
 
-describe('the house', () => {
+describe('the import table', () => {
   test('keeps to the table', () => {
     const paths = readdirSync(src, { recursive: true, encoding: 'utf8' }).map((path) => path.replaceAll(sep, '/'));
     const files = paths.filter((path) => /\.tsx?$/.test(path) && !/\.test\.tsx?$/.test(path));
@@ -58,11 +58,11 @@ describe('the house', () => {
 
   test('has every folder of src in the table', () => {
     const folders = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    expect(folders.map(({ name }) => name).filter((name) => !(name in table.rooms))).toEqual([]);
+    expect(folders.map(({ name }) => name).filter((name) => !(name in table.layers))).toEqual([]);
   });
 
   test('has no knot in the table itself, and nobody knows the command line', () => {
-    const graph = new Map(Object.entries(table.rooms).map(([name, { rooms }]) => [name, rooms]));
+    const graph = new Map(Object.entries(table.layers).map(([name, { layers }]) => [name, layers]));
     expect(findCycles(graph)).toEqual([]);
     expect([...graph.values()].flat()).not.toContain('cli');
     expect([...graph.values()].flat().filter((name) => !graph.has(name))).toEqual([]);
@@ -91,7 +91,7 @@ describe('the checker reports', () => {
     ['a platform that knows a sibling', 'platforms/slack/a.ts', `import { send } from '../discord/send.ts';`],
     ['a platform that knows the agent', 'platforms/slack/a.ts', `import { run } from '../../agent/run.ts';`],
     ['a call of the command line', 'gateway/a.ts', `import { main } from '../cli/main.ts';`],
-    ['a file outside the house', 'store/a.ts', `import { startPostgres } from '../../test/support/postgres.ts';`],
+    ['a file outside src', 'store/a.ts', `import { startPostgres } from '../../test/support/postgres.ts';`],
     ['a room that is not in the table', 'utils/a.ts', `export const a = 1;`],
     ['a file in no room', 'main.ts', `export const a = 1;`],
     ['a file that imports itself', 'store/a.ts', `import { a } from './a.ts';`],

@@ -1,13 +1,13 @@
 import type { AgentConfig, ModelConfig } from '../config/config.ts';
 import { AgentCache } from './agent-cache.ts';
-import { consider } from './consider.ts';
+import { askAboutTranscript } from './ask-about-transcript.ts';
 import { contextWindow } from './model/context-window.ts';
 import { describePicture } from './model/describe-picture.ts';
 import { describeServer, type ModelServer } from './model/model-server.ts';
 import { ModelSession } from './model/model-session.ts';
 import type { Wait } from './model/retry.ts';
 import type { Rendering } from './prompt.ts';
-import type { AgentRunner, Compression, Consideration, Picture, TurnReport, TurnTask } from './runner.ts';
+import type { AgentRunner, Compression, Picture, TranscriptTask, TurnReport, TurnTask } from './runner.ts';
 import { systemPrompt } from './system-prompt.ts';
 import type { Log } from './tools/ports.ts';
 import type { ToolBox } from './tools/tool-box.ts';
@@ -62,9 +62,9 @@ export class AiRunner implements AgentRunner {
     return turn.compress();
   }
 
-  async consider(task: Consideration, question: string): Promise<string | null> {
+  async askAbout(task: TranscriptTask, question: string): Promise<string | null> {
     const model = await unlessAborted(this.#session(task), task.signal);
-    return consider(task.transcript, question, model, task.signal);
+    return askAboutTranscript(task.transcript, question, model, task.signal);
   }
 
   async describe(picture: Picture, signal: AbortSignal): Promise<string | null> {
@@ -109,7 +109,7 @@ export class AiRunner implements AgentRunner {
     });
   }
 
-  async #session({ model, startedAt, about }: Consideration): Promise<ModelSession> {
+  async #session({ model, startedAt, about }: TranscriptTask): Promise<ModelSession> {
     const { server, model: config, agent, toolBox, silenceMs, wait } = this.#parts;
     const name = model ?? (await server.defaultModel());
     return new ModelSession({

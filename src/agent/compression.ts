@@ -44,18 +44,18 @@ export function tokensOf(rows: readonly TranscriptRow[], fixedCharacters: number
 
 /**
  * Which rows a summary should stand for: all but the last turns, or all but the last steps of a turn that is itself too
- * long. Null when there is nothing to gain. With `atAnyPrice` few rows are better than none.
+ * long. Null when there is nothing to gain. With `force` few rows are better than none.
  */
 export function planCompression(
   rows: readonly TranscriptRow[],
   sessionId: string,
   window: number,
-  atAnyPrice = false,
+  force = false,
 ): CompressionPlan | null {
   const effective = effectiveRows(rows);
   const cut = cutOf(effective, sessionId, window * STAYING_SHARE);
   const old = effective.slice(0, cut);
-  if (!isWorthIt(old) && !(atAnyPrice && old.length > 0)) return null;
+  if (!isWorthIt(old) && !(force && old.length > 0)) return null;
   const upTo = old.findLast((row) => row.sessionId === sessionId && row.role !== 'summary')?.position ?? 0;
   return { old, staying: effective.slice(cut), upTo };
 }

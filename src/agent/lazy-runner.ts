@@ -1,4 +1,4 @@
-import type { AgentRunner, Compression, Consideration, Picture, TurnReport, TurnTask } from './runner.ts';
+import type { AgentRunner, Compression, Picture, TranscriptTask, TurnReport, TurnTask } from './runner.ts';
 
 /** A runner that is loaded by its first turn: a gateway that starts, or only waits, does not pay for models and tools. */
 export class LazyRunner implements AgentRunner {
@@ -21,8 +21,8 @@ export class LazyRunner implements AgentRunner {
     return (await this.#runner()).compress(task);
   }
 
-  async consider(task: Consideration, question: string): Promise<string | null> {
-    return (await this.#runner()).consider(task, question);
+  async askAbout(task: TranscriptTask, question: string): Promise<string | null> {
+    return (await this.#runner()).askAbout(task, question);
   }
 
   async describe(picture: Picture, signal: AbortSignal): Promise<string | null> {

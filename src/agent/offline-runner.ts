@@ -1,6 +1,6 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
-import { keepLastWords } from './last-words.ts';
+import { keepUnsavedRows } from './keep-unsaved-rows.ts';
 import { estimateTokens } from './model/context-window.ts';
 import { effectiveRows } from './prompt.ts';
 import type { AgentRunner, TurnReport, TurnTask } from './runner.ts';
@@ -41,7 +41,7 @@ export class OfflineRunner implements AgentRunner {
   }
 
   /** It cannot think. */
-  async consider(): Promise<null> {
+  async askAbout(): Promise<null> {
     return null;
   }
 
@@ -65,7 +65,7 @@ async function speak(
     await new Promise(setImmediate);
     if (signal.aborted) {
       const partial = said === '' ? [] : [assistantRow(turnId, said, { partial: true })];
-      await keepLastWords(context, [...unkept, ...partial]);
+      await keepUnsavedRows(context, [...unkept, ...partial]);
     }
     signal.throwIfAborted();
     said += piece;

@@ -1,5 +1,5 @@
 import type { MessageToAppend } from '../store/transactions/messages.ts';
-import type { ToolLeave, TurnTask } from './runner.ts';
+import type { ToolPermission, TurnTask } from './runner.ts';
 import type { AgentTool, ToolContext } from './tools/tool.ts';
 import { type ToolCall, type ToolOutcome, toolRow } from './transcript.ts';
 import { unlessAborted } from './unless-aborted.ts';
@@ -25,10 +25,10 @@ export async function* runTools(
 
 function groupsOf(calls: readonly ToolCall[], tools: Tools): ToolCall[][] {
   const groups: ToolCall[][] = [];
-  const together = ({ name }: ToolCall): boolean => tools.get(name)?.together ?? false;
+  const parallelSafe = ({ name }: ToolCall): boolean => tools.get(name)?.parallelSafe ?? false;
   for (const call of calls) {
     const last = groups.at(-1);
-    if (last !== undefined && together(call) && last.every(together)) last.push(call);
+    if (last !== undefined && parallelSafe(call) && last.every(parallelSafe)) last.push(call);
     else groups.push([call]);
   }
   return groups;
@@ -47,9 +47,9 @@ async function attempt(call: ToolCall, tools: Tools, task: ToolTask): Promise<To
   const tool = tools.get(call.name);
   if (tool === undefined) return { text: `There is no tool named ${call.name}.`, ok: false };
   try {
-    const leave = await leaveFor(tool, call, task);
-    if (!leave.allowed) return { text: `This was not run: ${leave.reason}`, ok: false };
-    return await run(tool, { ...call, args: leave.args }, task);
+    const permission = await permissionFor(tool, call, task);
+    if (!permission.allowed) return { text: `This was not run: ${permission.reason}`, ok: false };
+    return await run(tool, { ...call, args: permission.args }, task);
   } catch (error) {
     return task.signal.aborted ? STOPPED : failed(error);
   }
@@ -77,17 +77,17 @@ const STOPPED: ToolOutcome = {
 };
 
 /** Whether the call may run, and with what: first by rule, then by a person where one has to be asked. */
-async function leaveFor(tool: AgentTool, call: ToolCall, { context, signal }: ToolTask): Promise<ToolLeave> {
+async function permissionFor(tool: AgentTool, call: ToolCall, { context, signal }: ToolTask): Promise<ToolPermission> {
   const use = { id: call.id, tool: tool.name, args: call.args };
-  const leave = (await (context.mayRun && unlessAborted(context.mayRun(use), signal))) ?? {
+  const permission = (await (context.mayRun && unlessAborted(context.mayRun(use), signal))) ?? {
     allowed: true,
     args: call.args,
   };
-  if (!leave.allowed) return leave;
-  const action = tool.dangerous(leave.args);
-  if (action === null) return leave;
+  if (!permission.allowed) return permission;
+  const action = tool.dangerous(permission.args);
+  if (action === null) return permission;
   const approval = await unlessAborted(context.approve({ tool: tool.name, action }), signal);
-  return approval.allowed ? leave : approval;
+  return approval.allowed ? permission : approval;
 }
 
 function contextOf({ sessionId, turnId, platform, userId, signal }: ToolTask): ToolContext {

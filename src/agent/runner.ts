@@ -32,7 +32,7 @@ export interface TurnContext {
   /** For whoever looks on. */
   show(progress: Progress): void;
   /** Whether a tool may be run at all, and with what: asked before any person is. */
-  mayRun?(use: ToolUse): Promise<ToolLeave>;
+  mayRun?(use: ToolUse): Promise<ToolPermission>;
   /** What came of it. Nobody waits for who hears it. */
   ran?(use: ToolUse, result: ToolResult): void;
   /** Whether a person allows this. A deadline that passes is a no. */
@@ -45,7 +45,7 @@ export interface TurnContext {
 export type SummarisedRow = Omit<Message, 'at'> & Partial<Pick<Message, 'at'>>;
 
 /** A conversation that the model is to think about, beside its turns. */
-export type Consideration = Pick<TurnTask, 'sessionId' | 'transcript' | 'model' | 'about' | 'startedAt' | 'signal'>;
+export type TranscriptTask = Pick<TurnTask, 'sessionId' | 'transcript' | 'model' | 'about' | 'startedAt' | 'signal'>;
 
 export type Progress =
   | { readonly type: 'text'; readonly text: string }
@@ -67,7 +67,7 @@ export interface ToolResult {
   readonly ms: number;
 }
 
-export type ToolLeave =
+export type ToolPermission =
   | { readonly allowed: true; readonly args: unknown }
   | { readonly allowed: false; readonly reason: string };
 
@@ -117,7 +117,7 @@ export interface AgentRunner {
    * Asks the model something about a conversation, behind all that it was sent there, so that the server has read nearly
    * all of it already. Runs no tool and keeps nothing. Null when there is nothing to ask about, no room to ask, or nobody.
    */
-  consider(task: Consideration, question: string): Promise<string | null>;
+  askAbout(task: TranscriptTask, question: string): Promise<string | null>;
   /** What a picture shows, in a sentence; null when the model cannot see, or does not say. */
   describe?(picture: Picture, signal: AbortSignal): Promise<string | null>;
   /** The models a conversation may ask for. */

@@ -2,7 +2,7 @@ import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { TokenUsage } from '../lifecycle/commands.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import { isFull, planCompression, summaryRow, tokensOf } from './compression.ts';
-import { keepLastWords } from './last-words.ts';
+import { keepUnsavedRows } from './keep-unsaved-rows.ts';
 import type { ModelSession } from './model/model-session.ts';
 import type { StepResult } from './model/step.ts';
 import { effectiveRows, type PromptMessage, type Rendering, renderPrompt } from './prompt.ts';
@@ -19,7 +19,7 @@ export interface TurnSetting {
   readonly maxSteps: number;
   /** What an earlier turn rendered, if it is still of use. */
   readonly known: Rendering | null;
-  /** Told what became of a summary that could not be made: the turn goes on without it. */
+  /** Receives what became of a summary that could not be made: the turn goes on without it. */
   readonly onCompressionFailed: (error: unknown) => void;
 }
 
@@ -37,7 +37,7 @@ export class Turn {
   /** What it does not have yet: it goes with the next rows. */
   #unkept: MessageToAppend[] = [];
   /** What was said since the last row. */
-  #said = '';
+  #partialReply = '';
   #usage: TokenUsage = { input: 0, output: 0 };
   #compressed: Compression | null = null;
   #rendering: Rendering | null;
@@ -125,7 +125,7 @@ export class Turn {
     try {
       return await this.#ask(model);
     } catch (error) {
-      if (!hasCode(error, 'model_overflow') || this.#said !== '') throw error;
+      if (!hasCode(error, 'model_overflow') || this.#partialReply !== '') throw error;
       // Our count was too low, or the window smaller than we think.
       if ((await this.#compress(model, true)) === null) throw error;
       return await this.#ask(model);
@@ -136,7 +136,7 @@ export class Turn {
     const { context, signal } = this.#task;
     const step = await model.ask(this.#messages(), signal, {
       onText: (text) => {
-        this.#said += text;
+        this.#partialReply += text;
         context.show({ type: 'text', text });
       },
       onReasoning: (text) => context.show({ type: 'reasoning', text }),
@@ -174,9 +174,9 @@ export class Turn {
 
   async #keep(added: readonly MessageToAppend[]): Promise<void> {
     const rows = [...this.#unkept, ...added];
-    // Taken out first: a write that failed may have happened, and must not be made a second time.
+    // Removed first: a write that failed may have happened, and must not be made a second time.
     this.#unkept = [];
-    this.#said = '';
+    this.#partialReply = '';
     if (rows.length === 0) return;
     await this.#task.context.keep(rows);
     this.#rows.push(...numbered(this.#rows, this.#task.sessionId, rows));
@@ -185,9 +185,9 @@ export class Turn {
   async #keepRest(): Promise<void> {
     const { signal, context, turnId } = this.#task;
     // A turn that failed before it said a word leaves nothing behind: what made it fail must not poison the session.
-    if (!signal.aborted && this.#said === '') return;
-    const partial = this.#said === '' ? [] : [assistantRow(turnId, this.#said, { partial: true })];
-    await keepLastWords(context, [...this.#unkept, ...partial]);
+    if (!signal.aborted && this.#partialReply === '') return;
+    const partial = this.#partialReply === '' ? [] : [assistantRow(turnId, this.#partialReply, { partial: true })];
+    await keepUnsavedRows(context, [...this.#unkept, ...partial]);
   }
 
   async #makeRoom(model: ModelSession): Promise<void> {
@@ -202,12 +202,12 @@ export class Turn {
     }
   }
 
-  async #compress(model: ModelSession, atAnyPrice = false): Promise<Compression | null> {
+  async #compress(model: ModelSession, force = false): Promise<Compression | null> {
     const { sessionId, turnId, context, signal } = this.#task;
     const beforeTokens = tokensOf(this.#withUnkept(), model.fixedCharacters);
     // What the server could not read is longer than its window, whatever we think that is.
-    const window = atAnyPrice ? Math.min(model.window, beforeTokens) : model.window;
-    const plan = planCompression(this.#rows, sessionId, window, atAnyPrice);
+    const window = force ? Math.min(model.window, beforeTokens) : model.window;
+    const plan = planCompression(this.#rows, sessionId, window, force);
     if (plan === null) return null;
     const mustKeep = (await context.beforeSummary?.(plan.old)) ?? null;
     const { text, usage } = await summarise(plan.old, model, signal, mustKeep);

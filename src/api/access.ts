@@ -29,7 +29,7 @@ const LOOPBACK_CREDENTIAL = 'loopback';
  * because a page may call its own name, made to mean our address. Files of our own page are answered here: it asks people
  * for the key, so it comes before the key, and nothing else is reached on that way.
  */
-export function letIn({ apiKey, allowedOrigins, page }: AccessRules): MiddlewareHandler<ApiEnv> {
+export function admit({ apiKey, allowedOrigins, page }: AccessRules): MiddlewareHandler<ApiEnv> {
   const failures = new FailedKeys();
   const expected = apiKey === null ? null : digest(Buffer.from(apiKey, 'utf8'));
   return async (c, next) => {

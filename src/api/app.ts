@@ -1,7 +1,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { z } from 'zod';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { type AccessRules, letIn } from './access.ts';
+import { type AccessRules, admit } from './access.ts';
 import type { Api, ApiContext, ApiEnv, ApiParts } from './api.ts';
 import { answerError } from './error-answer.ts';
 import { addChatCompletionRoutes } from './openai/chat-completions.ts';
@@ -49,7 +49,7 @@ export function createApp(parts: ApiParts, options: AppOptions): Api {
   const app: Api = new OpenAPIHono<ApiEnv>({ defaultHook: refuseInvalid });
   app.onError((thrown, c) => answerError(c, thrown, parts.log));
   app.use(protect);
-  app.use(letIn(options));
+  app.use(admit(options));
   app.use(readBody(options.maxBodyBytes ?? DEFAULT_BODY_BYTES));
   for (const add of ROUTES) add(app, parts);
   const paths = routedPaths(app);

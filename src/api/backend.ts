@@ -1,11 +1,11 @@
 import type { Progress } from '../agent/runner.ts';
-import type { JobBook } from '../cron/job-book.ts';
+import type { JobService } from '../cron/job-service.ts';
 import type { TurnOutcome } from '../lifecycle/states.ts';
 import type { JobTarget } from '../store/transactions/jobs.ts';
 import type { Figures } from './figures.ts';
 
 /** Something a client says over HTTP: text for the agent, or a slash command. */
-export interface Saying {
+export interface ChatRequest {
   readonly text: string;
   /** Names a lasting conversation; null for a one-shot session that ends after the reply. */
   readonly conversation: string | null;
@@ -42,7 +42,7 @@ export interface Reply {
 }
 
 /** A request the gateway has taken: durable from now on, whether or not the client stays to hear the end. */
-export interface Taken {
+export interface AcceptedTurn {
   readonly sessionId: string;
   readonly turnId: string | null;
   readonly reply: Promise<Reply>;
@@ -75,7 +75,7 @@ export interface Readiness {
 /** What HTTP needs of the gateway beside the store. */
 export interface ApiBackend {
   /** Throws `draining`, `idempotency_conflict`, `message_too_large` and the like; resolves once it is durable. */
-  say(saying: Saying): Promise<Taken>;
+  receive(request: ChatRequest): Promise<AcceptedTurn>;
   models(): Promise<readonly string[]>;
   /** The name of the configured model. */
   readonly model: string;
@@ -94,7 +94,7 @@ export interface ApiBackend {
   /** How the chat platforms stand. */
   platforms?(): readonly { readonly name: string; readonly phase: string }[];
   /** What a running turn of this gateway does just now; null when it is not here. Without it all of them think. */
-  doing?(sessionId: string): Doing | null;
+  turnActivity?(sessionId: string): TurnActivity | null;
 }
 
 /** As it came. Header names in lower case. */
@@ -105,13 +105,13 @@ export interface PlatformRequest {
 
 /** What is done at its time. */
 export interface JobBackend {
-  readonly book: JobBook;
+  readonly service: JobService;
   /** Where results go, by its name. Throws `target_unknown`. */
   readonly target: (text: string) => Promise<JobTarget>;
 }
 
 /** A step of a running turn, as whoever looks on sees it. */
-export interface Doing {
+export interface TurnActivity {
   readonly phase: 'thinking' | 'tool' | 'replying';
   /** The tool, while one runs. */
   readonly tool: string | null;

@@ -19,14 +19,14 @@ interface Follower {
   readonly wanted: Wanted;
   /** Numbers up to here reach it in another way. */
   readonly after: number;
-  readonly mailbox: Mailbox<Told>;
+  readonly mailbox: Mailbox<TailEvent>;
   /** Since when more came than its mailbox holds: it reads the log itself once it has taken what is there. */
   behindSince: number | null;
   drop(): void;
 }
 
 /** An event with its text for the wire, which all followers share. */
-interface Told {
+interface TailEvent {
   readonly seq: number;
   readonly event: SequencedEvent['event'];
   readonly text: string;
@@ -52,14 +52,14 @@ export class EventTail {
   readonly #store: Store;
   readonly #log: ApiLog;
   readonly #followers = new Set<Follower>();
-  #recent: Told[] = [];
+  #recent: TailEvent[] = [];
   /** Everything after this number and up to the position is in `#recent`. */
   #recentFrom = 0;
   #position = 0;
   #running: Promise<void> | null = null;
   #closed = false;
   /** A commit was heard of since the last look. */
-  #heard = false;
+  #woken = false;
   #wake: () => void = () => undefined;
 
   constructor(store: Store, log: ApiLog) {
@@ -104,17 +104,17 @@ export class EventTail {
 
   /** Returns the last number it told when it cannot keep up by being told; null when it is over. */
   async *#listen(wanted: Wanted, after: number, listener: Listener): AsyncGenerator<string, number | null> {
-    const mailbox = new Mailbox<Told>(MAILBOX_BYTES);
+    const mailbox = new Mailbox<TailEvent>(MAILBOX_BYTES);
     const joined = Math.max(after, this.#position);
     const follower: Follower = { wanted, after: joined, mailbox, behindSince: null, drop: listener.drop };
     const leave = (): void => mailbox.close();
     listener.signal.addEventListener('abort', leave);
     this.#followers.add(follower);
     // Not by the mailbox: it is for what comes in faster than it is read, and this may be more than it holds.
-    const missed = this.#recent.filter((told) => told.seq > after && wants(wanted, told.event));
+    const missed = this.#recent.filter((tailEvent) => tailEvent.seq > after && wants(wanted, tailEvent.event));
     let last = joined;
     try {
-      for (const told of missed) yield told.text;
+      for (const tailEvent of missed) yield tailEvent.text;
       for (;;) {
         const waiting = await mailbox.take(HEARTBEAT_MS);
         if (waiting === null) return null;
@@ -149,7 +149,7 @@ export class EventTail {
 
   async #read(): Promise<void> {
     const unlisten = this.#store.onCommit(() => {
-      this.#heard = true;
+      this.#woken = true;
       this.#wake();
     });
     let idleSince = Date.now();
@@ -165,7 +165,7 @@ export class EventTail {
 
   /** True when there may be more at once. */
   async #readPage(): Promise<boolean> {
-    this.#heard = false;
+    this.#woken = false;
     try {
       const everything = { after: this.#position, limit: PAGE, types: [], sessionId: null };
       const { events, next } = await this.#store.read('listEvents', everything);
@@ -181,9 +181,9 @@ export class EventTail {
     }
   }
 
-  #spread(told: Told): void {
-    this.#recent.push(told);
-    for (const follower of this.#followers) hand(follower, told);
+  #spread(tailEvent: TailEvent): void {
+    this.#recent.push(tailEvent);
+    for (const follower of this.#followers) hand(follower, tailEvent);
   }
 
   #forget(): void {
@@ -196,7 +196,7 @@ export class EventTail {
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       // A commit during the last look may have come too late for it.
-      const timer = setTimeout(resolve, this.#heard ? SETTLE_MS : ms);
+      const timer = setTimeout(resolve, this.#woken ? SETTLE_MS : ms);
       this.#wake = () => {
         this.#wake = () => undefined;
         clearTimeout(timer);
@@ -206,11 +206,11 @@ export class EventTail {
   }
 }
 
-function hand(follower: Follower, told: Told): void {
+function hand(follower: Follower, tailEvent: TailEvent): void {
   const { wanted, after, mailbox } = follower;
-  if (told.seq <= after || !wants(wanted, told.event)) return;
+  if (tailEvent.seq <= after || !wants(wanted, tailEvent.event)) return;
   if (follower.behindSince === null) {
-    if (!mailbox.put(told, told.text.length)) follower.behindSince = performance.now();
+    if (!mailbox.put(tailEvent, tailEvent.text.length)) follower.behindSince = performance.now();
   } else if (performance.now() - follower.behindSince > DEAF_MS) follower.drop();
 }
 
@@ -219,7 +219,7 @@ function wants({ types, sessionId }: Wanted, event: SequencedEvent['event']): bo
   return types.length === 0 || types.some((pattern) => matches(pattern, event.type));
 }
 
-function tell(sequenced: SequencedEvent): Told {
+function tell(sequenced: SequencedEvent): TailEvent {
   const { seq, event } = sequenced;
   return { seq, event, text: frame(eventView(sequenced), { id: seq }) };
 }

@@ -1,6 +1,6 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { ApiContext, ApiLog } from './api.ts';
-import type { Reply, Taken, TurnProgress } from './backend.ts';
+import type { AcceptedTurn, Reply, TurnProgress } from './backend.ts';
 import { hintOf, type ShownError, statusOf } from './error-answer.ts';
 import { HEARTBEAT_MS, type Listener } from './event-stream.ts';
 import { Mailbox } from './mailbox.ts';
@@ -40,21 +40,21 @@ export class TurnFeed {
   readonly #mailbox = new Mailbox<TurnNews>(MAILBOX_CHARS);
   #drop: () => void = () => undefined;
 
-  constructor(taken: Taken, log: ApiLog) {
-    const stopWatching = taken.watch((progress) => {
+  constructor(accepted: AcceptedTurn, log: ApiLog) {
+    const stopWatching = accepted.watch((progress) => {
       if (!this.#mailbox.put({ progress }, sizeOf(progress))) this.#drop();
     });
     const end = (news: TurnNews): void => {
       stopWatching();
       this.#mailbox.close(news);
     };
-    taken.reply.then(
+    accepted.reply.then(
       (reply) => end({ reply }),
       (thrown: unknown) => {
         const failure = MoiraiError.wrap(thrown);
         // The client is told no more than that there is a defect.
         if (statusOf(failure.code) === 500) {
-          log.error('a turn was lost sight of', { session: taken.sessionId, turn: taken.turnId, error: failure });
+          log.error('a turn was lost sight of', { session: accepted.sessionId, turn: accepted.turnId, error: failure });
         }
         end({ failure });
       },
@@ -90,21 +90,21 @@ function sizeOf(progress: TurnProgress): number {
  * never told in pieces, comes at the end.
  */
 export class ReplyText {
-  #told = '';
+  #sent = '';
 
   /** A piece of a running turn. */
   piece(text: string): string {
-    this.#told += text;
+    this.#sent += text;
     return text;
   }
 
   /** What is missing of the whole; nothing when the pieces told more than the reply keeps. */
   rest(whole: string): string {
-    if (whole.startsWith(this.#told)) return whole.slice(this.#told.length);
-    return this.#told.endsWith(whole) ? '' : `\n\n${whole}`;
+    if (whole.startsWith(this.#sent)) return whole.slice(this.#sent.length);
+    return this.#sent.endsWith(whole) ? '' : `\n\n${whole}`;
   }
 
-  get told(): string {
-    return this.#told;
+  get sent(): string {
+    return this.#sent;
   }
 }

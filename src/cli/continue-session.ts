@@ -3,7 +3,7 @@ import { conversationOf } from '../store/transactions/conversations.ts';
 import { facts, print, printJson, printLine } from './print.ts';
 import { sessionFacts } from './session-text.ts';
 import type { Settings } from './settings.ts';
-import { visit } from './visit.ts';
+import { openStoreSession } from './store-session.ts';
 
 /** Continues a session in a new one of its conversation, and shows it. */
 export async function continueSession(
@@ -12,7 +12,7 @@ export async function continueSession(
   lineage: 'resume' | 'branch',
   title: string | undefined,
 ): Promise<void> {
-  await visit(settings, async (here) => {
+  await openStoreSession(settings, async (here) => {
     const from = await here.store.read('findSession', { idOrPrefix });
     const engine = await here.engine();
     // This process leaves at once: what was attached to one is not attached to this one.

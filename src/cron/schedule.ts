@@ -42,7 +42,7 @@ function assertZone(zone: string): void {
       new Intl.DateTimeFormat('en', { timeZone: zone });
       return;
     } catch {
-      // Told below.
+      // Reported below.
     }
   }
   throw new MoiraiError('bad_schedule', `${quote(zone)} is not the IANA name of a time zone, such as Europe/Rome`);

@@ -4,7 +4,7 @@ import { buildKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
 import type { Job } from '../store/transactions/jobs.ts';
-import { nextTickOf } from './job-book.ts';
+import { nextTickOf } from './job-service.ts';
 import { jobTitle } from './job-view.ts';
 import { originOf } from './run-origin.ts';
 

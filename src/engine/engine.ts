@@ -60,7 +60,7 @@ export interface Hold {
   readonly epoch: number;
 }
 
-const ABSORBED = 'Taken into the turn that was running; its reply answers both.';
+const ABSORBED = 'Added to the turn that was running; its reply answers both.';
 const REAP_BATCH = 100;
 const EXPIRE_BATCH = 100;
 const PRUNE_BATCH = 200;

@@ -25,7 +25,7 @@ export class ExpiryWatcher {
   #sweeping: Promise<void> = Promise.resolve();
   #stopped = false;
   #busy = true;
-  #heard = Number.POSITIVE_INFINITY;
+  #earliest = Number.POSITIVE_INFINITY;
 
   constructor(engine: Engine, timers: Timers, wallClock: () => number, failed: (error: MoiraiError) => void) {
     this.#engine = engine;
@@ -50,7 +50,7 @@ export class ExpiryWatcher {
   /** While a sweep is under way its end arms the timer; what is heard meanwhile is remembered for that. */
   #hear(deadline: number | null): void {
     if (deadline === null) return;
-    this.#heard = Math.min(this.#heard, deadline);
+    this.#earliest = Math.min(this.#earliest, deadline);
     if (!this.#busy && deadline < this.#armedFor) this.#arm(deadline);
   }
 
@@ -77,12 +77,12 @@ export class ExpiryWatcher {
     let next = Number.POSITIVE_INFINITY;
     try {
       await Promise.all(Array.from({ length: LANES[this.#engine.store.engine] }, () => this.#endDue(trigger)));
-      this.#heard = Number.POSITIVE_INFINITY;
+      this.#earliest = Number.POSITIVE_INFINITY;
       next = (await this.#engine.store.read('nextDeadline', {})) ?? next;
     } catch (thrown) {
       this.#failed(MoiraiError.wrap(thrown));
     }
     this.#busy = false;
-    this.#arm(Math.min(next, this.#heard));
+    this.#arm(Math.min(next, this.#earliest));
   }
 }

@@ -17,10 +17,10 @@ export interface SubscriberSpec {
   /** Conversations served at the same time. */
   readonly concurrency: number;
   /** How many of them make sense now, where that changes: one that rests is not bothered with each of its lanes. */
-  readonly appetite?: () => Appetite;
+  readonly capacity?: () => Capacity;
 }
 
-export interface Appetite {
+export interface Capacity {
   /** Conversations at the same time; 0 for none. */
   readonly lanes: number;
   /** When to ask again, if there are none. */
@@ -114,8 +114,8 @@ export class Courier {
 
   /** Returns how long to sleep when nobody calls. */
   async #claimOnce(): Promise<number> {
-    const { timeoutMs, name, concurrency, appetite } = this.spec;
-    const { lanes: most, againInMs } = appetite?.() ?? { lanes: concurrency, againInMs: 0 };
+    const { timeoutMs, name, concurrency, capacity } = this.spec;
+    const { lanes: most, againInMs } = capacity?.() ?? { lanes: concurrency, againInMs: 0 };
     const free = Math.min(most, concurrency) - this.#inFlight;
     if (free <= 0) return Math.max(SHORTEST_SLEEP_MS, againInMs);
     const context = this.#deps.commandContext();
@@ -174,7 +174,7 @@ export class Courier {
 
   #acknowledge(lane: ClaimedLane, delivered: Delivered): Promise<void> {
     const { store, commandContext: context } = this.#deps;
-    return this.#insist(() => store.write('ackLane', { context: context(), lane: ticketOf(lane), delivered }));
+    return this.#retryUntilKnown(() => store.write('ackLane', { context: context(), lane: ticketOf(lane), delivered }));
   }
 
   /** Calls the handler behind its deadline; null when it took the event. */
@@ -227,11 +227,13 @@ export class Courier {
       dead: !down && attempts >= this.spec.maxAttempts,
     };
     if (!failure.dead) this.#deps.retried?.(this.spec.name);
-    await this.#insist(() => this.#deps.store.write('failLane', { context: this.#deps.commandContext(), ...failure }));
+    await this.#retryUntilKnown(() =>
+      this.#deps.store.write('failLane', { context: this.#deps.commandContext(), ...failure }),
+    );
   }
 
   /** An acknowledgement that did not get through is repeated: else the lane would stand still until its claim ends. */
-  async #insist<T>(write: () => Promise<T>): Promise<void> {
+  async #retryUntilKnown<T>(write: () => Promise<T>): Promise<void> {
     for (let failures = 1; ; failures++) {
       try {
         await write();

@@ -5,7 +5,7 @@ import { Courier, type CourierDeps, type SubscriberSpec } from './courier.ts';
 const DEFAULTS = { timeoutMs: 30_000, maxAttempts: 8, concurrency: 64 };
 
 export type NewSubscriber = Pick<SubscriberSpec, 'name' | 'events' | 'handle'> &
-  Partial<Pick<SubscriberSpec, 'timeoutMs' | 'maxAttempts' | 'concurrency' | 'appetite'>> & {
+  Partial<Pick<SubscriberSpec, 'timeoutMs' | 'maxAttempts' | 'concurrency' | 'capacity'>> & {
     /** Where it begins when the store has not seen it before; after that it goes on where it was. */
     readonly from?: SubscribeFrom;
   };
@@ -21,7 +21,7 @@ export class Dispatcher {
 
   constructor(deps: CourierDeps) {
     this.#deps = deps;
-    this.#unlisten = deps.store.onCommit((effects) => this.#heard(effects));
+    this.#unlisten = deps.store.onCommit((effects) => this.#onCommit(effects));
   }
 
   /** Registers a subscriber and starts to serve it. */
@@ -55,7 +55,7 @@ export class Dispatcher {
     await Promise.all([...this.#couriers.values()].map((courier) => courier.stop()));
   }
 
-  #heard(effects: Effects): void {
+  #onCommit(effects: Effects): void {
     for (const name of effects.subscribers) this.#couriers.get(name)?.wake();
   }
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Progress } from '../agent/runner.ts';
-import type { ApiBackend, Reply, Saying, Taken, TurnProgress } from '../api/backend.ts';
+import type { AcceptedTurn, ApiBackend, ChatRequest, Reply, TurnProgress } from '../api/backend.ts';
 import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Turn } from '../lifecycle/session.ts';
@@ -8,9 +8,9 @@ import { keyFor } from '../lifecycle/session-key.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
-import type { Asked } from './approvals.ts';
+import type { PendingApproval } from './approvals.ts';
 import { parseCommand } from './commands/command.ts';
-import type { Heard } from './conversations.ts';
+import type { ReceiveResult } from './conversations.ts';
 import type { Gateway } from './gateway.ts';
 
 const IDEMPOTENCY_MS = 24 * 3_600_000;
@@ -29,13 +29,13 @@ export function apiBackend({ gateway, model, readiness, state, figures }: ApiBac
     model,
     readiness,
     state,
-    say: (saying) => say(gateway, saying),
+    receive: (request) => say(gateway, request),
     models: () => gateway.runner.models(),
-    doing: (sessionId) => {
+    turnActivity: (sessionId) => {
       const run = gateway.turns.runOf(sessionId);
       return run === undefined ? null : { phase: run.phase, tool: run.tool };
     },
-    jobs: { book: gateway.cron.jobs, target: (text) => gateway.cron.target(text) },
+    jobs: { service: gateway.cron.jobs, target: (text) => gateway.cron.target(text) },
     receiveFromPlatform: async (name, request) => {
       const answer = await gateway.chat.find(name)?.receiveWebhook?.(request);
       return answer?.status ?? 404;
@@ -51,25 +51,30 @@ export function apiBackend({ gateway, model, readiness, state, figures }: ApiBac
   };
 }
 
-async function say(gateway: Gateway, saying: Saying): Promise<Taken> {
-  const conversation = conversationOf(saying);
-  const originRef = refOf(saying);
-  const known = originRef === null ? null : await knownTurn(gateway, originRef, saying, conversation);
-  if (known !== null) return attach(gateway, known, saying, conversation.key);
-  if (conversation.attached || saying.model !== null) await prepare(gateway, conversation, saying);
-  const heard = await gateway.conversations.say({ conversation, text: saying.text, originRef, ...verbatim(saying) });
-  if (heard.type === 'answer') return answered(gateway, heard, conversation);
-  if (heard.received.duplicate)
-    await assertSame(gateway, heard.received.turn, saying, heard.received.session.key, conversation);
-  return taken(gateway, heard, saying);
+async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn> {
+  const conversation = conversationOf(request);
+  const originRef = refOf(request);
+  const known = originRef === null ? null : await knownTurn(gateway, originRef, request, conversation);
+  if (known !== null) return attach(gateway, known, request, conversation.key);
+  if (conversation.attached || request.model !== null) await prepare(gateway, conversation, request);
+  const result = await gateway.conversations.receive({
+    conversation,
+    text: request.text,
+    originRef,
+    ...verbatim(request),
+  });
+  if (result.type === 'answer') return answered(gateway, result, conversation);
+  if (result.received.duplicate)
+    await assertSame(gateway, result.received.turn, request, result.received.session.key, conversation);
+  return accepted(gateway, result, request);
 }
 
 /** A one-shot request has no conversation that a command could be about. */
-function verbatim(saying: Saying): { verbatim?: true } {
-  return saying.conversation === null && saying.history.length > 0 ? { verbatim: true } : {};
+function verbatim(request: ChatRequest): { verbatim?: true } {
+  return request.conversation === null && request.history.length > 0 ? { verbatim: true } : {};
 }
 
-function conversationOf({ conversation, platform, userId, credential, idempotencyKey }: Saying): ConversationRef {
+function conversationOf({ conversation, platform, userId, credential, idempotencyKey }: ChatRequest): ConversationRef {
   const once = idempotencyKey === null ? randomUUID() : digest(`${credential} ${idempotencyKey}`);
   const chat = conversation ?? `once-${once}`;
   const key = keyFor({ platform, type: 'dm', chat }, { groupPerUser: true, threadPerUser: false });
@@ -77,7 +82,7 @@ function conversationOf({ conversation, platform, userId, credential, idempotenc
   return { key, kind, platform, userId, origin: { platform, chat }, attached: conversation === null };
 }
 
-function refOf({ platform, credential, idempotencyKey }: Saying): string | null {
+function refOf({ platform, credential, idempotencyKey }: ChatRequest): string | null {
   return idempotencyKey === null ? null : `${platform}:${digest(`${credential} ${idempotencyKey}`)}`;
 }
 
@@ -89,44 +94,45 @@ function digest(text: string): string {
 async function knownTurn(
   gateway: Gateway,
   originRef: string,
-  saying: Saying,
+  request: ChatRequest,
   conversation: ConversationRef,
 ): Promise<TurnResultRow | null> {
   const turn = await gateway.engine.store.read('turnByRef', { originRef });
   if (turn === null || turn.createdAt < Date.now() - IDEMPOTENCY_MS) return null;
   const session = await gateway.engine.store.read('getSession', { sessionId: turn.sessionId });
-  await assertSame(gateway, turn, saying, session?.key ?? conversation.key, conversation);
+  await assertSame(gateway, turn, request, session?.key ?? conversation.key, conversation);
   return turn;
 }
 
 async function assertSame(
   gateway: Gateway,
   turn: { readonly id: string },
-  saying: Saying,
+  request: ChatRequest,
   key: string,
   conversation: ConversationRef,
 ): Promise<void> {
   const text = await gateway.engine.store.read('turnText', { turnId: turn.id });
-  const said = saying.text.toWellFormed();
+  const message = request.text.toWellFormed();
   // The turn of `/queue TEXT` is TEXT.
-  if ((text === said || text === parseCommand(said)?.args) && key === conversation.key) return;
+  if ((text === message || text === parseCommand(message)?.args) && key === conversation.key) return;
   throw new MoiraiError('idempotency_conflict', 'the idempotency key was used before, with another body');
 }
 
 /** Starts a one-shot session with what the client says was said before, and notes the model it asks for. */
-async function prepare(gateway: Gateway, conversation: ConversationRef, saying: Saying): Promise<void> {
+async function prepare(gateway: Gateway, conversation: ConversationRef, request: ChatRequest): Promise<void> {
   if (gateway.conversations.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
-  const rows: MessageToAppend[] = saying.history.map(({ role, text }) => {
+  const rows: MessageToAppend[] = request.history.map(({ role, text }) => {
     return role === 'assistant' ? { role, text, turnId: null } : { role: 'user', text, turnId: null };
   });
   const { engine, runner, transcripts } = gateway;
   const open = await engine.store.read('openSession', { key: conversation.key });
-  if (saying.model !== null) {
-    if (!(await isKnownModel(gateway, saying.model))) {
-      throw new MoiraiError('model_unknown', `there is no model ${saying.model}`);
+  if (request.model !== null) {
+    if (!(await isKnownModel(gateway, request.model))) {
+      throw new MoiraiError('model_unknown', `there is no model ${request.model}`);
     }
     const chosen = (open === null ? null : await transcripts.chosenModel(open)) ?? runner.model;
-    if (chosen !== saying.model) rows.push({ role: 'setting', text: '', turnId: null, data: { model: saying.model } });
+    if (chosen !== request.model)
+      rows.push({ role: 'setting', text: '', turnId: null, data: { model: request.model } });
   }
   if (rows.length === 0) return;
   const session = open ?? (await engine.start(conversation));
@@ -138,24 +144,32 @@ async function isKnownModel({ runner }: Gateway, model: string): Promise<boolean
   return known.length === 0 || known.includes(model);
 }
 
-function answered(gateway: Gateway, heard: Extract<Heard, { type: 'answer' }>, conversation: ConversationRef): Taken {
-  const sessionId = heard.session?.id ?? '';
+function answered(
+  gateway: Gateway,
+  result: Extract<ReceiveResult, { type: 'answer' }>,
+  conversation: ConversationRef,
+): AcceptedTurn {
+  const sessionId = result.session?.id ?? '';
   const facts = { turnId: null, outcome: 'done', errorCode: null, model: null, usage: null } as const;
   const reply: Promise<Reply> = endIfOnce(gateway, conversation.attached ? sessionId : '').then(() => ({
     ...facts,
     sessionId,
-    text: heard.text,
+    text: result.text,
   }));
   return { sessionId, turnId: null, reply, watch: () => () => undefined };
 }
 
-function taken(gateway: Gateway, heard: Extract<Heard, { type: 'turn' }>, saying: Saying): Taken {
-  const { session, turn } = heard.received;
+function accepted(
+  gateway: Gateway,
+  result: Extract<ReceiveResult, { type: 'turn' }>,
+  request: ChatRequest,
+): AcceptedTurn {
+  const { session, turn } = result.received;
   return {
     sessionId: session.id,
     turnId: turn.id,
-    reply: replyOf(gateway, heard.over, turn.id, saying),
-    watch: (listener) => watchWithQuestions(gateway, { key: session.key, turn }, heard.watch, listener),
+    reply: replyOf(gateway, result.over, turn.id, request),
+    watch: (listener) => watchWithQuestions(gateway, { key: session.key, turn }, result.watch, listener),
   };
 }
 
@@ -166,7 +180,7 @@ function watchWithQuestions(
   watch: (listener: (progress: Progress) => void) => () => void,
   listener: (progress: TurnProgress) => void,
 ): () => void {
-  const tell = ({ id, request, settled }: Asked): void => {
+  const tell = ({ id, request, settled }: PendingApproval): void => {
     // Only a turn that runs asks; those that wait behind it hear nothing of it.
     if (turns.runOf(turn.sessionId)?.turn.id !== turn.id) return;
     const question = { type: 'approval', id, ...request } as const;
@@ -185,11 +199,11 @@ function watchWithQuestions(
 }
 
 /** The same request again: it waits for the same turn, wherever that runs. */
-function attach(gateway: Gateway, turn: TurnResultRow, saying: Saying, key: string): Taken {
+function attach(gateway: Gateway, turn: TurnResultRow, request: ChatRequest, key: string): AcceptedTurn {
   return {
     sessionId: turn.sessionId,
     turnId: turn.id,
-    reply: replyOf(gateway, gateway.turns.ends.wait(turn.id), turn.id, saying),
+    reply: replyOf(gateway, gateway.turns.ends.wait(turn.id), turn.id, request),
     watch: (listener) => {
       const watch = (hear: (progress: Progress) => void) => gateway.turns.watch(turn.id, hear);
       return watchWithQuestions(gateway, { key, turn }, watch, listener);
@@ -201,14 +215,14 @@ async function replyOf(
   gateway: Gateway,
   over: Promise<TurnResultRow | null>,
   turnId: string,
-  saying: Saying,
+  request: ChatRequest,
 ): Promise<Reply> {
   const turn = await over;
   if (turn === null && gateway.conversations.draining) {
     throw new MoiraiError('draining', `the gateway stops; turn ${turnId} goes on afterwards`);
   }
   if (turn === null) throw new MoiraiError('turn_not_found', `turn ${turnId} was removed with its session`);
-  if (saying.conversation === null) await endIfOnce(gateway, turn.sessionId);
+  if (request.conversation === null) await endIfOnce(gateway, turn.sessionId);
   return {
     sessionId: turn.sessionId,
     turnId: turn.id,

@@ -2,7 +2,7 @@ import type { Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { Timers } from '../events/timers.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
 
-interface Pending extends Question, Asked {
+interface Pending extends Question, PendingApproval {
   readonly settle: (approval: Approval) => void;
 }
 
@@ -10,7 +10,7 @@ interface Pending extends Question, Asked {
 export type Answerer = { readonly userId: string | null; readonly admin: boolean } | null;
 
 /** A question as whoever is there hears it. */
-export interface Asked {
+export interface PendingApproval {
   readonly id: string;
   readonly key: string;
   readonly request: ApprovalRequest;
@@ -32,7 +32,7 @@ export class Approvals {
   readonly #timers: Timers;
   readonly #timeoutMs: number;
   readonly #pending = new Map<string, Pending[]>();
-  readonly #watchers = new Set<(asked: Asked) => void>();
+  readonly #watchers = new Set<(asked: PendingApproval) => void>();
 
   constructor(timers: Timers, timeoutMs: number) {
     this.#timers = timers;
@@ -60,7 +60,7 @@ export class Approvals {
   }
 
   /** Hears of every question in this process: for a door whose people are not written to. */
-  watch(watcher: (asked: Asked) => void): () => void {
+  watch(watcher: (asked: PendingApproval) => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
   }
@@ -77,7 +77,7 @@ export class Approvals {
   }
 
   /** What a conversation is being asked. */
-  pendingOf(key: string): readonly Asked[] {
+  pendingOf(key: string): readonly PendingApproval[] {
     return this.#pending.get(key) ?? [];
   }
 

@@ -39,8 +39,8 @@ async function readTasks(path: string): Promise<string | null> {
     if (error.code === 'ENOENT') return '';
     throw error;
   });
-  const said = text.replaceAll(/<!--[\s\S]*?-->/g, '').replaceAll(/^\s*#.*$/gm, '');
-  return said.trim() === '' ? null : text.trim();
+  const message = text.replaceAll(/<!--[\s\S]*?-->/g, '').replaceAll(/^\s*#.*$/gm, '');
+  return message.trim() === '' ? null : text.trim();
 }
 
 async function begin(
@@ -52,8 +52,8 @@ async function begin(
   const conversation = { key, kind: 'batch', platform: 'batch', userId: null, origin: null, attached: true } as const;
   await engine.start(conversation, { title: 'BOOT.md' });
   const text = `${BOOT_NOTE}\n\n${tasks}`;
-  const said = { conversation, text, originRef: null, by: 'system' } as const;
-  const { session, turn } = await turns.receive(said, { mode: 'queue', uncapped: true });
+  const message = { conversation, text, originRef: null, by: 'system' } as const;
+  const { session, turn } = await turns.receive(message, { mode: 'queue', uncapped: true });
   return { session, over: turns.ends.wait(turn.id) };
 }
 

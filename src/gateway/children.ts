@@ -67,7 +67,7 @@ export class Children {
     const turn = await engine.store.read('turnByRef', { originRef: refOf(child) });
     const text = besideText(task, answerOf(turn));
     const id = `${eventId}:answer`;
-    await engine.store.write('tellConversation', {
+    await engine.store.write('addExternalNote', {
       ...{ context: engine.commandContext(), sessionId: child.id, id, deliveries: notice(parent, text, id) },
       ...{ key: parent.key, note: text },
     });
@@ -85,8 +85,8 @@ export class Children {
       lineage: 'spawn',
       title: text.slice(0, 80),
     });
-    const said = { conversation, text, originRef: refOf(started), by: 'system' } as const;
-    const { session, turn } = await turns.receive(said, { mode: 'queue', uncapped: true });
+    const message = { conversation, text, originRef: refOf(started), by: 'system' } as const;
+    const { session, turn } = await turns.receive(message, { mode: 'queue', uncapped: true });
     return { session, over: turns.ends.wait(turn.id) };
   }
 

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Config, TelegramConfig } from '../config/config.ts';
-import type { Means, Platform } from '../platforms/platform.ts';
+import type { Platform, PlatformRuntime } from '../platforms/platform.ts';
 
 /** A platform that is to be there, not loaded yet. */
 export interface ConfiguredPlatform {
   readonly name: string;
   /** Names what only one process may use at a time, without telling it. */
   readonly credential: string;
-  make(means: Means): Promise<Platform>;
+  make(runtime: PlatformRuntime): Promise<Platform>;
 }
 
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
@@ -29,14 +29,14 @@ function telegramOf(config: TelegramConfig, token: string): ConfiguredPlatform {
   return {
     name: 'telegram',
     credential: credentialOf('telegram', token),
-    async make(means) {
+    async make(runtime) {
       const { createTelegram } = await import('../platforms/telegram/platform.ts');
       const { mode, webhookUrl, webhookSecret, apiRoot } = config;
       const webhook =
         mode === 'webhook' && webhookUrl !== null
           ? { url: webhookUrl, secret: webhookSecret ?? secretOf(token) }
           : null;
-      return createTelegram({ token, apiRoot: apiRoot ?? TELEGRAM, webhook, maxFileBytes: MAX_FILE_BYTES, means });
+      return createTelegram({ token, apiRoot: apiRoot ?? TELEGRAM, webhook, maxFileBytes: MAX_FILE_BYTES, runtime });
     },
   };
 }

@@ -11,7 +11,7 @@ import { failureText } from './texts.ts';
 import type { BusyMode, Turns } from './turns.ts';
 
 /** Something a person says in a conversation. */
-export interface Said {
+export interface InboundMessage {
   readonly conversation: ConversationRef;
   readonly text: string;
   /** Names the message on its platform; the same again is the same message again. */
@@ -28,7 +28,7 @@ export interface Said {
 }
 
 /** What became of it. */
-export type Heard =
+export type ReceiveResult =
   /** A command, done: what it says, and the open session after it. */
   | { readonly type: 'answer'; readonly text: string; readonly session: Session | null }
   /** A message, durable from now on. */
@@ -41,7 +41,7 @@ export type Heard =
     };
 
 /** What becomes of something that is said, before anybody else sees it. */
-export type Gate = (said: Said) => Promise<{ readonly text: string } | { readonly skipped: string }>;
+export type Gate = (message: InboundMessage) => Promise<{ readonly text: string } | { readonly skipped: string }>;
 
 /** The one door through which people's words come in, whatever they are said with. */
 export class Conversations {
@@ -52,11 +52,11 @@ export class Conversations {
   #draining = false;
 
   /** `gate` may change what is said, or keep it from being heard. */
-  constructor(deps: Omit<CommandDeps, 'say'>, gate: Gate) {
+  constructor(deps: Omit<CommandDeps, 'receive'>, gate: Gate) {
     this.#gate = gate;
     this.#engine = deps.engine;
     this.#turns = deps.turns;
-    this.#deps = { ...deps, say: (said) => this.#take(said) };
+    this.#deps = { ...deps, receive: (message) => this.#enqueue(message) };
   }
 
   /** From now on nothing new is taken; commands still work. */
@@ -68,37 +68,44 @@ export class Conversations {
     return this.#draining;
   }
 
-  async say(given: Said): Promise<Heard> {
+  async receive(given: InboundMessage): Promise<ReceiveResult> {
     const passed = await this.#gate(given);
     if ('skipped' in passed) {
       return { type: 'answer', text: passed.skipped, session: await this.#openSession(given.conversation.key) };
     }
-    const said = { ...given, text: passed.text };
-    const command = said.verbatim ? null : parseCommand(said.text);
-    return command === null ? this.#take(said) : this.#obey(said, command);
+    const message = { ...given, text: passed.text };
+    const command = message.verbatim ? null : parseCommand(message.text);
+    return command === null ? this.#enqueue(message) : this.#runCommand(message, command);
   }
 
-  async #obey(said: Said, { name, args }: { name: string; args: string }): Promise<Heard> {
+  async #runCommand(message: InboundMessage, { name, args }: { name: string; args: string }): Promise<ReceiveResult> {
     try {
       const spec = findCommand(name, this.#deps.more());
-      const refusal = said.mayRun?.(spec) ?? null;
-      const session = await this.#openSession(said.conversation.key);
+      const refusal = message.mayRun?.(spec) ?? null;
+      const session = await this.#openSession(message.conversation.key);
       if (refusal !== null) return { type: 'answer', text: refusal, session };
-      const by = said.by ?? null;
-      const call = { name: spec.name, args, conversation: said.conversation, session, originRef: said.originRef, by };
+      const by = message.by ?? null;
+      const call = {
+        name: spec.name,
+        args,
+        conversation: message.conversation,
+        session,
+        originRef: message.originRef,
+        by,
+      };
       const answer = await spec.run(call, this.#deps);
       if (typeof answer !== 'string') return answer;
-      return { type: 'answer', text: answer, session: await this.#openSession(said.conversation.key) };
+      return { type: 'answer', text: answer, session: await this.#openSession(message.conversation.key) };
     } catch (thrown) {
-      const { code, message } = MoiraiError.wrap(thrown);
+      const { code, message: problem } = MoiraiError.wrap(thrown);
       if (code === 'internal' || code.startsWith('store_') || code === 'draining') throw thrown;
       // What a person typed wrong is told to that person, in the conversation.
-      const session = await this.#openSession(said.conversation.key);
-      return { type: 'answer', text: failureText(code, message), session };
+      const session = await this.#openSession(message.conversation.key);
+      return { type: 'answer', text: failureText(code, problem), session };
     }
   }
 
-  async #take({ conversation, text, originRef, mode, settleMs }: Said): Promise<Heard> {
+  async #enqueue({ conversation, text, originRef, mode, settleMs }: InboundMessage): Promise<ReceiveResult> {
     if (this.#draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const received = await this.#turns.receive(

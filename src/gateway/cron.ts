@@ -1,6 +1,6 @@
 import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Config } from '../config/config.ts';
-import { JobBook } from '../cron/job-book.ts';
+import { JobService } from '../cron/job-service.ts';
 import { jobTitle } from '../cron/job-view.ts';
 import { runOf } from '../cron/run-origin.ts';
 import { Scheduler } from '../cron/scheduler.ts';
@@ -10,7 +10,7 @@ import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Received } from '../store/transactions/conversations.ts';
 import type { Job, JobTarget } from '../store/transactions/jobs.ts';
-import type { ChatPlatforms } from './chat-side.ts';
+import type { ChatPlatforms } from './chat-platforms.ts';
 import { type JobResultsDeps, tellResult, tellTarget } from './job-results.ts';
 import { namedTarget } from './job-targets.ts';
 import { schedulePort } from './schedule-port.ts';
@@ -25,12 +25,12 @@ export interface CronDeps {
   readonly turns: () => Turns;
   readonly chat: () => ChatPlatforms;
   /** Whether this process does what is due: a terminal beside a gateway leaves that to it. */
-  readonly keeper: boolean;
+  readonly primary: boolean;
 }
 
 /** What is done at its time: each run a session of its own, whose end is told by whoever reads the log. */
 export class GatewayCron {
-  readonly jobs: JobBook;
+  readonly jobs: JobService;
   readonly ports: Pick<ToolPorts, 'schedule'>;
   readonly #deps: CronDeps;
   readonly #scheduler: Scheduler;
@@ -47,7 +47,7 @@ export class GatewayCron {
       run: (received) => this.#run(received),
       skipped: (job, sessionId) => this.#skipped(job, sessionId),
     });
-    this.jobs = new JobBook({
+    this.jobs = new JobService({
       store: engine.store,
       timezone: config.sessions.rules.reset.timezone,
       random: Math.random,
@@ -58,7 +58,7 @@ export class GatewayCron {
 
   /** Takes what is due from now on, unless the configuration says not to. */
   start(): void {
-    if (this.#deps.keeper && this.#deps.config.cron.enabled) this.#scheduler.start();
+    if (this.#deps.primary && this.#deps.config.cron.enabled) this.#scheduler.start();
   }
 
   /** Takes nothing more; what runs goes on. */
@@ -99,7 +99,7 @@ export class GatewayCron {
     await engine.end(session.id, { reason: done ? 'cron_complete' : 'cron_failed', trigger: 'process' });
   }
 
-  /** Told once for as long as the run takes that is in the way. */
+  /** Logged once for as long as the run takes that is in the way. */
   async #skipped(job: Job, sessionId: string): Promise<void> {
     const session = await this.#deps.engine.store.read('getSession', { sessionId });
     const run = session === null ? null : runOf(session);

@@ -10,7 +10,7 @@ import type { Logger } from '../log/logger.ts';
 import { createProviders } from '../memory/create-provider.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
 import type { Store } from '../store/port.ts';
-import { PluginBridge } from './plugin-side.ts';
+import { PluginBridge } from './plugin-bridge.ts';
 
 /** What has to be there before a gateway can be made. */
 export interface Foundation {
@@ -28,14 +28,14 @@ export interface FoundationOptions {
   readonly version: string;
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly keeper: boolean;
+  readonly primary: boolean;
   readonly memoryProviders?: readonly MemoryProvider[];
   readonly figures?: Figures;
 }
 
 /** Throws what no later start would change, such as `memory_provider`; then nothing of it stays behind. */
-export async function lay(options: FoundationOptions): Promise<Foundation> {
-  const { config, store, version, log, environment, keeper, figures } = options;
+export async function createFoundation(options: FoundationOptions): Promise<Foundation> {
+  const { config, store, version, log, environment, primary, figures } = options;
   const ids = timeSortedIds(Date.now, () => randomInt(2 ** 32) / 2 ** 32);
   const id = ids.command().replace(/^cmd/, 'ins');
   const instance = { id, name: config.gateway.name, version, ...describeThisProcess() };
@@ -46,7 +46,7 @@ export async function lay(options: FoundationOptions): Promise<Foundation> {
     failed: (error) => log.warn('handing out events failed; trying again', { error }),
     retried: (subscriber) => figures?.subscriberRetried(subscriber),
   });
-  const plugins = await PluginBridge.start({ config, store, dispatcher, log, environment, keeper });
+  const plugins = await PluginBridge.start({ config, store, dispatcher, log, environment, primary });
   try {
     const brought = [...(options.memoryProviders ?? []), ...plugins.memoryProviders];
     return { engine, ids, dispatcher, plugins, providers: createProviders(config.memory, store, brought) };

@@ -19,14 +19,14 @@ import type { Tracer } from '../tracing/tracer.ts';
 import { Approvals } from './approvals.ts';
 import { Banner } from './banner.ts';
 import { runBoot } from './boot.ts';
-import { ChatPlatforms } from './chat-side.ts';
+import { ChatPlatforms } from './chat-platforms.ts';
 import { Children } from './children.ts';
 import { COMMANDS } from './commands/catalogue.ts';
 import type { ConfiguredPlatform } from './configured-platforms.ts';
 import { Conversations } from './conversations.ts';
 import { GatewayCron } from './cron.ts';
 import { EndedSessions } from './ended-sessions.ts';
-import { type Foundation, lay } from './foundation.ts';
+import { createFoundation, type Foundation } from './foundation.ts';
 import { Listeners } from './listeners.ts';
 import { measuring } from './measuring.ts';
 import { GatewayMemory } from './memory.ts';
@@ -34,7 +34,7 @@ import type { EndedHandlers } from './notices.ts';
 import { type Observer, observeWith } from './observer.ts';
 import { Outbox } from './outbox.ts';
 import type { ReplyShape } from './platform-sender.ts';
-import type { PluginBridge } from './plugin-side.ts';
+import type { PluginBridge } from './plugin-bridge.ts';
 import { deliverable } from './reply-target.ts';
 import { stoppingText } from './texts.ts';
 import { toolPorts } from './tool-ports.ts';
@@ -62,11 +62,11 @@ export interface GatewayOptions {
    * Also ends what expires, finds turns nobody runs, and announces its comings and goings. A terminal beside a gateway
    * leaves all that to it.
    */
-  readonly keeper: boolean;
+  readonly primary: boolean;
   /** What plugins remember with; `memory.provider` says whether one of them does. */
   readonly memoryProviders?: readonly MemoryProvider[];
   /** Hears what is said to a conversation that nothing is sent to, beside its replies. */
-  readonly told?: (session: Session, text: string) => void;
+  readonly onNote?: (session: Session, text: string) => void;
   /** Where what is measured goes; nowhere unless given. */
   readonly figures?: Figures;
   /** Where traces go; null and nothing for nowhere. */
@@ -101,7 +101,7 @@ export class Gateway {
   #hurry: () => void = () => undefined;
 
   private constructor(options: GatewayOptions, foundation: Foundation) {
-    const { config, log, keeper } = options;
+    const { config, log, primary } = options;
     const { engine, ids, plugins, providers } = foundation;
     this.#options = options;
     this.#ids = ids;
@@ -112,11 +112,11 @@ export class Gateway {
     this.transcripts = new Transcripts(engine);
     this.dispatcher = foundation.dispatcher;
     this.memory = new GatewayMemory({
-      ...{ config, engine, log, keeper, providers, dispatcher: this.dispatcher, transcripts: this.transcripts },
+      ...{ config, engine, log, primary, providers, dispatcher: this.dispatcher, transcripts: this.transcripts },
       runner: () => this.runner,
     });
     this.cron = new GatewayCron({
-      ...{ config, engine, timers: processTimers, log, keeper },
+      ...{ config, engine, timers: processTimers, log, primary },
       turns: () => this.turns,
       chat: () => this.chat,
     });
@@ -154,7 +154,7 @@ export class Gateway {
       jobs: this.cron.jobs,
       ...{ restart: options.restart, prices: pricesOf(config.model), more: () => plugins.commands },
     };
-    this.conversations = new Conversations(commandDeps, (said) => plugins.dispatch(said));
+    this.conversations = new Conversations(commandDeps, (message) => plugins.dispatch(message));
     this.#outbox = new Outbox({
       ...{ engine, timers: processTimers, log, random: Math.random },
       senders: () => this.chat.senders,
@@ -165,15 +165,15 @@ export class Gateway {
       heartbeatMs: config.sessions.heartbeatMs,
       timers: processTimers,
       wallClock: Date.now,
-      expire: options.keeper,
-      ...(options.keeper ? { retention: config.sessions.retentionMs } : {}),
+      expire: options.primary,
+      ...(options.primary ? { retention: config.sessions.retentionMs } : {}),
       failed: (error) => log.warn('upkeep failed; trying again', { error }),
       lost: options.lost,
     });
   }
 
   static async start(options: GatewayOptions): Promise<Gateway> {
-    const foundation = await lay(options);
+    const foundation = await createFoundation(options);
     const gateway = new Gateway(options, foundation);
     await gateway.#begin();
     return gateway;
@@ -268,12 +268,12 @@ export class Gateway {
       });
     } else {
       await engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
-      this.#options.told?.(session, text);
+      this.#options.onNote?.(session, text);
     }
   }
 
   async #begin(): Promise<void> {
-    const { config, log, keeper, environment } = this.#options;
+    const { config, log, primary, environment } = this.#options;
     const { engine, dispatcher } = this;
     // Before the startup is announced: they hear it too.
     const ended: EndedHandlers = {
@@ -281,7 +281,7 @@ export class Gateway {
       child: (session, eventId) => this.#children.ended(session, eventId),
     };
     const deps = { config, engine, dispatcher, log, environment, ended, rules: () => this.#rules };
-    this.#listeners = keeper ? await Listeners.start(deps) : null;
+    this.#listeners = primary ? await Listeners.start(deps) : null;
     await this.memory.start();
     this.#outbox.wake();
     this.#ended.start();
@@ -289,11 +289,11 @@ export class Gateway {
     void this.#upkeep
       .start()
       .catch((error: unknown) => log.error('settling what was left failed; trying again', { error }))
-      .then(() => (keeper && !this.conversations.draining ? this.#carryOn() : undefined));
+      .then(() => (primary && !this.conversations.draining ? this.#carryOn() : undefined));
     await this.#announce('gateway:startup', null);
     // Not waited for either: it is a turn, and takes as long as one.
-    if (keeper) this.#openDoors();
-    if (keeper) void runBoot({ home: config.home, engine, turns: this.turns, log });
+    if (primary) this.#openDoors();
+    if (primary) void runBoot({ home: config.home, engine, turns: this.turns, log });
   }
 
   #openDoors(): void {
@@ -308,7 +308,7 @@ export class Gateway {
   }
 
   async #announce(type: `gateway:${'startup' | 'draining' | 'shutdown'}`, reason: string | null): Promise<void> {
-    if (!this.#options.keeper) return;
+    if (!this.#options.primary) return;
     await this.engine.announce({ type, fields: { platforms: [...this.chat.names], reason } });
   }
 
@@ -324,7 +324,7 @@ export class Gateway {
       busyMode: () => config.agent.busyMode,
       admits: (session) => this.chat.admits(session),
       received: observer.received,
-      surroundings: {
+      runDeps: {
         ...{ runner, memory, plugins: this.#plugins },
         timeoutMs: config.agent.turnTimeoutMs,
         transcript: (session) => transcripts.of(session),

@@ -8,7 +8,7 @@ import type { TurnResultRow } from '../store/transactions/turns.ts';
 import { findHome } from './home-channel.ts';
 import { outgoingTo } from './outgoing.ts';
 import { isSentTo } from './reply-target.ts';
-import type { ToldPlace } from './targets.ts';
+import type { TargetPlace } from './targets.ts';
 import { JOB_CUT_TEXT, jobFailedText, saysNothing, sentByJob } from './texts.ts';
 
 export interface JobResultsDeps {
@@ -51,13 +51,13 @@ export async function tellTarget(
     return;
   }
   const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform(place.platform), id) : [];
-  await engine.store.write('tellConversation', {
+  await engine.store.write('addExternalNote', {
     ...{ context: engine.commandContext(), sessionId: session.id, id, deliveries },
     ...{ key: place.key, note: sentByJob(run.title, text) },
   });
 }
 
-async function placeOf(engine: Engine, target: JobTarget): Promise<ToldPlace | null> {
+async function placeOf(engine: Engine, target: JobTarget): Promise<TargetPlace | null> {
   if (target.to === 'local') return null;
   if (target.to === 'place') return target;
   const home = await findHome(engine.store);

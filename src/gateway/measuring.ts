@@ -8,7 +8,7 @@ export function measuring(figures: Figures): Partial<Observer> {
       // One that goes on after a restart has waited for something else.
       if (cuts === 0 && startedAt !== null) figures.turnWaited(startedAt - createdAt);
     },
-    over: ({ ending, took }) => figures.turnTook(ending, took.ms),
+    over: ({ ending, elapsed }) => figures.turnTook(ending, elapsed.ms),
     tried: ({ platform }, { state }) => figures.deliveryTried(platform, state),
     sent: ({ platform }, ms) => figures.deliveryTook(platform, ms),
   };

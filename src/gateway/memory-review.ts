@@ -109,7 +109,7 @@ async function ask(
   const about = toldOfMemory(transcript, session.id) ?? null;
   const task = { sessionId: session.id, transcript, about, model: chosenModel(transcript), signal };
   try {
-    return await runner().consider(task, QUESTION);
+    return await runner().askAbout(task, QUESTION);
   } catch (thrown) {
     if (!isModelDown(thrown)) throw thrown;
     throw new MoiraiError('subscriber_unavailable', `the model cannot be asked: ${thrown.message}`, { cause: thrown });

@@ -16,7 +16,7 @@ function agentTool(
   find: (sessionId: string) => Promise<Session>,
 ): AgentTool {
   return {
-    ...{ name, description, inputSchema, together: false },
+    ...{ name, description, inputSchema, parallelSafe: false },
     dangerous: () => null,
     run: async (args, { sessionId, signal }) => {
       return run(args, { scope: scopeOf(await find(sessionId)), sessionId, signal });

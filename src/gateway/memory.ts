@@ -24,7 +24,7 @@ export interface MemoryDeps {
   readonly log: Logger;
   readonly providers: readonly MemoryProvider[];
   /** Whether this process delivers what the log has for them: else it is left to one that does. */
-  readonly keeper: boolean;
+  readonly primary: boolean;
   readonly runner: () => AgentRunner;
 }
 
@@ -37,13 +37,13 @@ export class GatewayMemory {
   #stopped = false;
 
   constructor(deps: MemoryDeps) {
-    const { config, engine, dispatcher, log, providers, keeper } = deps;
+    const { config, engine, dispatcher, log, providers, primary } = deps;
     this.#deps = deps;
     this.#manager = new MemoryManager({
       ...{ providers, home: config.home, store: engine.store, dispatcher, log },
       timers: processTimers,
       delivery: { maxAttempts: config.hooks.maxAttempts },
-      serves: keeper,
+      serves: primary,
     });
     const isOurs = (name: string): boolean => name.startsWith('memory:') || name === REVIEW_SUBSCRIBER;
     this.#removed = new RemovedSubscribers(engine.store, processTimers, isOurs);
@@ -52,7 +52,7 @@ export class GatewayMemory {
   async start(): Promise<void> {
     await this.#manager.begin();
     // A terminal looks over nothing, and where there never was a gateway, nobody will.
-    if (!this.#deps.keeper) return;
+    if (!this.#deps.primary) return;
     const review = this.#review();
     if (review !== null) await this.#deps.dispatcher.subscribe(review);
     this.#keepTidy();

@@ -5,13 +5,13 @@ import type { Delivery, DeliveryOutcome } from '../store/transactions/deliveries
 import type { TurnRun } from './turn-run.ts';
 
 /** When something began, by the wall clock, and how long it took, by one that never jumps. */
-export interface Took {
+export interface Elapsed {
   readonly began: number;
   readonly ms: number;
 }
 
 /** Says how long it is since it was made. */
-export function stopwatch(): () => Took {
+export function stopwatch(): () => Elapsed {
   const began = Date.now();
   const start = performance.now();
   return () => ({ began, ms: performance.now() - start });
@@ -20,13 +20,13 @@ export function stopwatch(): () => Took {
 /** Sees what passes through the gateway, each fact where all of its kind pass. Called in the middle of it: it must be quick. */
 export interface Observer {
   /** A message is durable; one that came again is not told again. */
-  received(session: Session, turn: Turn, took: Took): void;
+  received(session: Session, turn: Turn, elapsed: Elapsed): void;
   begun(run: TurnRun): void;
   showed(run: TurnRun, progress: Progress): void;
   /** Whatever came of it is written. */
   over(run: TurnRun): void;
   /** One try to send a reply. */
-  tried(delivery: Delivery, outcome: DeliveryOutcome, took: Took): void;
+  tried(delivery: Delivery, outcome: DeliveryOutcome, elapsed: Elapsed): void;
   /** It arrived, this long after it was put into the outbox. */
   sent(delivery: Delivery, ms: number): void;
 }

@@ -11,7 +11,7 @@ export interface OutboxOptions {
   readonly timers: Timers;
   readonly log: Logger;
   readonly random: () => number;
-  /** Asked each time: platforms come and go. */
+  /** Read each time: platforms come and go. */
   readonly senders: () => readonly Sender[];
   readonly observer: Pick<Observer, 'tried' | 'sent'>;
 }
@@ -99,9 +99,9 @@ export class Outbox {
   }
 
   async #try(delivery: Delivery): Promise<DeliveryOutcome> {
-    const took = stopwatch();
+    const elapsed = stopwatch();
     const outcome = await this.#send(delivery);
-    this.#options.observer.tried(delivery, outcome, took());
+    this.#options.observer.tried(delivery, outcome, elapsed());
     return outcome;
   }
 

@@ -6,7 +6,7 @@ const LONGEST = 64;
  * A name or title that strangers chose, fit for a prompt, a log or a screen: one short line without control characters,
  * and without the brackets in which the gateway itself speaks to the agent.
  */
-export function tame(text: string, longest = LONGEST): string {
+export function sanitize(text: string, longest = LONGEST): string {
   const line = text.replaceAll(TROUBLE, ' ').replaceAll('[', '(').replaceAll(']', ')').replaceAll(/\s+/g, ' ').trim();
   const points = [...line];
   return points.length <= longest ? line : `${points.slice(0, longest - 1).join('')}…`;

@@ -1,7 +1,7 @@
 import type { Place } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import type { KnownPlace } from '../store/transactions/places.ts';
-import { tame } from './outside-text.ts';
+import { sanitize } from './outside-text.ts';
 
 /** How people and the store call a place: `chat` or `chat:thread`. */
 export function placeId({ chat, thread }: Pick<Place, 'chat' | 'thread'>): string {
@@ -22,7 +22,7 @@ export class Places {
 
   async seen(platform: string, place: Place): Promise<void> {
     const id = placeId(place);
-    const name = place.name === undefined ? null : tame(place.name);
+    const name = place.name === undefined ? null : sanitize(place.name);
     const known = this.#known.get(`${platform}:${id}`);
     if (known === (name ?? '')) return;
     await this.#store.write('seePlace', {
@@ -39,7 +39,7 @@ export class Places {
   async gone(platform: string, place: Pick<Place, 'chat' | 'thread'>, because: string): Promise<void> {
     const id = placeId(place);
     this.#known.delete(`${platform}:${id}`);
-    await this.#store.write('markPlace', { platform, id, because: tame(because, 200) });
+    await this.#store.write('markPlace', { platform, id, because: sanitize(because, 200) });
   }
 
   list(platform: string | null): Promise<KnownPlace[]> {

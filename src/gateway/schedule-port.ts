@@ -1,6 +1,6 @@
 import type { SchedulePort } from '../agent/tools/ports.ts';
 import type { Asker } from '../agent/tools/tool.ts';
-import type { JobBook, JobScope } from '../cron/job-book.ts';
+import type { JobScope, JobService } from '../cron/job-service.ts';
 import { jobLine } from '../cron/job-view.ts';
 import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
@@ -8,7 +8,7 @@ import type { Session } from '../lifecycle/session.ts';
 import { targetOf } from './job-targets.ts';
 
 /** What the agent may do to jobs: make, see and remove those of the conversation it talks in. */
-export function schedulePort(engine: Engine, jobs: JobBook): SchedulePort {
+export function schedulePort(engine: Engine, jobs: JobService): SchedulePort {
   return {
     add: async ({ schedule, task, name, timezone }, asker) => {
       const session = await speakerOf(engine, asker);

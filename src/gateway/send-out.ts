@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Platform } from '../platforms/platform.ts';
 import { outgoingTo } from './outgoing.ts';
 import { isSentTo } from './reply-target.ts';
-import type { ToldPlace } from './targets.ts';
+import type { TargetPlace } from './targets.ts';
 import { sentFromElsewhere } from './texts.ts';
 
 /**
@@ -12,10 +12,10 @@ import { sentFromElsewhere } from './texts.ts';
 export async function sendOut(
   engine: Engine,
   sessionId: string,
-  { place, text, id, platform }: { place: ToldPlace; text: string; id: string; platform: Platform | null },
+  { place, text, id, platform }: { place: TargetPlace; text: string; id: string; platform: Platform | null },
 ): Promise<void> {
   const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform, id) : [];
-  await engine.store.write('tellConversation', {
+  await engine.store.write('addExternalNote', {
     ...{ context: engine.commandContext(), sessionId, id, deliveries },
     ...{ key: place.key, note: sentFromElsewhere(text) },
   });

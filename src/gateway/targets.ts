@@ -7,7 +7,7 @@ import { findHome } from './home-channel.ts';
 import { deliverable } from './reply-target.ts';
 
 /** Where something goes that is no reply. */
-export interface ToldPlace {
+export interface TargetPlace {
   readonly platform: string;
   readonly target: Readonly<Record<string, unknown>>;
   /** The conversation that is to know of it; null where there is not one but many. */
@@ -25,7 +25,7 @@ export interface TargetDeps {
  * The place that a target names: `origin`, `home`, `<platform>` for its home channel, `<platform>:<chat>[:<thread>]`, or a
  * name or alias of the directory. Null for `local`: nothing is sent. Throws `target_unknown`.
  */
-export async function resolveTarget(text: string, deps: TargetDeps): Promise<ToldPlace | null> {
+export async function resolveTarget(text: string, deps: TargetDeps): Promise<TargetPlace | null> {
   const target = text.trim();
   if (target === 'local') return null;
   if (target === 'origin') return originOf(deps);
@@ -34,10 +34,10 @@ export async function resolveTarget(text: string, deps: TargetDeps): Promise<Tol
     if (home === null) throw unknown(target, 'there is no home channel; /sethome makes one');
     return { key: null, ...home };
   }
-  return toldPlace(await findPlace(target, deps.store), deps);
+  return targetPlace(await findPlace(target, deps.store), deps);
 }
 
-function originOf({ asker }: TargetDeps): ToldPlace {
+function originOf({ asker }: TargetDeps): TargetPlace {
   if (asker === null || !deliverable(asker)) throw unknown('origin', 'nothing can be sent to where this comes from');
   return { platform: asker.platform, target: asker.origin ?? {}, key: asker.key };
 }
@@ -57,7 +57,7 @@ async function findPlace(target: string, store: Store): Promise<KnownPlace> {
   return found;
 }
 
-function toldPlace({ platform, place }: KnownPlace, { rules }: TargetDeps): ToldPlace {
+function targetPlace({ platform, place }: KnownPlace, { rules }: TargetDeps): TargetPlace {
   return { platform, target: place, key: keyOf(platform, place as unknown as Place, rules) };
 }
 

@@ -44,7 +44,7 @@ export function expiredText(reason: 'idle_expiry' | 'daily_reset', idleMs: numbe
 export const STUCK_TEXT =
   'Your last message was interrupted several times in a row, so I stopped trying. The next message starts a fresh session.';
 
-/** Told to whoever has a turn under way when the gateway stops. */
+/** Sent to whoever has a turn under way when the gateway stops. */
 export function stoppingText(reason: ResumeReason): string {
   const what = reason === 'restart' ? 'restarting' : 'shutting down';
   return `The gateway is ${what} and your task is interrupted. It goes on by itself when the gateway is back.`;

@@ -1,7 +1,7 @@
 import type { Progress } from '../agent/runner.ts';
 import { spanIdOf, traceIdOf } from '../tracing/span-ids.ts';
 import type { Span, Tracer } from '../tracing/tracer.ts';
-import type { Observer, Took } from './observer.ts';
+import type { Elapsed, Observer } from './observer.ts';
 import type { TurnRun } from './turn-run.ts';
 
 type Attributes = Span['attributes'];
@@ -16,18 +16,18 @@ const LONGEST_NAME = 64;
 export function traces(tracer: Tracer, instance: string): Partial<Observer> {
   const runs = new WeakMap<TurnRun, RunTrace>();
   return {
-    received: ({ id, platform, kind }, turn, took) =>
+    received: ({ id, platform, kind }, turn, elapsed) =>
       tracer.record({
-        ...{ name: 'receive', kind: 'server', ...at(turn.id), ...took, parentId: null, error: null },
+        ...{ name: 'receive', kind: 'server', ...at(turn.id), ...elapsed, parentId: null, error: null },
         id: spanIdOf('receive', turn.id),
         attributes: { ...nameOf(id, turn.id), 'moirai.platform': platform, 'moirai.kind': kind },
       }),
     begun: (run) => runs.set(run, new RunTrace(run, tracer)),
     showed: (run, progress) => runs.get(run)?.showed(progress),
     over: (run) => tracer.record(turnSpan(run, instance)),
-    tried: ({ id, sessionId, turnId, platform, attempts }, outcome, took) =>
+    tried: ({ id, sessionId, turnId, platform, attempts }, outcome, elapsed) =>
       tracer.record({
-        ...{ name: 'deliver', kind: 'client', ...at(turnId ?? id), ...took },
+        ...{ name: 'deliver', kind: 'client', ...at(turnId ?? id), ...elapsed },
         id: spanIdOf(`deliver ${attempts}`, id),
         // What is no turn's reply, such as a notice, is a trace of its own.
         parentId: turnId === null ? null : spanIdOf('turn', turnId),
@@ -44,7 +44,7 @@ export function traces(tracer: Tracer, instance: string): Partial<Observer> {
  * The span of a turn is written by whoever brings the turn to its end, so that there is one, whatever was cut on the way.
  * A run that was cut, or taken away from us, is a part of it.
  */
-function turnSpan({ session, turn, ending, finished, took }: TurnRun, instance: string): Span {
+function turnSpan({ session, turn, ending, finished, elapsed }: TurnRun, instance: string): Span {
   const attributes = {
     ...{ ...nameOf(session.id, turn.id), 'moirai.platform': session.platform, 'moirai.kind': session.kind },
     ...{ 'moirai.instance': instance, 'moirai.outcome': ending, 'moirai.cuts': turn.cuts },
@@ -52,17 +52,17 @@ function turnSpan({ session, turn, ending, finished, took }: TurnRun, instance: 
     ...(finished?.usage == null ? {} : usageOf(finished.usage)),
   };
   const error = finished?.error ?? null;
-  if (finished === null) return { ...partOf(turn.id, 'cut', turn.cuts, took), attributes, error };
+  if (finished === null) return { ...partOf(turn.id, 'cut', turn.cuts, elapsed), attributes, error };
   // The run of a job was received by nobody: it begins here.
   const parentId = session.kind === 'cron' ? null : spanIdOf('receive', turn.id);
-  const place = { ...at(turn.id), id: spanIdOf('turn', turn.id), parentId, ...whole(turn, took) };
+  const place = { ...at(turn.id), id: spanIdOf('turn', turn.id), parentId, ...whole(turn, elapsed) };
   return { name: 'turn', kind: 'internal', ...place, attributes, error };
 }
 
 /** A turn that was cut reaches back to where it came from: its first runs are in it. */
-function whole({ cuts, createdAt }: TurnRun['turn'], took: Took): Took {
-  if (cuts === 0) return took;
-  return { began: createdAt, ms: took.began + took.ms - createdAt };
+function whole({ cuts, createdAt }: TurnRun['turn'], elapsed: Elapsed): Elapsed {
+  if (cuts === 0) return elapsed;
+  return { began: createdAt, ms: elapsed.began + elapsed.ms - createdAt };
 }
 
 /** What the model and the tools of one run do. */
@@ -83,33 +83,38 @@ class RunTrace {
     switch (progress.type) {
       case 'step':
         this.#part('model', this.#ready, { 'moirai.step': progress.iteration }, null);
-        this.#ready = this.#run.took.ms;
+        this.#ready = this.#run.elapsed.ms;
         break;
       case 'tool_start':
-        this.#tools.set(progress.id, this.#run.took.ms);
+        this.#tools.set(progress.id, this.#run.elapsed.ms);
         break;
       case 'tool_end': {
         const name = { 'gen_ai.tool.name': progress.name.slice(0, LONGEST_NAME) };
         this.#part('tool', this.#tools.get(progress.id) ?? this.#ready, name, progress.ok ? null : 'tool_failed');
         this.#tools.delete(progress.id);
-        this.#ready = this.#run.took.ms;
+        this.#ready = this.#run.elapsed.ms;
         break;
       }
     }
   }
 
   #part(name: string, from: number, attributes: Attributes, error: string | null): void {
-    const { turn, took } = this.#run;
-    const ms = took.ms - from;
+    const { turn, elapsed } = this.#run;
+    const ms = elapsed.ms - from;
     this.#parts += 1;
-    const part = partOf(turn.id, name, `${turn.cuts} ${this.#parts}`, { began: took.began + from, ms });
+    const part = partOf(turn.id, name, `${turn.cuts} ${this.#parts}`, { began: elapsed.began + from, ms });
     this.#tracer.record({ ...part, attributes, error });
   }
 }
 
-function partOf(turnId: string, name: string, which: string | number, took: Took): Omit<Span, 'attributes' | 'error'> {
+function partOf(
+  turnId: string,
+  name: string,
+  which: string | number,
+  elapsed: Elapsed,
+): Omit<Span, 'attributes' | 'error'> {
   const id = spanIdOf(`${name} ${which}`, turnId);
-  return { name, kind: 'internal', ...at(turnId), id, parentId: spanIdOf('turn', turnId), ...took };
+  return { name, kind: 'internal', ...at(turnId), id, parentId: spanIdOf('turn', turnId), ...elapsed };
 }
 
 function at(id: string): { traceId: string } {

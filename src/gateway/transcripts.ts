@@ -38,7 +38,7 @@ export class Transcripts {
   }
 
   /** What stands of a session's own transcript: without what was taken back. */
-  async standing(sessionId: string): Promise<readonly Message[]> {
+  async withoutUndone(sessionId: string): Promise<readonly Message[]> {
     const rows = await Array.fromAsync(this.#engine.transcript(sessionId));
     let kept: Message[] = [];
     for (const row of rows) {

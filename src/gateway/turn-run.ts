@@ -3,7 +3,7 @@ import type {
   Approval,
   ApprovalRequest,
   Progress,
-  ToolLeave,
+  ToolPermission,
   ToolResult,
   ToolUse,
   TurnContext,
@@ -22,7 +22,7 @@ import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import { TURN_TEXT_SEEN } from '../store/transactions/rows.ts';
 import type { GatewayMemory } from './memory.ts';
-import { stopwatch, type Took } from './observer.ts';
+import { type Elapsed, stopwatch } from './observer.ts';
 import { failureText, INTERRUPTED_TEXTS } from './texts.ts';
 import { chosenModel } from './transcripts.ts';
 
@@ -40,12 +40,12 @@ export type StopReason =
 export interface TurnPlugins {
   /** What the model reads beside a person's words; null for nothing. */
   before(run: TurnRun, text: string, model: string | null): Promise<string | null>;
-  mayRun(run: TurnRun, use: ToolUse): Promise<ToolLeave>;
+  mayRun(run: TurnRun, use: ToolUse): Promise<ToolPermission>;
   ran(run: TurnRun, use: ToolUse, result: ToolResult): void;
 }
 
 /** What a turn needs of the gateway around it. */
-export interface TurnSurroundings {
+export interface TurnRunDeps {
   readonly engine: Engine;
   readonly runner: AgentRunner;
   readonly timers: Timers;
@@ -83,7 +83,7 @@ export class TurnRun {
   readonly turn: Turn;
   /** Resolves when everything about the turn has been written, whatever came of it. */
   readonly done: Promise<void>;
-  readonly #around: TurnSurroundings;
+  readonly #deps: TurnRunDeps;
   readonly #note: string | null;
   readonly #hold: Hold;
   readonly #abort = new AbortController();
@@ -91,15 +91,15 @@ export class TurnRun {
   #userKept = false;
   #tool: string | null = null;
   #replying = false;
-  readonly #took = stopwatch();
+  readonly #elapsed = stopwatch();
   #finished: Finished | null = null;
 
   /** `note` is what the agent is told about a turn that was cut before. */
-  constructor(loaded: SessionWithTurns, turn: Turn, note: string | null, around: TurnSurroundings) {
+  constructor(loaded: SessionWithTurns, turn: Turn, note: string | null, deps: TurnRunDeps) {
     this.session = loaded.session;
     this.turn = turn;
     this.#note = note;
-    this.#around = around;
+    this.#deps = deps;
     this.#hold = { sessionId: loaded.session.id, epoch: loaded.session.epoch };
     this.done = this.#run();
   }
@@ -131,8 +131,8 @@ export class TurnRun {
   }
 
   /** How long it has been running. */
-  get took(): Took {
-    return this.#took();
+  get elapsed(): Elapsed {
+    return this.#elapsed();
   }
 
   get signal(): AbortSignal {
@@ -145,7 +145,7 @@ export class TurnRun {
   }
 
   async #run(): Promise<void> {
-    const { runner } = this.#around;
+    const { runner } = this.#deps;
     this.#progressed();
     try {
       const report = await runner.run(await this.#task());
@@ -160,14 +160,14 @@ export class TurnRun {
 
   async #task(): Promise<TurnTask> {
     const said = await this.#text();
-    const transcript = [...(await this.#around.transcript(this.session))];
+    const transcript = [...(await this.#deps.transcript(this.session))];
     this.#userKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
     const text = this.#userKept ? null : said;
     const model = chosenModel(transcript);
     const [{ about, recalled }, added] = await unlessAborted(
       Promise.all([
         this.#remember(text, transcript),
-        text === null ? null : this.#around.plugins.before(this, text, model),
+        text === null ? null : this.#deps.plugins.before(this, text, model),
       ]),
       this.signal,
     );
@@ -187,7 +187,7 @@ export class TurnRun {
     text: string | null,
     transcript: Message[],
   ): Promise<{ about: string | null; recalled: string | null }> {
-    const { memory, engine } = this.#around;
+    const { memory, engine } = this.#deps;
     const { session, turn } = this;
     const keep = async (row: MessageToAppend): Promise<void> => {
       const position = await engine.append(this.#hold, [row]);
@@ -209,7 +209,7 @@ export class TurnRun {
   async #text(): Promise<string> {
     const { id, text } = this.turn;
     if (text.length < TURN_TEXT_SEEN) return text;
-    return (await this.#around.engine.store.read('turnText', { turnId: id })) ?? '';
+    return (await this.#deps.engine.store.read('turnText', { turnId: id })) ?? '';
   }
 
   #context(): TurnContext {
@@ -218,32 +218,32 @@ export class TurnRun {
         this.#progressed();
         await this.#keep(messages);
       },
-      takeSteering: () => this.#around.takeSteering(this),
+      takeSteering: () => this.#deps.takeSteering(this),
       show: (progress) => {
         this.#progressed();
         this.#replying = progress.type === 'text';
         if (progress.type === 'tool_start') this.#tool = progress.name;
         else if (progress.type === 'tool_end') this.#tool = null;
-        this.#around.show(this, progress);
+        this.#deps.show(this, progress);
       },
-      mayRun: (use) => this.#around.plugins.mayRun(this, use),
-      ran: (use, outcome) => this.#around.plugins.ran(this, use, outcome),
+      mayRun: (use) => this.#deps.plugins.mayRun(this, use),
+      ran: (use, outcome) => this.#deps.plugins.ran(this, use, outcome),
       approve: async (request) => {
         // Waiting for a person is not standing still; the approval has a deadline of its own.
         this.#cancelTimeout();
         try {
-          return await this.#around.approve(this, request);
+          return await this.#deps.approve(this, request);
         } finally {
           this.#progressed();
         }
       },
-      beforeSummary: (rows) => this.#around.memory.beforeSummary(this.session, rows),
+      beforeSummary: (rows) => this.#deps.memory.beforeSummary(this.session, rows),
     };
   }
 
   async #keep(messages: readonly MessageToAppend[]): Promise<void> {
     try {
-      await this.#around.engine.append(this.#hold, messages);
+      await this.#deps.engine.append(this.#hold, messages);
     } catch (thrown) {
       if (isOver(thrown)) this.stop({ type: 'lost' });
       throw thrown;
@@ -253,13 +253,13 @@ export class TurnRun {
 
   #progressed(): void {
     this.#cancelTimeout();
-    this.#cancelTimeout = this.#around.timers.after(this.#around.timeoutMs, () => this.stop({ type: 'timeout' }));
+    this.#cancelTimeout = this.#deps.timers.after(this.#deps.timeoutMs, () => this.stop({ type: 'timeout' }));
   }
 
   async #finishDone(report: TurnReport): Promise<void> {
-    const { engine, deliveries } = this.#around;
+    const { engine, deliveries } = this.#deps;
     const { compressed } = report;
-    if (compressed !== null) await this.#insist(() => engine.compress(this.#hold, compressed));
+    if (compressed !== null) await this.#retryUntilWritten(() => engine.compress(this.#hold, compressed));
     await this.#finish({
       outcome: 'done',
       response: report.text,
@@ -275,7 +275,7 @@ export class TurnRun {
     try {
       await this.#settleAs(stop, thrown);
     } catch (failed) {
-      if (!isOver(failed)) this.#around.log.error('a turn could not be settled', { ...this.#names, error: failed });
+      if (!isOver(failed)) this.#deps.log.error('a turn could not be settled', { ...this.#names, error: failed });
     }
   }
 
@@ -288,8 +288,8 @@ export class TurnRun {
       case 'told':
         return this.#finishWithout('interrupted', INTERRUPTED_TEXTS[stop.by], null, []);
       case 'timeout': {
-        const text = failureText('turn_timeout', `no progress for ${formatDuration(this.#around.timeoutMs)}`);
-        return this.#finishWithout('timeout', text, 'turn_timeout', await this.#around.deliveries(this, text, null));
+        const text = failureText('turn_timeout', `no progress for ${formatDuration(this.#deps.timeoutMs)}`);
+        return this.#finishWithout('timeout', text, 'turn_timeout', await this.#deps.deliveries(this, text, null));
       }
       default:
         return this.#fail(MoiraiError.wrap(thrown));
@@ -297,14 +297,14 @@ export class TurnRun {
   }
 
   async #cut(reason: ResumeReason): Promise<void> {
-    const { engine } = this.#around;
+    const { engine } = this.#deps;
     // What dies with this process cannot be carried on by the next one.
     if (this.session.attached) return this.#finishWithout('interrupted', INTERRUPTED_TEXTS.stop, null, []);
-    await this.#insist(() => engine.interrupt(this.#hold, reason));
+    await this.#retryUntilWritten(() => engine.interrupt(this.#hold, reason));
   }
 
   async #fail(error: MoiraiError): Promise<void> {
-    const { log, deliveries } = this.#around;
+    const { log, deliveries } = this.#deps;
     log.warn('a turn failed', { ...this.#names, code: error.code, error });
     const text = failureText(error.code, error.message);
     return this.#finishWithout('failed', text, error.code, await deliveries(this, text, null));
@@ -326,23 +326,23 @@ export class TurnRun {
   }
 
   async #finish(finished: Finished): Promise<void> {
-    await this.#insist(() => this.#around.engine.finish(this.#hold, this.turn.id, finished));
+    await this.#retryUntilWritten(() => this.#deps.engine.finish(this.#hold, this.turn.id, finished));
     this.#finished = finished;
   }
 
   /** A store that is full or away comes back; a finished turn is worth waiting for. */
-  async #insist(write: () => Promise<unknown>): Promise<void> {
+  async #retryUntilWritten(write: () => Promise<unknown>): Promise<void> {
     for (const wait of [...WRITE_RETRY_MS, null]) {
       try {
         await write();
         return;
       } catch (thrown) {
         if (wait === null || isOver(thrown) || !isStoreTrouble(thrown)) throw thrown;
-        this.#around.log.warn('the store did not take the end of a turn; trying again', {
+        this.#deps.log.warn('the store did not take the end of a turn; trying again', {
           ...this.#names,
           error: thrown,
         });
-        await new Promise<void>((resume) => this.#around.timers.after(wait, resume));
+        await new Promise<void>((resume) => this.#deps.timers.after(wait, resume));
       }
     }
   }

@@ -7,11 +7,11 @@ import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Received } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
-import { stopwatch, type Took } from './observer.ts';
+import { type Elapsed, stopwatch } from './observer.ts';
 import { Pieces } from './pieces.ts';
 import { resumeNote } from './texts.ts';
 import { TurnEnds } from './turn-ends.ts';
-import { type StopReason, TurnRun, type TurnSurroundings } from './turn-run.ts';
+import { type StopReason, TurnRun, type TurnRunDeps } from './turn-run.ts';
 
 export type BusyMode = 'queue' | 'interrupt' | 'steer';
 
@@ -24,9 +24,9 @@ export interface TurnsOptions {
   /** Whether who wrote it may still talk: asked before a turn begins that waited, or was cut. */
   readonly admits: (session: Session) => Promise<boolean>;
   /** A message is durable, and was not before. */
-  readonly received: (session: Session, turn: Turn, took: Took) => void;
+  readonly received: (session: Session, turn: Turn, elapsed: Elapsed) => void;
   /** What a run needs beside what this class gives it. */
-  readonly surroundings: Omit<TurnSurroundings, 'takeSteering' | 'engine' | 'timers' | 'log'>;
+  readonly runDeps: Omit<TurnRunDeps, 'takeSteering' | 'engine' | 'timers' | 'log'>;
 }
 
 /** How a message is taken in. */
@@ -52,7 +52,7 @@ const UNATTENDED: ReadonlySet<string> = new Set(['api', 'webhook', 'cron']);
 export class Turns {
   readonly ends: TurnEnds;
   readonly #options: TurnsOptions;
-  readonly #surroundings: TurnSurroundings;
+  readonly #runDeps: TurnRunDeps;
   readonly #running = new Map<string, TurnRun>();
   /** Sessions with something to do, the one that waited longest first. */
   readonly #waiting = new Set<string>();
@@ -70,13 +70,13 @@ export class Turns {
     this.#options = options;
     this.ends = new TurnEnds(options.engine.store, options.timers);
     this.#pieces = new Pieces(options.timers, (sessionId) => this.wake(sessionId));
-    this.#surroundings = {
-      ...options.surroundings,
+    this.#runDeps = {
+      ...options.runDeps,
       engine: options.engine,
       timers: options.timers,
       log: options.log,
       show: (run, progress) => {
-        options.surroundings.show(run, progress);
+        options.runDeps.show(run, progress);
         this.#show(run.turn.id, progress);
       },
       takeSteering: (run) => this.#takeSteering(run),
@@ -104,7 +104,7 @@ export class Turns {
     const free = uncapped || this.#running.size + this.#starting < this.#options.maxConcurrent;
     const begin = free && !this.#halted && settleMs === 0;
     if (begin) this.#starting++;
-    const took = stopwatch();
+    const elapsed = stopwatch();
     let received: Received;
     try {
       received = await this.#options.engine.receive({ ...inbound, begin });
@@ -112,7 +112,7 @@ export class Turns {
       if (begin) this.#starting--;
     }
     const { session, turn } = received;
-    if (!received.duplicate) this.#options.received(session, turn, took());
+    if (!received.duplicate) this.#options.received(session, turn, elapsed());
     // The run before it may still be listed: its end is written, or this one could not have begun.
     if (received.begun) this.#start({ session, turns: [turn] }, turn, null);
     else if (turn.state === 'queued' && !received.duplicate) {
@@ -143,7 +143,7 @@ export class Turns {
   }
 
   /** Stops what a session is doing, and begins nothing in it until something else is done. */
-  async quietly<T>(sessionId: string, reason: StopReason, action: () => Promise<T>): Promise<T> {
+  async withTurnStopped<T>(sessionId: string, reason: StopReason, action: () => Promise<T>): Promise<T> {
     this.#quiet.add(sessionId);
     try {
       await this.stop(sessionId, reason);
@@ -284,9 +284,9 @@ export class Turns {
   }
 
   #start(loaded: SessionWithTurns, turn: Turn, note: string | null): void {
-    const run = new TurnRun(loaded, turn, note, this.#surroundings);
+    const run = new TurnRun(loaded, turn, note, this.#runDeps);
     this.#running.set(loaded.session.id, run);
-    this.#surroundings.begun(run);
+    this.#runDeps.begun(run);
     void run.done.finally(() => this.#over(run));
   }
 
@@ -295,7 +295,7 @@ export class Turns {
     if (this.#running.get(id) === run) this.#running.delete(id);
     this.#steers.delete(id);
     this.#watchers.delete(run.turn.id);
-    this.#surroundings.over(run);
+    this.#runDeps.over(run);
     this.ends.look(run.turn.id);
     // Whatever waits in this session comes after those who waited longer.
     this.wake(id);

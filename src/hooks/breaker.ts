@@ -25,7 +25,7 @@ export class Breaker {
   }
 
   /** How many events make sense now: none while it rests, and one to see whether it is well again. */
-  appetite(most: number): { lanes: number; againInMs: number } {
+  capacity(most: number): { lanes: number; againInMs: number } {
     if (!this.open) return { lanes: most, againInMs: 0 };
     const againInMs = Math.max(0, this.#until - this.#elapsed());
     return { lanes: againInMs > 0 || this.#trying ? 0 : 1, againInMs };

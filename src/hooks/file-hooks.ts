@@ -9,7 +9,7 @@ import { type BadHook, discoverHooks, type FoundHook, type UsableHook } from './
 import { hookEnvironment, USUAL_PATH } from './environment.ts';
 import { FolderWatch } from './folder-watch.ts';
 import type { Handler } from './handler.ts';
-import { HandlerHouse } from './handler-house.ts';
+import { HandlerHost } from './handler-host.ts';
 import { LiveHook } from './live-hook.ts';
 import { LOAD_MS } from './loaded-handler.ts';
 import { IMPATIENT_MS, MOST_WORKERS } from './worker-pool.ts';
@@ -55,7 +55,7 @@ export class FileHooks {
   readonly #timers: Timers;
   readonly #root: string;
   readonly #environment: Record<string, string>;
-  readonly #house = new HandlerHouse();
+  readonly #host = new HandlerHost();
   readonly #live = new Map<string, LiveHook>();
   readonly #reported = new Map<string, string>();
   readonly #watch: FolderWatch;
@@ -94,7 +94,7 @@ export class FileHooks {
     this.#watch.close();
     await this.#scanning;
     await Promise.all([...this.#live.keys()].map((name) => this.#leave(name)));
-    await this.#house.stop();
+    await this.#host.stop();
   }
 
   /** Looks at the folder; one look at a time, and never more than one waiting. */
@@ -151,7 +151,7 @@ export class FileHooks {
       ...{ name: subscriberOf(name), events: manifest.events, from: 'now' },
       ...{ timeoutMs, maxAttempts: config.maxAttempts, concurrency: MOST_WORKERS },
       handle: (event, signal) => live.handle(event, signal),
-      appetite: () => live.appetite(MOST_WORKERS),
+      capacity: () => live.capacity(MOST_WORKERS),
     });
   }
 
@@ -159,7 +159,7 @@ export class FileHooks {
     const { config, log } = this.#options;
     const timeoutMs = manifest.timeoutMs ?? config.timeoutMs;
     const facts = { name, folder, timeoutMs, environment: this.#environment };
-    return this.#house.make(handler, facts, log.child({ hook: name }));
+    return this.#host.make(handler, facts, log.child({ hook: name }));
   }
 
   /** Its place in the log stays: it goes on there when it comes back. */

@@ -10,8 +10,8 @@ import { readLines } from './output-lines.ts';
 const LOW_PRIORITY = 10;
 /** When memory runs out, a hook goes before the gateway. */
 const FIRST_TO_GO = '500';
-/** The warden may have been killed itself. */
-const STRIKE_MS = 1000;
+/** The reaper may have been killed itself. */
+const KILL_MS = 1000;
 const LAST_WORDS_MS = 500;
 
 export interface Exit {
@@ -20,7 +20,7 @@ export interface Exit {
 }
 
 /**
- * A process of a hook: in a group of its own, at low priority, known to the warden before it may run a line of the
+ * A process of a hook: in a group of its own, at low priority, known to the process reaper before it may run a line of the
  * hook's code. Its fourth stream is ours to talk to it.
  */
 export class HandlerProcess {
@@ -41,7 +41,7 @@ export class HandlerProcess {
       this.#over = true;
       // What it started and left behind keeps its output open, and goes with it.
       this.#killGroup();
-      deps.warden.forget(pid);
+      deps.reaper.forget(pid);
       this.channel.destroy();
       const done = (): void => resolve({ code, signal });
       const late = deps.timers.after(LAST_WORDS_MS, done);
@@ -67,9 +67,9 @@ export class HandlerProcess {
     for (const stream of child.stdio) stream?.on('error', () => undefined); // Its exit says it all.
     const pid = await pidOf(child);
     const process = new HandlerProcess(child, pid, deps);
-    process.#humble();
+    process.#lowerPriority();
     process.#listen();
-    await deps.warden.watch(pid);
+    await deps.reaper.watch(pid);
     return process;
   }
 
@@ -85,8 +85,8 @@ export class HandlerProcess {
   /** Kills it with all it started, and waits until it is gone. */
   async kill(): Promise<void> {
     if (!this.#over) {
-      this.#deps.warden.strike(this.pid);
-      const late = this.#deps.timers.after(STRIKE_MS, () => this.#killGroup());
+      this.#deps.reaper.kill(this.pid);
+      const late = this.#deps.timers.after(KILL_MS, () => this.#killGroup());
       await this.gone;
       late();
     }
@@ -99,7 +99,7 @@ export class HandlerProcess {
     if (stderr !== null) readLines(stderr, (line) => this.#deps.sink('stderr', line));
   }
 
-  #humble(): void {
+  #lowerPriority(): void {
     try {
       setPriority(this.pid, LOW_PRIORITY);
     } catch {

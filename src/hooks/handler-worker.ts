@@ -6,16 +6,16 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { processTimers } from '../events/timers.ts';
 import type { Handler } from './handler.ts';
-import type { Order, Word } from './handler-words.ts';
+import type { HandlerMessage, Order } from './handler-messages.ts';
 import { makeHandler } from './make-handler.ts';
 import { boundedLines } from './output-lines.ts';
-import { Warden } from './warden.ts';
+import { ProcessReaper } from './process-reaper.ts';
 
-const warden = new Warden();
+const reaper = new ProcessReaper();
 const handlers = new Map<number, Handler>();
 const calls = new Map<number, AbortController>();
 
-// The gateway is gone: with us goes the other end of the warden's pipe, and with that everything we started.
+// The gateway is gone: with us goes the other end of the process reaper's pipe, and with that everything we started.
 process.on('disconnect', () => process.exit(0));
 process.on('message', (order: Order) => {
   if (order.order === 'make') make(order);
@@ -23,7 +23,7 @@ process.on('message', (order: Order) => {
   else void answer(order);
 });
 
-function say(word: Word): void {
+function say(word: HandlerMessage): void {
   process.send?.(word);
 }
 
@@ -33,7 +33,7 @@ function make({ handler, file, facts }: Extract<Order, { order: 'make' }>): void
     (stream, line) => say({ word: 'said', handler, stream, line }),
     (lines) => say({ word: 'left out', handler, lines }),
   );
-  handlers.set(handler, makeHandler(file, { ...facts, warden, timers: processTimers, sink }));
+  handlers.set(handler, makeHandler(file, { ...facts, reaper, timers: processTimers, sink }));
 }
 
 async function answer(order: Exclude<Order, { order: 'make' | 'abort' }>): Promise<void> {
@@ -48,7 +48,7 @@ async function answer(order: Exclude<Order, { order: 'make' | 'abort' }>): Promi
 }
 
 async function obey(order: Exclude<Order, { order: 'make' | 'abort' }>): Promise<void> {
-  if (order.order === 'leave') return warden.close();
+  if (order.order === 'leave') return reaper.close();
   const handler = handlers.get(order.handler);
   if (handler === undefined) throw new MoiraiError('subscriber_unavailable', 'the handler is gone');
   if (order.order === 'run') return run(order, handler);

@@ -1,7 +1,7 @@
 import type { Timers } from '../events/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { LineSink } from './output-lines.ts';
-import type { Warden } from './warden.ts';
+import type { ProcessReaper } from './process-reaper.ts';
 
 /** What runs the handler of one hook. */
 export interface Handler {
@@ -24,7 +24,7 @@ export interface HandlerDeps {
   readonly folder: string;
   readonly timeoutMs: number;
   readonly environment: Readonly<Record<string, string>>;
-  readonly warden: Warden;
+  readonly reaper: ProcessReaper;
   readonly timers: Timers;
   readonly sink: LineSink;
 }

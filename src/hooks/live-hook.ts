@@ -1,5 +1,5 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import type { Appetite } from '../events/courier.ts';
+import type { Capacity } from '../events/courier.ts';
 import type { Timers } from '../events/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { Logger } from '../log/logger.ts';
@@ -44,8 +44,8 @@ export class LiveHook {
   }
 
   /** While it rests its events wait where they are, and cost nothing. */
-  appetite(most: number): Appetite {
-    return this.#breaker.appetite(most);
+  capacity(most: number): Capacity {
+    return this.#breaker.capacity(most);
   }
 
   async handle(event: MoiraiEvent, signal: AbortSignal): Promise<void> {

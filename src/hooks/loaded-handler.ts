@@ -24,7 +24,7 @@ export class LoadedHandler {
     this.#process = process;
     this.#deps = deps;
     const lines = createInterface({ input: process.channel });
-    lines.on('line', (line) => this.#heard(line));
+    lines.on('line', (line) => this.#onLine(line));
     lines.on('error', () => undefined); // The process is gone, which says it all.
     // Once and for all: whatever is added to a promise for each event stays there as long as the process lives.
     void process.gone.then((exit) => {
@@ -106,7 +106,7 @@ export class LoadedHandler {
     }
   }
 
-  #heard(line: string): void {
+  #onLine(line: string): void {
     try {
       const { error } = JSON.parse(line) as { error?: unknown };
       this.#pending?.resolve({ error: typeof error === 'string' ? error : null });

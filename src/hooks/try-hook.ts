@@ -5,7 +5,7 @@ import type { UsableHook } from './discover.ts';
 import { hookEnvironment } from './environment.ts';
 import { makeHandler } from './make-handler.ts';
 import type { LineSink } from './output-lines.ts';
-import { Warden } from './warden.ts';
+import { ProcessReaper } from './process-reaper.ts';
 
 export interface Trial {
   /** From the start of its process, loading included, until it was done. */
@@ -19,9 +19,9 @@ export async function tryHook(
   event: MoiraiEvent,
   options: { home: string; timeoutMs: number; environment: NodeJS.ProcessEnv; sink: LineSink },
 ): Promise<Trial> {
-  const warden = new Warden();
+  const reaper = new ProcessReaper();
   const handler = makeHandler(hook.handler, {
-    ...{ name: hook.name, folder: hook.folder, warden, timers: processTimers, sink: options.sink },
+    ...{ name: hook.name, folder: hook.folder, reaper, timers: processTimers, sink: options.sink },
     timeoutMs: hook.manifest.timeoutMs ?? options.timeoutMs,
     environment: hookEnvironment(options.environment, options.home),
   });
@@ -37,6 +37,6 @@ export async function tryHook(
     return { ms, error };
   } finally {
     await handler.close();
-    warden.close();
+    reaper.close();
   }
 }

@@ -164,8 +164,8 @@ export class MemoryManager {
     const texts = await Promise.all(
       asked.map((live) => live.ask(what, ms, async (signal) => (await call(live.provider, signal)) ?? null)),
     );
-    const said = texts.filter((text) => text !== null && text.trim() !== '').join('\n\n');
-    return said === '' ? null : said.slice(0, MAX_RECALLED_CHARS).toWellFormed();
+    const joined = texts.filter((text) => text !== null && text.trim() !== '').join('\n\n');
+    return joined === '' ? null : joined.slice(0, MAX_RECALLED_CHARS).toWellFormed();
   }
 }
 

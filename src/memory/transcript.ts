@@ -21,7 +21,7 @@ export async function wholeTranscript(store: Store, sessionId: string): Promise<
 export function spokenIn(messages: readonly Message[]): Message[] {
   let kept: Message[] = [];
   for (const message of messages) {
-    if (message.role === 'undo') kept = kept.filter((said) => !isUndone(said, message));
+    if (message.role === 'undo') kept = kept.filter((row) => !isUndone(row, message));
     else if (isSpeech(message)) kept.push(message);
   }
   return kept;
@@ -31,7 +31,7 @@ function isSpeech({ role, text }: Message): boolean {
   return (role === 'user' || role === 'assistant') && text.trim() !== '';
 }
 
-function isUndone(said: Message, undo: Message): boolean {
+function isUndone(row: Message, undo: Message): boolean {
   const from = undo.data?.from;
-  return typeof from === 'number' && said.sessionId === undo.sessionId && said.position >= from;
+  return typeof from === 'number' && row.sessionId === undo.sessionId && row.position >= from;
 }

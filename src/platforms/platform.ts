@@ -206,7 +206,7 @@ export interface PlatformState {
 }
 
 /** What a platform is given besides its own settings: time, chance, and somewhere to say what nobody waits for. */
-export interface Means {
+export interface PlatformRuntime {
   /** Epoch milliseconds. */
   now(): number;
   /** Calls back once after `ms`; the returned function cancels. */

@@ -119,8 +119,8 @@ export async function askTool(gates: readonly PluginGate[], question: ToolQuesti
 export async function askContext(gates: readonly PluginGate[], question: TurnQuestion): Promise<string | null> {
   const answers = await Promise.all(gates.map((gate) => gate.ask(question)));
   const texts = answers.map((answer) => (answer !== null && 'context' in answer ? textOrNull(answer.context) : null));
-  const said = texts.filter((text) => text !== null && text.trim() !== '').join('\n\n');
-  return said === '' ? null : said.slice(0, LONGEST_CONTEXT).toWellFormed();
+  const joined = texts.filter((text) => text !== null && text.trim() !== '').join('\n\n');
+  return joined === '' ? null : joined.slice(0, LONGEST_CONTEXT).toWellFormed();
 }
 
 type Given = Record<string, unknown>;

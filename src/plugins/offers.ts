@@ -10,7 +10,7 @@ export interface PluginTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
-  readonly together: boolean;
+  readonly parallelSafe: boolean;
   /** At once: what the plugin itself has to say about these arguments is asked by `gateTool` before. */
   dangerous(args: unknown): string | null;
   run(args: unknown, context: PluginToolContext): Promise<string>;
@@ -40,9 +40,9 @@ const DANGER_MS = 2000;
 const verdicts = new WeakMap<object, { readonly tool: string; readonly text: string | null }>();
 
 export function pluginTool(live: LivePlugin, offer: ToolOffer): PluginTool {
-  const { name, description, inputSchema, together, danger } = offer;
+  const { name, description, inputSchema, parallelSafe, danger } = offer;
   return {
-    ...{ plugin: live.name, name, description, inputSchema, together },
+    ...{ plugin: live.name, name, description, inputSchema, parallelSafe },
     dangerous: (args) => {
       if (danger !== 'depends') return danger?.text ?? null;
       const verdict = isObject(args) ? verdicts.get(args) : undefined;

@@ -82,7 +82,7 @@ export class PluginThread {
     this.#worker = startWorker(plugin, deps);
     // A plugin never keeps the process from ending.
     this.#worker.unref();
-    this.#worker.on('message', (message: FromThread) => this.#heard(message));
+    this.#worker.on('message', (message: FromThread) => this.#onMessage(message));
     this.#worker.on('messageerror', () => this.kill('it sent what cannot be read'));
     // It can overtake what the thread said before; at the exit all that has been read.
     let trouble: string | null = null;
@@ -190,7 +190,7 @@ export class PluginThread {
     void this.#worker.terminate();
   }
 
-  #heard(message: FromThread): void {
+  #onMessage(message: FromThread): void {
     if (message.type === 'loaded') this.#loaded.resolve(message.offer);
     else if (message.type === 'refused') this.#loaded.reject(refusal(message.fault));
     else if (message.type === 'began') this.#begin(message.id);

@@ -33,7 +33,7 @@ export interface ToolOffer {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
-  readonly together: boolean;
+  readonly parallelSafe: boolean;
   /** Null: never. A text: always. `depends`: it has to be asked. */
   readonly danger: { readonly text: string } | 'depends' | null;
 }

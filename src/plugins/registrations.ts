@@ -109,7 +109,7 @@ function toolOffer(tool: PluginToolDefinition): ToolOffer {
   const { name, description, inputSchema, together = false, dangerous = null } = tool;
   const schema = isSchemaMaker(inputSchema) ? inputSchema.toJSONSchema() : inputSchema;
   const { $schema: _, ...rest } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
-  return { name, description, together, inputSchema: rest, danger: dangerOf(name, dangerous) };
+  return { name, description, parallelSafe: together, inputSchema: rest, danger: dangerOf(name, dangerous) };
 }
 
 function isSchemaMaker(schema: PluginToolDefinition['inputSchema']): schema is { toJSONSchema(): unknown } {

@@ -48,7 +48,7 @@ export class ThreadOutput {
   #say(level: Level, message: string, fields: object): void {
     if (performance.now() - this.#windowStart >= WINDOW_MS) this.#openWindow();
     if (++this.#written <= LINES_PER_WINDOW) this.#post(level, message, fields);
-    // Said also when nothing more is written.
+    // Reported also when nothing more is written.
     else if (++this.#leftOut === 1) setTimeout(() => this.#openWindow(), WINDOW_MS).unref();
   }
 

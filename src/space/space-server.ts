@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { letIn, type PageHook } from '../api/access.ts';
+import { admit, type PageHook } from '../api/access.ts';
 import type { ApiContext, ApiEnv, ApiLog } from '../api/api.ts';
 import { answerError } from '../api/error-answer.ts';
 import { isLoopbackAddress } from '../api/loopback.ts';
@@ -54,7 +54,7 @@ function createSpace(options: SpaceOptions, closing: AbortSignal): Hono<ApiEnv> 
   const app = new Hono<ApiEnv>();
   app.onError((thrown, c) => answerError(c, thrown, log));
   app.use(protect);
-  app.use(letIn({ apiKey: key, allowedOrigins: [], page }));
+  app.use(admit({ apiKey: key, allowedOrigins: [], page }));
   app.get('/health', (c) => c.json({ status: 'ok', version }));
   app.get('/space.json', (c) => c.json(sources));
   app.all('/gateways/*', (c) => {

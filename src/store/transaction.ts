@@ -8,9 +8,9 @@ export interface Query {
   readonly sql: string;
   readonly params: readonly Param[];
   /** Rows unless said otherwise. A statement's text is always used in the same way. */
-  readonly gives?: Giving;
+  readonly returns?: Returning;
   /** Every write asks it, and hardly any changes the answer: requests that share a commit may share the answer. */
-  readonly standing?: true;
+  readonly cacheable?: true;
 }
 
 /**
@@ -21,7 +21,7 @@ export interface Query {
  *
  * The last two are there for SQLite, where RETURNING doubles the cost of a small write.
  */
-export type Giving = 'rows' | 'values' | 'count' | 'numbers';
+export type Returning = 'rows' | 'values' | 'count' | 'numbers';
 
 /** A row without names, in the order of its columns: the names of a wide row cost more than what they name. */
 export type Values = readonly Param[];
@@ -78,7 +78,7 @@ export function* queryOne(sql: string, ...params: Param[]): Tx<Row | undefined> 
 }
 
 /** Asks several things in one round trip. */
-export function* together<A extends readonly Ask<unknown>[]>(
+export function* batch<A extends readonly Ask<unknown>[]>(
   ...asks: A
 ): Tx<{ [I in keyof A]: A[I] extends Ask<infer T> ? T : never }> {
   const rows = yield asks.flatMap((ask) => ask.queries);

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type RunningApi, startApi } from '../../src/api/server.ts';
 import { chatConversation } from '../support/stores.ts';
-import { ask, houseTests, listen, until } from './support/house.ts';
+import { apiFixture, ask, listen, until } from './support/api-fixture.ts';
 
-const house = houseTests();
+const fixture = apiFixture();
 
 interface View {
   readonly id: string;
@@ -31,7 +31,7 @@ function byId(a: View, b: View): number {
 async function freshLook(): Promise<Seen> {
   const api = await startApi({
     ...{ host: '127.0.0.1', port: 0, apiKey: null, allowedOrigins: [], version: '0.0.0-test' },
-    ...{ backend: house.backend, engine: house.engine },
+    ...{ backend: fixture.backend, engine: fixture.engine },
   });
   try {
     return await look(api);
@@ -44,48 +44,48 @@ type Step = (chat: string) => Promise<unknown>;
 
 /** Whatever can happen to a conversation; what is not possible just now does nothing. */
 const STEPS: Readonly<Record<string, Step>> = {
-  start: (chat) => house.engine.start(chatConversation(chat)),
+  start: (chat) => fixture.engine.start(chatConversation(chat)),
   begin: (chat) =>
-    house.engine.receive({ conversation: chatConversation(chat), text: 'hello', originRef: null, by: 'user' }),
+    fixture.engine.receive({ conversation: chatConversation(chat), text: 'hello', originRef: null, by: 'user' }),
   wait: (chat) =>
-    house.engine.receive({
+    fixture.engine.receive({
       conversation: chatConversation(chat),
       text: 'wait',
       originRef: null,
       by: 'user',
       begin: false,
     }),
-  reset: (chat) => house.engine.reset(chatConversation(chat)),
+  reset: (chat) => fixture.engine.reset(chatConversation(chat)),
   async finish(chat) {
     const session = await open(chat);
-    const [running] = session === null ? [] : await house.opened.store.read('openTurns', { sessionId: session.id });
+    const [running] = session === null ? [] : await fixture.opened.store.read('openTurns', { sessionId: session.id });
     if (session === null || running === undefined) return;
-    await house.engine.finish({ sessionId: session.id, epoch: session.epoch }, running.id, {
+    await fixture.engine.finish({ sessionId: session.id, epoch: session.epoch }, running.id, {
       ...{ outcome: 'done', response: 'heard', model: null, usage: { input: 3, output: 5 } },
       messages: [{ role: 'assistant', text: 'heard', turnId: running.id }],
     });
   },
   async end(chat) {
     const session = await open(chat);
-    if (session !== null) await house.engine.end(session.id, { reason: 'admin_close', trigger: 'api' });
+    if (session !== null) await fixture.engine.end(session.id, { reason: 'admin_close', trigger: 'api' });
   },
   async cut(chat) {
     const session = await open(chat);
-    if (session !== null) await house.engine.interrupt({ sessionId: session.id, epoch: session.epoch }, 'restart');
+    if (session !== null) await fixture.engine.interrupt({ sessionId: session.id, epoch: session.epoch }, 'restart');
   },
   async park(chat) {
     const session = await open(chat);
-    if (session !== null) await house.engine.suspend(session.id);
+    if (session !== null) await fixture.engine.suspend(session.id);
   },
   async title(chat) {
     const session = await open(chat);
-    if (session !== null) await house.engine.setTitle(session.id, `called ${Math.random()}`);
+    if (session !== null) await fixture.engine.setTitle(session.id, `called ${Math.random()}`);
   },
-  beat: () => house.engine.beat(),
+  beat: () => fixture.engine.beat(),
 };
 
 function open(chat: string) {
-  return house.opened.store.read('openSession', { key: chatConversation(chat).key });
+  return fixture.opened.store.read('openSession', { key: chatConversation(chat).key });
 }
 
 const history = fc.array(
@@ -104,7 +104,7 @@ describe('the activity', () => {
       fc.asyncProperty(fc.array(history, { minLength: 1, maxLength: 4 }), async (parts) => {
         for (const steps of parts) {
           await run(steps);
-          const seen = await look(house.api);
+          const seen = await look(fixture.api);
           const fresh = await freshLook();
           expect(seen).toEqual(fresh);
         }
@@ -114,16 +114,16 @@ describe('the activity', () => {
   });
 
   test('finds out by itself what no event tells of', { timeout: 100_000 }, async () => {
-    const session = await house.engine.start(chatConversation('quiet'));
-    await look(house.api);
-    await house.engine.appendBeside(session.id, [{ role: 'user', text: 'by the way', turnId: null }]);
+    const session = await fixture.engine.start(chatConversation('quiet'));
+    await look(fixture.api);
+    await fixture.engine.appendBeside(session.id, [{ role: 'user', text: 'by the way', turnId: null }]);
     const expected = (await freshLook()).sessions;
     // It looks only now and then.
-    await until('it is seen', async () => (await look(house.api)).sessions.length === expected.length, 45_000);
+    await until('it is seen', async () => (await look(fixture.api)).sessions.length === expected.length, 45_000);
     await until(
       'all is equal',
       async () => {
-        return JSON.stringify((await look(house.api)).sessions) === JSON.stringify(expected);
+        return JSON.stringify((await look(fixture.api)).sessions) === JSON.stringify(expected);
       },
       45_000,
     );
@@ -132,7 +132,7 @@ describe('the activity', () => {
   test('can be followed: who applies the changes has the whole, also after being cut off', async () => {
     const world = new World();
     for (let round = 0; round < 6; round++) {
-      const stream = listen(house.api, '/v1/space/activity', {
+      const stream = listen(fixture.api, '/v1/space/activity', {
         headers: world.seq === null ? {} : { 'last-event-id': String(world.seq) },
       });
       const first = (await stream.next()).value;
@@ -147,36 +147,36 @@ describe('the activity', () => {
       await stream.return(undefined);
       await running;
     }
-    const stream = listen(house.api, '/v1/space/activity', { headers: { 'last-event-id': String(world.seq) } });
+    const stream = listen(fixture.api, '/v1/space/activity', { headers: { 'last-event-id': String(world.seq) } });
     world.apply((await stream.next()).value);
     await stream.return(undefined);
-    expect([...world.sessions.values()].sort(byId)).toEqual((await look(house.api)).sessions);
+    expect([...world.sessions.values()].sort(byId)).toEqual((await look(fixture.api)).sessions);
   });
 
   test('says why a session ended, and begins anew for a cursor it does not know', async () => {
-    const stream = listen(house.api, '/v1/space/activity');
+    const stream = listen(fixture.api, '/v1/space/activity');
     await stream.next();
-    const { id } = await house.engine.start(chatConversation('farewell'));
+    const { id } = await fixture.engine.start(chatConversation('farewell'));
     expect((await stream.next()).value.data.sessions).toMatchObject([{ id, phase: 'idle' }]);
-    await house.engine.end(id, { reason: 'admin_close', trigger: 'api' });
+    await fixture.engine.end(id, { reason: 'admin_close', trigger: 'api' });
     const { event, data } = (await stream.next()).value;
     expect([event, data.ended]).toMatchObject(['delta', [{ id, reason: 'admin_close', cause: null }]]);
     await stream.return(undefined);
-    const asked = await ask(house.api, `/v1/space/activity?after=${data.seq - 1}`);
+    const asked = await ask(fixture.api, `/v1/space/activity?after=${data.seq - 1}`);
     expect(asked.json).toMatchObject({ ended: [{ id, reason: 'admin_close' }], sessions: [] });
-    expect((await ask(house.api, '/v1/space/activity?after=999999999')).json).not.toHaveProperty('ended');
-    const strange = listen(house.api, '/v1/space/activity?after=999999999');
+    expect((await ask(fixture.api, '/v1/space/activity?after=999999999')).json).not.toHaveProperty('ended');
+    const strange = listen(fixture.api, '/v1/space/activity?after=999999999');
     expect((await strange.next()).value.event).toBe('snapshot');
     await strange.return(undefined);
   });
 
   test('tells many watchers, one of whom does not read, without delay for the others', async () => {
-    const deaf = await fetch(new URL('/v1/space/activity', house.api.url), {
+    const deaf = await fetch(new URL('/v1/space/activity', fixture.api.url), {
       headers: { accept: 'text/event-stream' },
     });
-    const streams = Array.from({ length: 20 }, () => listen(house.api, '/v1/space/activity'));
+    const streams = Array.from({ length: 20 }, () => listen(fixture.api, '/v1/space/activity'));
     for (const stream of streams) await stream.next();
-    const { id } = await house.engine.start(chatConversation('many'));
+    const { id } = await fixture.engine.start(chatConversation('many'));
     for (const stream of streams) {
       expect((await stream.next()).value.data.sessions).toMatchObject([{ id }]);
       await stream.return(undefined);
@@ -207,9 +207,9 @@ class World {
 
 describe('the timeline', () => {
   test('counts what began and ended', async () => {
-    const { id } = await house.engine.start(chatConversation('counted'));
-    await house.engine.end(id, { reason: 'admin_close', trigger: 'api' });
-    const { json } = await ask(house.api, '/v1/space/timeline?from=1h&step=3600');
+    const { id } = await fixture.engine.start(chatConversation('counted'));
+    await fixture.engine.end(id, { reason: 'admin_close', trigger: 'api' });
+    const { json } = await ask(fixture.api, '/v1/space/timeline?from=1h&step=3600');
     expect(json.step).toBe(3600);
     expect(json.started[0]).toBeGreaterThan(0);
     expect(json.ended.admin_close[0]).toBeGreaterThan(0);
@@ -222,7 +222,7 @@ describe('the timeline', () => {
     ['from=yesterday', 'not "yesterday"'],
     ['step=0', 'step'],
   ])('refuses %s', async (query, problem) => {
-    const { status, json } = await ask(house.api, `/v1/space/timeline?${query}`);
+    const { status, json } = await ask(fixture.api, `/v1/space/timeline?${query}`);
     expect([status, json.error.code]).toEqual([400, 'bad_input']);
     expect(json.error.message).toContain(problem);
   });

@@ -1,14 +1,14 @@
 import { request } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { MAX_TEXT_CHARS } from '../../src/store/limits.ts';
-import { ask, houseTests } from './support/house.ts';
+import { apiFixture, ask } from './support/api-fixture.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 describe('what is sent wrongly is refused with a code:', () => {
-  const house = houseTests();
+  const fixture = apiFixture();
   const codeOf = async (path: string, asking: Parameters<typeof ask>[2]) => {
-    const { status, json } = await ask(house.api, path, asking);
+    const { status, json } = await ask(fixture.api, path, asking);
     return [status, json?.error?.code];
   };
 
@@ -22,7 +22,7 @@ describe('what is sent wrongly is refused with a code:', () => {
       [`{"text": "${'x'.repeat(1000)}", hello}`, 'position 1013'],
       ['{"text": -}', 'position 10'],
     ] as const) {
-      const { status, json } = await ask(house.api, '/v1/chat', { body, headers: JSON_TYPE });
+      const { status, json } = await ask(fixture.api, '/v1/chat', { body, headers: JSON_TYPE });
       expect([status, json.error.code, json.error.message]).toEqual([400, 'bad_input', expect.stringContaining(place)]);
     }
   });
@@ -48,7 +48,7 @@ describe('what is sent wrongly is refused with a code:', () => {
 
   test('bytes that are not UTF-8', async () => {
     const answer = await new Promise<number>((resolve, reject) => {
-      const sent = request(new URL('/v1/chat', house.api.url), { method: 'POST', headers: JSON_TYPE }, (incoming) => {
+      const sent = request(new URL('/v1/chat', fixture.api.url), { method: 'POST', headers: JSON_TYPE }, (incoming) => {
         incoming.resume();
         resolve(incoming.statusCode ?? 0);
       });
@@ -68,7 +68,7 @@ describe('what is sent wrongly is refused with a code:', () => {
       [{ text: 'a', conversatoin: 'b' }, 'conversatoin'],
       [[], 'body'],
     ] as const) {
-      const { status, json } = await ask(house.api, '/v1/chat', { body });
+      const { status, json } = await ask(fixture.api, '/v1/chat', { body });
       expect([status, json.error]).toEqual([
         400,
         expect.objectContaining({ code: 'bad_input', message: expect.stringContaining(name) }),
@@ -77,7 +77,7 @@ describe('what is sent wrongly is refused with a code:', () => {
   });
 
   test('a body larger than allowed, with its length given and without', async () => {
-    await house.reopen({ maxBodyBytes: 1000 });
+    await fixture.reopen({ maxBodyBytes: 1000 });
     const body = { title: 'x'.repeat(1001) };
     expect(await codeOf('/v1/sessions/ses/title', { body })).toEqual([413, 'body_too_large']);
     const chunked = { 'transfer-encoding': 'chunked' };
@@ -92,7 +92,7 @@ describe('what is sent wrongly is refused with a code:', () => {
     ]);
     const headers = { ...JSON_TYPE, 'content-length': String(200 * 1024 * 1024) };
     const status = await new Promise<number>((resolve, reject) => {
-      const sent = request(new URL('/v1/chat', house.api.url), { method: 'POST', headers }, (incoming) => {
+      const sent = request(new URL('/v1/chat', fixture.api.url), { method: 'POST', headers }, (incoming) => {
         resolve(incoming.statusCode ?? 0);
         sent.destroy();
       });
@@ -105,11 +105,11 @@ describe('what is sent wrongly is refused with a code:', () => {
   test('paths and methods that are not there', async () => {
     expect(await codeOf('/v1/nothing', {})).toEqual([404, 'not_found']);
     expect(await codeOf('/', {})).toEqual([404, 'not_found']);
-    const wrong = await ask(house.api, '/v1/chat');
+    const wrong = await ask(fixture.api, '/v1/chat');
     expect([wrong.status, wrong.headers.allow, wrong.json.error.code]).toEqual([405, 'POST', 'method_not_allowed']);
-    const list = await ask(house.api, '/v1/sessions', { method: 'DELETE' });
+    const list = await ask(fixture.api, '/v1/sessions', { method: 'DELETE' });
     expect([list.status, list.headers.allow]).toEqual([405, 'GET, HEAD']);
-    expect((await ask(house.api, '/health', { method: 'HEAD' })).status).toBe(200);
+    expect((await ask(fixture.api, '/health', { method: 'HEAD' })).status).toBe(200);
   });
 
   test('anything at all, without a defect', async () => {
@@ -138,7 +138,7 @@ describe('what is sent wrongly is refused with a code:', () => {
     ];
     for (const path of paths) {
       for (const text of odd) {
-        const answer = await ask(house.api, path + encodeURI(text).replaceAll('%25', '%'));
+        const answer = await ask(fixture.api, path + encodeURI(text).replaceAll('%25', '%'));
         expect([path, text, answer.status < 500]).toEqual([path, text, true]);
       }
     }
@@ -154,26 +154,26 @@ describe('what is sent wrongly is refused with a code:', () => {
     ];
     for (const path of ['/v1/chat', '/v1/chat/completions', '/v1/responses', '/v1/subscribers/x/replay']) {
       for (const body of bodies) {
-        const answer = await ask(house.api, path, { body, headers: JSON_TYPE });
+        const answer = await ask(fixture.api, path, { body, headers: JSON_TYPE });
         expect([path, body, answer.status < 500]).toEqual([path, body, true]);
       }
     }
-    expect(house.logged).toEqual([]);
+    expect(fixture.logged).toEqual([]);
   });
 
   test('errors of the house are logged, and shown without details', async () => {
-    house.backend.script = () => {
+    fixture.backend.script = () => {
       throw new TypeError('the secret is halibut');
     };
-    const answer = await ask(house.api, '/v1/chat', { body: { text: 'hello' } });
+    const answer = await ask(fixture.api, '/v1/chat', { body: { text: 'hello' } });
     expect([answer.status, answer.json.error.code]).toEqual([500, 'internal']);
     expect(answer.text).not.toContain('halibut');
-    expect(house.logged.join()).toContain('the secret is halibut');
+    expect(fixture.logged.join()).toContain('the secret is halibut');
   });
 
   test('every answer tells browsers to do nothing else with it', async () => {
     for (const path of ['/health', '/v1/sessions', '/v1/nothing']) {
-      const { headers } = await ask(house.api, path);
+      const { headers } = await ask(fixture.api, path);
       expect(headers).toMatchObject({
         'x-content-type-options': 'nosniff',
         'x-frame-options': 'DENY',

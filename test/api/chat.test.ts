@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { ask, firstOf, houseTests, listen, type StreamedEvent, until } from './support/house.ts';
+import { apiFixture, ask, firstOf, listen, type StreamedEvent, until } from './support/api-fixture.ts';
 import type { Script } from './support/scripted-backend.ts';
 
-const house = houseTests();
+const fixture = apiFixture();
 const say = (body: Record<string, unknown>, headers: Record<string, string> = {}) =>
-  ask(house.api, '/v1/chat', { body, headers });
+  ask(fixture.api, '/v1/chat', { body, headers });
 
 /** Says it in pieces, with a tool between them. */
 const inPieces: Script = async (_saying, show) => {
@@ -19,7 +19,7 @@ const inPieces: Script = async (_saying, show) => {
 
 async function streamed(body: Record<string, unknown>): Promise<StreamedEvent[]> {
   const init = { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
-  return Array.fromAsync(listen(house.api, '/v1/chat', init));
+  return Array.fromAsync(listen(fixture.api, '/v1/chat', init));
 }
 
 describe('what is said', () => {
@@ -37,13 +37,13 @@ describe('what is said', () => {
     expect(first.headers['x-moirai-session']).toBe(first.json.session_id);
     const second = await say({ text: 'again', conversation: 'c1' });
     expect(second.json.session_id).toBe(first.json.session_id);
-    const { json } = await ask(house.api, `/v1/sessions/${first.json.session_id}`);
+    const { json } = await ask(fixture.api, `/v1/sessions/${first.json.session_id}`);
     expect(json).toMatchObject({ key: 'agent:main:api:dm:c1', user_id: 'ada', state: 'open', message_count: 4 });
   });
 
   test('without one is answered in a session that ends after the reply', async () => {
     const { json } = await say({ text: 'hello' });
-    const session = (await ask(house.api, `/v1/sessions/${json.session_id}`)).json;
+    const session = (await ask(fixture.api, `/v1/sessions/${json.session_id}`)).json;
     expect(session).toMatchObject({ state: 'ended', end_reason: 'api_close', kind: 'api' });
   });
 
@@ -56,7 +56,7 @@ describe('what is said', () => {
       platform: 'web',
       idempotency_key: 'k',
     });
-    expect(house.backend.said).toEqual([
+    expect(fixture.backend.said).toEqual([
       {
         ...{ text: 'hello', conversation: 'c2', userId: 'ada', model: 'loom-9', platform: 'web', idempotencyKey: 'k' },
         ...{ credential: 'loopback', history: [] },
@@ -69,7 +69,7 @@ describe('what is said', () => {
     const { status, json } = await say({ text: '/new', conversation: 'c3' });
     expect([status, json]).toMatchObject([200, { turn_id: null, reply: 'A fresh start.', outcome: 'done' }]);
     expect(json.session_id).not.toBe(before.json.session_id);
-    const events = (await ask(house.api, `/v1/sessions/${before.json.session_id}/events`)).json.data;
+    const events = (await ask(fixture.api, `/v1/sessions/${before.json.session_id}/events`)).json.data;
     expect(events.at(-1)).toMatchObject({ type: 'session:end', reason: 'user_reset' });
   });
 
@@ -78,7 +78,7 @@ describe('what is said', () => {
     ['failed', 502, 'model_unavailable'],
     ['timeout', 504, 'turn_timeout'],
   ] as const)('that came out as %s is %i', async (outcome, status, errorCode) => {
-    house.backend.script = () => ({ outcome, errorCode, text: 'No reply, and why.' });
+    fixture.backend.script = () => ({ outcome, errorCode, text: 'No reply, and why.' });
     const answer = await say({ text: 'hello' });
     expect([answer.status, answer.json.outcome, answer.json.reply]).toEqual([status, outcome, 'No reply, and why.']);
     expect(answer.json.error?.code ?? null).toBe(errorCode);
@@ -87,7 +87,7 @@ describe('what is said', () => {
   });
 
   test('while the gateway drains is refused', async () => {
-    await house.backend.drain();
+    await fixture.backend.drain();
     const answer = await say({ text: 'hello' });
     expect([answer.status, answer.json.error.code]).toEqual([503, 'draining']);
     expect(await streamed({ text: 'hello' }).catch(String)).toContain('503');
@@ -104,42 +104,42 @@ describe('what is said', () => {
   });
 
   test('goes on when the client has left', async () => {
-    let goOn: () => void = () => undefined;
+    let release: () => void = () => undefined;
     const waiting = new Promise<void>((resolve) => {
-      goOn = resolve;
+      release = resolve;
     });
-    house.backend.script = async () => {
+    fixture.backend.script = async () => {
       await waiting;
       return { text: 'nobody hears this' };
     };
     const left = new AbortController();
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ text: 'hello', conversation: 'left' });
-    const asked = fetch(new URL('/v1/chat', house.api.url), { method: 'POST', body, headers, signal: left.signal });
-    await until('it is taken', () => house.backend.said.length === 1);
+    const asked = fetch(new URL('/v1/chat', fixture.api.url), { method: 'POST', body, headers, signal: left.signal });
+    await until('it is taken', () => fixture.backend.said.length === 1);
     left.abort();
     await expect(asked).rejects.toThrow();
-    goOn();
+    release();
     await until('it is answered', async () => {
-      const { json } = await ask(house.api, '/v1/sessions?key=agent:main:api:dm:left');
+      const { json } = await ask(fixture.api, '/v1/sessions?key=agent:main:api:dm:left');
       return json.data[0]?.message_count === 2;
     });
   });
 });
 
 test('a port that closes waits a moment for replies, and no longer', async () => {
-  let goOn: () => void = () => undefined;
-  house.backend.script = async () => {
+  let release: () => void = () => undefined;
+  fixture.backend.script = async () => {
     await new Promise<void>((resolve) => {
-      goOn = resolve;
+      release = resolve;
     });
     return { text: 'just in time' };
   };
   const asked = say({ text: 'hello', conversation: 'closing' });
-  await until('it is taken', () => house.backend.said.length === 1);
+  await until('it is taken', () => fixture.backend.said.length === 1);
   await new Promise((next) => setTimeout(next, 50));
-  const closed = house.api.close();
-  goOn();
+  const closed = fixture.api.close();
+  release();
   expect((await asked).json.reply).toBe('just in time');
   await closed;
   await expect(say({ text: 'too late' })).rejects.toThrow();
@@ -147,7 +147,7 @@ test('a port that closes waits a moment for replies, and no longer', async () =>
 
 describe('a streamed reply', () => {
   test('tells the session, the text, the tools and the end', async () => {
-    house.backend.script = inPieces;
+    fixture.backend.script = inPieces;
     const events = await streamed({ text: 'hello', stream: true });
     expect(events.map(({ event }) => event)).toEqual(['session', 'text', 'text', 'tool', 'tool', 'text', 'done']);
     const [session, ...rest] = events.map(({ data }) => data);
@@ -168,34 +168,34 @@ describe('a streamed reply', () => {
   });
 
   test('ends with what went wrong', async () => {
-    house.backend.script = () => ({ outcome: 'failed', errorCode: 'model_cut', text: 'The stream broke off.' });
+    fixture.backend.script = () => ({ outcome: 'failed', errorCode: 'model_cut', text: 'The stream broke off.' });
     const last = (await streamed({ text: 'hello', stream: true })).at(-1);
     expect(last).toMatchObject({ event: 'done', data: { outcome: 'failed', error: { code: 'model_cut' } } });
-    house.backend.script = () => {
+    fixture.backend.script = () => {
       throw new TypeError('the secret is halibut');
     };
     const defect = (await streamed({ text: 'hello', stream: true })).at(-1);
     expect(defect).toMatchObject({ event: 'done', data: { outcome: 'failed', error: { code: 'internal' } } });
     expect(JSON.stringify(defect)).not.toContain('halibut');
-    expect(house.logged.join()).toContain('halibut');
+    expect(fixture.logged.join()).toContain('halibut');
   });
 
   test('goes on without a listener who has left', async () => {
-    let goOn: () => void = () => undefined;
+    let release: () => void = () => undefined;
     const waiting = new Promise<void>((resolve) => {
-      goOn = resolve;
+      release = resolve;
     });
-    house.backend.script = async (_saying, show) => {
+    fixture.backend.script = async (_saying, show) => {
       show({ type: 'text', text: 'one' });
       await waiting;
       show({ type: 'text', text: 'two' });
       return { text: 'onetwo' };
     };
     const init = { method: 'POST', body: '{"text":"hello"}', headers: { 'content-type': 'application/json' } };
-    const [session] = await firstOf(listen(house.api, '/v1/chat', init), 2);
-    goOn();
+    const [session] = await firstOf(listen(fixture.api, '/v1/chat', init), 2);
+    release();
     await until('it is answered', async () => {
-      const { json } = await ask(house.api, `/v1/sessions/${session?.data.session_id}`);
+      const { json } = await ask(fixture.api, `/v1/sessions/${session?.data.session_id}`);
       return json.end_reason === 'api_close' && json.message_count === 2;
     });
   });

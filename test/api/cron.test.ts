@@ -1,19 +1,20 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { JobSchema } from '../../src/api/schemas.ts';
-import { ask, houseTests } from './support/house.ts';
+import { apiFixture, ask } from './support/api-fixture.ts';
 
-const house = houseTests();
+const fixture = apiFixture();
 
 beforeEach(async () => {
-  for (const { id } of await house.backend.jobs.book.list(null)) await house.opened.store.write('removeJob', { id });
+  for (const { id } of await fixture.backend.jobs.service.list(null))
+    await fixture.opened.store.write('removeJob', { id });
 });
 
 function add(body: object) {
-  return ask(house.api, '/v1/cron', { body });
+  return ask(fixture.api, '/v1/cron', { body });
 }
 
 async function list(): Promise<Record<string, unknown>[]> {
-  return (await ask(house.api, '/v1/cron')).json.data;
+  return (await ask(fixture.api, '/v1/cron')).json.data;
 }
 
 describe('/v1/cron', () => {
@@ -24,11 +25,11 @@ describe('/v1/cron', () => {
     expect(Object.keys(JobSchema.parse(job))).toEqual(Object.keys(JobSchema.shape));
     expect(job).toMatchObject({ ...body, deliver: 'home', state: 'active', made_in: null, last_run: null });
     expect(await list()).toEqual([job]);
-    const verb = async (name: string) => (await ask(house.api, `/v1/cron/news/${name}`, { method: 'POST' })).json;
+    const verb = async (name: string) => (await ask(fixture.api, `/v1/cron/news/${name}`, { method: 'POST' })).json;
     expect(await verb('pause')).toMatchObject({ state: 'paused', next_at: null });
     expect(await verb('resume')).toMatchObject({ state: 'active', next_at: job.next_at });
     expect(Date.parse((await verb('run')).next_at)).toBeLessThanOrEqual(Date.now());
-    const gone = await ask(house.api, `/v1/cron/${job.id.slice(0, 8)}`, { method: 'DELETE' });
+    const gone = await ask(fixture.api, `/v1/cron/${job.id.slice(0, 8)}`, { method: 'DELETE' });
     expect(gone).toMatchObject({ status: 200, json: { id: job.id } });
     expect(await list()).toEqual([]);
   });
@@ -52,10 +53,10 @@ describe('/v1/cron', () => {
       ['/v1/cron/x/resume', 'POST'],
       ['/v1/cron/x/run', 'POST'],
     ] as const) {
-      expect(await ask(house.api, path, { method })).toMatchObject({
+      expect(await ask(fixture.api, path, { method })).toMatchObject({
         ...{ status: 404, json: { error: { code: 'job_not_found' } } },
       });
     }
-    expect(await ask(house.api, '/v1/cron/x')).toMatchObject({ status: 405 });
+    expect(await ask(fixture.api, '/v1/cron/x')).toMatchObject({ status: 405 });
   });
 });

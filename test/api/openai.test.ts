@@ -1,13 +1,13 @@
 import OpenAI from 'openai';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ask, houseTests } from './support/house.ts';
+import { apiFixture, ask } from './support/api-fixture.ts';
 import type { Script } from './support/scripted-backend.ts';
 
 const KEY = 'a-key-of-the-loom';
-const house = houseTests({ apiKey: KEY });
+const fixture = apiFixture({ apiKey: KEY });
 let client: OpenAI;
 beforeEach(() => {
-  client = new OpenAI({ apiKey: KEY, baseURL: `${house.api.url}/v1` });
+  client = new OpenAI({ apiKey: KEY, baseURL: `${fixture.api.url}/v1` });
 });
 
 const inPieces: Script = async (_saying, show) => {
@@ -48,7 +48,7 @@ describe('the official client', () => {
       })
       .withResponse();
     expect(data.choices[0]?.message.content).toBe('You said: and now?');
-    expect(house.backend.said).toMatchObject([
+    expect(fixture.backend.said).toMatchObject([
       {
         ...{ text: 'and now?', conversation: null, userId: 'ada', model: 'weaver/loom-2' },
         history: [
@@ -59,7 +59,7 @@ describe('the official client', () => {
       },
     ]);
     const id = response.headers.get('x-moirai-session');
-    const { json } = await ask(house.api, `/v1/sessions/${id}`, { headers: { authorization: `Bearer ${KEY}` } });
+    const { json } = await ask(fixture.api, `/v1/sessions/${id}`, { headers: { authorization: `Bearer ${KEY}` } });
     expect(json).toMatchObject({ state: 'ended', end_reason: 'api_close' });
   });
 
@@ -79,13 +79,13 @@ describe('the official client', () => {
       .withResponse();
     const sessions = [first, second, third].map(({ response }) => response.headers.get('x-moirai-session'));
     expect(new Set(sessions).size).toBe(1);
-    expect(house.backend.said).toHaveLength(3);
-    for (const said of house.backend.said)
+    expect(fixture.backend.said).toHaveLength(3);
+    for (const said of fixture.backend.said)
       expect(said).toMatchObject({ conversation: 'tale', history: [], model: null });
   });
 
   test('streams a chat completion, with its usage when it asks for it', async () => {
-    house.backend.script = inPieces;
+    fixture.backend.script = inPieces;
     const stream = await client.chat.completions.create({
       model: 'loom-1',
       messages: [{ role: 'user', content: 'hello' }],
@@ -132,7 +132,7 @@ describe('the official client', () => {
       model: 'loom-1',
     });
     expect(response.usage).toMatchObject({ input_tokens: 7, output_tokens: 3, total_tokens: 10 });
-    expect(house.backend.said[0]?.history).toEqual([
+    expect(fixture.backend.said[0]?.history).toEqual([
       { role: 'system', text: 'Be brief.' },
       { role: 'user', text: 'hello' },
       { role: 'assistant', text: 'hi' },
@@ -140,7 +140,7 @@ describe('the official client', () => {
   });
 
   test('streams a response', async () => {
-    house.backend.script = inPieces;
+    fixture.backend.script = inPieces;
     const stream = await client.responses.create({ model: 'loom-1', input: 'hello', stream: true });
     const events = await Array.fromAsync(stream);
     expect(events.map(({ type }) => type)).toEqual([
@@ -173,19 +173,19 @@ describe('what goes wrong reaches the official client as its own errors', () => 
   const params = { model: 'loom-1', messages: [{ role: 'user' as const, content: 'hello' }] };
 
   test('and is not tried again by itself when a turn failed', async () => {
-    house.backend.script = failing;
+    fixture.backend.script = failing;
     await expect(client.chat.completions.create(params)).rejects.toMatchObject({
       ...{ status: 502, code: 'model_unavailable', type: 'server_error' },
       message: '502 The model is not there.',
     });
     await expect(client.responses.create({ model: 'loom-1', input: 'hello' })).rejects.toMatchObject({ status: 502 });
-    expect(house.backend.said).toHaveLength(2);
+    expect(fixture.backend.said).toHaveLength(2);
   });
 
   test('also in the middle of a stream', async () => {
-    house.backend.script = (saying, show) => {
+    fixture.backend.script = (request, show) => {
       show({ type: 'text', text: 'Once' });
-      return failing(saying, show);
+      return failing(request, show);
     };
     const stream = await client.chat.completions.create({ ...params, stream: true });
     await expect(Array.fromAsync(stream)).rejects.toMatchObject({ code: 'model_unavailable' });
@@ -199,7 +199,7 @@ describe('what goes wrong reaches the official client as its own errors', () => 
   });
 
   test('when the key is wrong, the gateway drains, or the request makes no sense', async () => {
-    const stranger = new OpenAI({ apiKey: 'wrong', baseURL: `${house.api.url}/v1`, maxRetries: 0 });
+    const stranger = new OpenAI({ apiKey: 'wrong', baseURL: `${fixture.api.url}/v1`, maxRetries: 0 });
     await expect(stranger.models.list()).rejects.toMatchObject({ status: 401, type: 'authentication_error' });
     const refused = async (body: object) =>
       client.chat.completions.create(body as typeof params).then(
@@ -216,8 +216,8 @@ describe('what goes wrong reaches the official client as its own errors', () => 
     await expect(
       client.responses.create({ model: 'loom-1', input: 'hello', previous_response_id: 'resp_1' }),
     ).rejects.toMatchObject({ status: 400 });
-    await house.backend.drain();
-    const patient = new OpenAI({ apiKey: KEY, baseURL: `${house.api.url}/v1`, maxRetries: 0 });
+    await fixture.backend.drain();
+    const patient = new OpenAI({ apiKey: KEY, baseURL: `${fixture.api.url}/v1`, maxRetries: 0 });
     await expect(patient.chat.completions.create(params)).rejects.toMatchObject({ status: 503, code: 'draining' });
   });
 });

@@ -2,40 +2,40 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { sessionView } from '../../src/engine/views.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { chatConversation } from '../support/stores.ts';
-import { ask, houseTests } from './support/house.ts';
+import { apiFixture, ask } from './support/api-fixture.ts';
 
-const house = houseTests();
-const get = (path: string) => ask(house.api, path);
+const fixture = apiFixture();
+const get = (path: string) => ask(fixture.api, path);
 const post = (path: string, body?: unknown) =>
-  ask(house.api, path, { method: 'POST', ...(body === undefined ? {} : { body }) });
+  ask(fixture.api, path, { method: 'POST', ...(body === undefined ? {} : { body }) });
 
 /** One message and its answer in a conversation of its own. */
 async function talk(chat: string): Promise<Session> {
   const conversation = chatConversation(chat);
-  const { session, turn } = await house.engine.receive({
+  const { session, turn } = await fixture.engine.receive({
     conversation,
     text: `hello ${chat}`,
     originRef: null,
     by: 'user',
   });
-  const life = await house.engine.finish({ sessionId: session.id, epoch: session.epoch }, turn.id, {
+  const loaded = await fixture.engine.finish({ sessionId: session.id, epoch: session.epoch }, turn.id, {
     ...{ outcome: 'done', response: 'hi', model: null, usage: null },
     messages: [
       { role: 'user', text: `hello ${chat}`, turnId: turn.id },
       { role: 'assistant', text: 'hi', turnId: turn.id },
     ],
   });
-  return life.session;
+  return loaded.session;
 }
 
 describe('the listing', () => {
   const ids: string[] = [];
   beforeAll(async () => {
     for (const chat of ['a1', 'a2', 'a3', 'a4', 'a5']) ids.unshift((await talk(chat)).id);
-    await house.engine.setTitle(ids[0] ?? '', 'Weaving by night');
-    await house.engine.end(ids[1] ?? '', { reason: 'admin_close', trigger: 'api' });
+    await fixture.engine.setTitle(ids[0] ?? '', 'Weaving by night');
+    await fixture.engine.end(ids[1] ?? '', { reason: 'admin_close', trigger: 'api' });
     const key = 'agent:main:batch:dm:b';
-    await house.engine.start({ key, kind: 'batch', platform: 'cli', userId: null, origin: null, attached: true });
+    await fixture.engine.start({ key, kind: 'batch', platform: 'cli', userId: null, origin: null, attached: true });
   });
   const idsOf = async (query: string) => {
     const { status, json } = await get(`/v1/sessions?${query}`);
@@ -58,7 +58,7 @@ describe('the listing', () => {
     expect(seen).toEqual(ids);
     const { json } = await get('/v1/sessions?limit=1');
     expect(json.data[0]).toEqual((await get(`/v1/sessions/${ids[0]}`)).json);
-    const session = await house.engine.store.read('getSession', { sessionId: ids[0] ?? '' });
+    const session = await fixture.engine.store.read('getSession', { sessionId: ids[0] ?? '' });
     expect(json.data[0]).toEqual(JSON.parse(JSON.stringify(sessionView(session as Session))));
   });
 
@@ -141,7 +141,7 @@ describe('a session', () => {
     expect(resumed.status).toBe(201);
     expect(resumed.json).toMatchObject({ parent_id: old.id, lineage: 'resume', state: 'open', key: old.key });
     expect((await get(`/v1/sessions/${newer.id}`)).json).toMatchObject({ state: 'ended', end_reason: 'switched' });
-    expect(await house.engine.store.read('lineageOf', { sessionId: resumed.json.id })).toEqual([
+    expect(await fixture.engine.store.read('lineageOf', { sessionId: resumed.json.id })).toEqual([
       old.id,
       resumed.json.id,
     ]);

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { createApp } from '../../src/api/app.ts';
 import { EventTail } from '../../src/api/event-tail.ts';
 import { EventSchema, MessageSchema, SessionSchema, SubscriberSchema } from '../../src/api/schemas.ts';
-import { ask, houseTests } from './support/house.ts';
+import { apiFixture, ask } from './support/api-fixture.ts';
 
 interface Operation {
   readonly operationId: string;
@@ -18,12 +18,12 @@ interface Specification {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
-const house = houseTests();
+const fixture = apiFixture();
 const page = readFileSync(new URL('../../docs/http.md', import.meta.url), 'utf8');
 let specification: Specification;
 let text: string;
 beforeEach(async () => {
-  const answer = await ask(house.api, '/openapi.json');
+  const answer = await ask(fixture.api, '/openapi.json');
   specification = answer.json;
   text = answer.text;
 });
@@ -43,7 +43,7 @@ const names = () =>
 
 /** Every route of the router itself, as the specification would write it. */
 function routes(): string[] {
-  const { backend, engine } = house;
+  const { backend, engine } = fixture;
   const log = { error: () => undefined, warn: () => undefined };
   const closing = AbortSignal.abort();
   const tail = new EventTail(engine.store, log);
@@ -79,12 +79,12 @@ describe('the specification', () => {
   });
 
   test('shows the shapes that are sent, field by field', async () => {
-    const { json: chat } = await ask(house.api, '/v1/chat', { body: { text: 'hello', conversation: 'shape' } });
-    await house.opened.store.write('subscribe', { name: 'shape', patterns: ['*'], from: 'now' });
-    const session = (await ask(house.api, `/v1/sessions/${chat.session_id}`)).json;
-    const messages = (await ask(house.api, `/v1/sessions/${chat.session_id}/messages`)).json.data;
-    const events = (await ask(house.api, `/v1/sessions/${chat.session_id}/events`)).json.data;
-    const subscribers = (await ask(house.api, '/v1/subscribers')).json.data;
+    const { json: chat } = await ask(fixture.api, '/v1/chat', { body: { text: 'hello', conversation: 'shape' } });
+    await fixture.opened.store.write('subscribe', { name: 'shape', patterns: ['*'], from: 'now' });
+    const session = (await ask(fixture.api, `/v1/sessions/${chat.session_id}`)).json;
+    const messages = (await ask(fixture.api, `/v1/sessions/${chat.session_id}/messages`)).json.data;
+    const events = (await ask(fixture.api, `/v1/sessions/${chat.session_id}/events`)).json.data;
+    const subscribers = (await ask(fixture.api, '/v1/subscribers')).json.data;
     const same = (schema: z.ZodObject, value: object): void => {
       schema.parse(value);
       expect(Object.keys(value).toSorted()).toEqual(Object.keys(schema.shape).toSorted());

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { chatConversation } from '../support/stores.ts';
-import { ask, houseTests, until } from './support/house.ts';
+import { apiFixture, ask, until } from './support/api-fixture.ts';
 
-const house = houseTests();
-const get = (path: string, headers: Record<string, string> = {}) => ask(house.api, path, { headers });
+const fixture = apiFixture();
+const get = (path: string, headers: Record<string, string> = {}) => ask(fixture.api, path, { headers });
 const post = (path: string, body?: unknown) =>
-  ask(house.api, path, { method: 'POST', ...(body === undefined ? {} : { body }) });
+  ask(fixture.api, path, { method: 'POST', ...(body === undefined ? {} : { body }) });
 
 describe('the gateway', () => {
   test('is ready, drains, and takes messages again', async () => {
@@ -22,10 +22,10 @@ describe('the gateway', () => {
   });
 
   test('gives figures to Prometheus, counted at most once a second', async () => {
-    const { id } = await house.engine.start(chatConversation('m1'));
-    await house.engine.end(id, { reason: 'admin_close', trigger: 'api' });
-    await house.engine.start(chatConversation('m2'));
-    await house.opened.store.write('subscribe', { name: 'counted', patterns: ['*'], from: 'start' });
+    const { id } = await fixture.engine.start(chatConversation('m1'));
+    await fixture.engine.end(id, { reason: 'admin_close', trigger: 'api' });
+    await fixture.engine.start(chatConversation('m2'));
+    await fixture.opened.store.write('subscribe', { name: 'counted', patterns: ['*'], from: 'start' });
     await get('/v1/sessions'); // The first read of a store starts its reader, which takes as long as many counts.
     const { text, headers } = await get('/metrics');
     expect(headers['content-type']).toContain('version=0.0.4');
@@ -43,7 +43,7 @@ describe('the gateway', () => {
     }
     for (const name of ['process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds'])
       expect(text).toContain(name);
-    await house.engine.start(chatConversation('m3'));
+    await fixture.engine.start(chatConversation('m3'));
     expect((await get('/metrics')).text).toBe(text);
     await until('it is counted again', async () => (await get('/metrics')).text.includes('moirai_sessions_open 2\n'));
   });
@@ -51,7 +51,7 @@ describe('the gateway', () => {
 
 describe('subscribers', () => {
   test('are listed with how far they are, and get everything again when asked', async () => {
-    await house.opened.store.write('subscribe', { name: 'hears', patterns: ['session:*'], from: 'now' });
+    await fixture.opened.store.write('subscribe', { name: 'hears', patterns: ['session:*'], from: 'now' });
     const list = async () =>
       (await get('/v1/subscribers')).json.data.find((one: { name: string }) => one.name === 'hears');
     expect(await list()).toMatchObject({
@@ -63,8 +63,8 @@ describe('subscribers', () => {
     });
     expect((await list()).position).toBe((await get('/v1/events?after=now')).json.next);
     const { position } = await list();
-    await house.engine.start(chatConversation('s1'));
-    await house.engine.start(chatConversation('s2'));
+    await fixture.engine.start(chatConversation('s1'));
+    await fixture.engine.start(chatConversation('s2'));
     expect(await list()).toMatchObject({ lag: 2, lanes: 2, position });
     const all = await post('/v1/subscribers/hears/replay', { from: 0 });
     expect([all.status, all.json.events]).toEqual([200, (await get('/v1/events?after=0&limit=500')).json.data.length]);
@@ -84,9 +84,9 @@ describe('the activity', () => {
   };
 
   test('shows each session in its phase, and follows what happens at once', async () => {
-    const idle = await house.engine.start(chatConversation('p1'));
+    const idle = await fixture.engine.start(chatConversation('p1'));
     expect(await phaseOf(idle.id)).toEqual(['idle', null]);
-    await house.engine.receive({
+    await fixture.engine.receive({
       conversation: chatConversation('p1'),
       text: 'wait',
       originRef: null,
@@ -94,7 +94,7 @@ describe('the activity', () => {
       begin: false,
     });
     expect(await phaseOf(idle.id)).toEqual(['queued', null]);
-    const busy = await house.engine.receive({
+    const busy = await fixture.engine.receive({
       conversation: chatConversation('p2'),
       text: 'think',
       originRef: null,
@@ -103,20 +103,20 @@ describe('the activity', () => {
     expect(await phaseOf(busy.session.id)).toEqual(['thinking', null]);
     const { sessions } = (await get('/v1/space/activity')).json;
     expect(sessions.find((one: { id: string }) => one.id === busy.session.id)).toMatchObject({
-      ...{ id: busy.session.id, gateway: house.engine.instance, user: 'user-p2', state: 'open', message_count: 0 },
+      ...{ id: busy.session.id, gateway: fixture.engine.instance, user: 'user-p2', state: 'open', message_count: 0 },
       turn_started_at: expect.stringMatching(/Z$/),
       tokens: { input: 0, output: 0 },
     });
     const hold = { sessionId: busy.session.id, epoch: busy.session.epoch };
-    await house.engine.interrupt(hold, 'restart');
+    await fixture.engine.interrupt(hold, 'restart');
     expect(await phaseOf(busy.session.id)).toEqual(['resume_pending', null]);
-    await house.engine.suspend(busy.session.id);
+    await fixture.engine.suspend(busy.session.id);
     expect(await phaseOf(busy.session.id)).toEqual(['suspended', null]);
   });
 
   test('shows the tool a turn of this gateway runs', async () => {
     let finish: () => void = () => undefined;
-    house.backend.script = async (_saying, show) => {
+    fixture.backend.script = async (_saying, show) => {
       show({ type: 'tool_start', id: '1', name: 'fetch_url', args: {} });
       await new Promise<void>((resolve) => {
         finish = resolve;
@@ -134,15 +134,15 @@ describe('the activity', () => {
 
   test('shows gateways, and takes a running turn of a lost one for one that waits to be resumed', async () => {
     const { gateways } = (await get('/v1/space/activity')).json;
-    expect(gateways).toMatchObject([{ id: house.engine.instance, self: true, state: 'ready', version: 'test' }]);
-    const { session } = await house.engine.receive({
+    expect(gateways).toMatchObject([{ id: fixture.engine.instance, self: true, state: 'ready', version: 'test' }]);
+    const { session } = await fixture.engine.receive({
       conversation: chatConversation('p3'),
       text: 'x',
       originRef: null,
       by: 'user',
     });
     expect(await phaseOf(session.id)).toEqual(['thinking', null]);
-    await house.engine.stop();
+    await fixture.engine.stop();
     await until('it is seen', async () => (await phaseOf(session.id))[0] === 'resume_pending');
     expect((await get('/v1/space/activity')).json.gateways[0].state).toBe('lost');
   });

@@ -5,17 +5,17 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { HttpFake } from '../fakes/http-fake.ts';
 import type { ModelScript } from '../fakes/model-script.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
-import { chat, converse, finish, House, hasTerminal, launcher, type Process, until } from './house.ts';
+import { CliFixture, chat, converse, finish, hasTerminal, launcher, type Process, until } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 let model: HttpFake | null = null;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
 afterEach(async () => {
-  house.remove();
+  cli.remove();
   await model?.close();
   model = null;
 });
@@ -24,41 +24,41 @@ afterEach(async () => {
 async function script(replies: ModelScript, more = ''): Promise<HttpFake> {
   model = await startOpenAiServer(replies);
   const config = `model: { provider: openai-compatible, base_url: "${model.url}", name: fake-model, api_key: none }\n${more}`;
-  writeFileSync(join(house.home, 'config.yaml'), config);
+  writeFileSync(join(cli.home, 'config.yaml'), config);
   return model;
 }
 
 /** The sessions of terminals, newest first. */
 // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests are about
 async function sessions(): Promise<any[]> {
-  return (await house.json('sessions', 'list', '--kind', 'cli')).data;
+  return (await cli.json('sessions', 'list', '--kind', 'cli')).data;
 }
 
 async function expectAllWell(): Promise<void> {
-  expect(await house.json('sessions', 'stats')).toMatchObject({ open: 0, open_unowned: 0 });
-  expect((await house.json('doctor')).ok).toBe(true);
+  expect(await cli.json('sessions', 'stats')).toMatchObject({ open: 0, open_unowned: 0 });
+  expect((await cli.json('doctor')).ok).toBe(true);
 }
 
 describe('one message', () => {
   test('is answered on standard output alone, and its session ends as cli_close', async () => {
-    const outcome = await house.moirai('chat', '-q', 'say the harbour is in the north');
+    const outcome = await cli.moirai('chat', '-q', 'say the harbour is in the north');
     expect(outcome).toEqual({ code: 0, signal: null, output: 'the harbour is in the north\n', errors: '' });
     const [session] = await sessions();
     expect(session).toMatchObject({ kind: 'cli', platform: 'cli', state: 'ended', end_reason: 'cli_close' });
     expect(session.key).toMatch(/^agent:main:cli:dm:[0-9a-f-]{36}$/);
-    expect(await house.events('--types', 'session:end')).toMatchObject([{ reason: 'cli_close', trigger: 'cli' }]);
-    expect(await house.events('--types', 'gateway:*')).toEqual([]);
+    expect(await cli.events('--types', 'session:end')).toMatchObject([{ reason: 'cli_close', trigger: 'cli' }]);
+    expect(await cli.events('--types', 'gateway:*')).toEqual([]);
     await expectAllWell();
   });
 
   test.each([['chat'], ['chat', '-q', '-']])('may come through a pipe: %s %s %s', async (...args) => {
-    const outcome = await house.feed('say one\nand two\n', ...args.filter(Boolean));
+    const outcome = await cli.feed('say one\nand two\n', ...args.filter(Boolean));
     expect(outcome).toMatchObject({ code: 0, output: 'one\nand two\n', errors: '' });
     expect(await sessions()).toHaveLength(1);
   });
 
   test('is answered with --json by what came of it', async () => {
-    const answer = await house.json('chat', '-q', 'say yes');
+    const answer = await cli.json('chat', '-q', 'say yes');
     const [session] = await sessions();
     expect(answer).toEqual({
       ...{ session_id: session.id, reply: 'yes', outcome: 'done' },
@@ -67,48 +67,48 @@ describe('one message', () => {
   });
 
   test('that is a command is obeyed', async () => {
-    const { code, output } = await house.moirai('chat', '-q', '/help');
+    const { code, output } = await cli.moirai('chat', '-q', '/help');
     expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining('/new, /reset [title] - ') });
   });
 
   test('that is empty is refused', async () => {
-    expect(await house.feed('\n', 'chat')).toMatchObject({ code: 2, errors: expect.stringContaining('[bad_input]') });
+    expect(await cli.feed('\n', 'chat')).toMatchObject({ code: 2, errors: expect.stringContaining('[bad_input]') });
     await expectAllWell();
   });
 
   test('whose turn fails ends with 1 and the coded error', async () => {
     await script([{ status: 401, error: { message: 'no such key' } }]);
-    const plain = await house.moirai('chat', '-q', 'hello');
+    const plain = await cli.moirai('chat', '-q', 'hello');
     expect(plain).toMatchObject({
       code: 1,
       output: '',
       errors: expect.stringMatching(/^error: .* \[model_unauthorized\]\n/),
     });
-    const { code, output, errors } = await house.moirai('chat', '-q', 'hello', '--json');
+    const { code, output, errors } = await cli.moirai('chat', '-q', 'hello', '--json');
     expect(code).toBe(1);
     expect(JSON.parse(output)).toMatchObject({ reply: null, outcome: 'failed', turn_id: expect.any(String) });
     expect(JSON.parse(errors)).toMatchObject({ error: { code: 'model_unauthorized' } });
-    expect(await house.json('sessions', 'stats')).toMatchObject({ open: 0, ended: { cli_close: 2 } });
+    expect(await cli.json('sessions', 'stats')).toMatchObject({ open: 0, ended: { cli_close: 2 } });
   });
 
   test('cannot act on the terminal with what comes back', async () => {
     await script([{ text: 'a\u001b[2Jb \u009bc\td\r\ne' }]);
-    const { output } = await house.moirai('chat', '-q', 'hello');
+    const { output } = await cli.moirai('chat', '-q', 'hello');
     expect(output).toBe('a\\x1b[2Jb \\u{9b}c\td\ne\n');
   });
 
   test('has its tools told on standard error, and nobody to ask', async () => {
     const call = { name: 'run_command', args: { command: 'touch made' } };
     await script((_, index) => (index === 0 ? { toolCalls: [call] } : { text: 'I was not allowed to.' }));
-    const { code, output, errors } = await house.moirai('chat', '-q', 'make it');
+    const { code, output, errors } = await cli.moirai('chat', '-q', 'make it');
     expect({ code, output }).toEqual({ code: 0, output: 'I was not allowed to.\n' });
     expect(errors).toContain('· run_command {"command":"touch made"}\n');
     expect(errors).toContain('nobody is there to be asked');
   });
 
   test('can go on from an earlier session, which it sees', async () => {
-    const { session_id: first } = await house.json('chat', '-q', 'say the harbour');
-    const counted = await house.json('chat', '-q', 'how many messages', '--resume', first.slice(0, 20));
+    const { session_id: first } = await cli.json('chat', '-q', 'say the harbour');
+    const counted = await cli.json('chat', '-q', 'how many messages', '--resume', first.slice(0, 20));
     expect(counted.reply).toContain('You had written 1 message ');
     expect(await sessions()).toMatchObject([
       { id: counted.session_id, parent_id: first, lineage: 'resume', end_reason: 'cli_close' },
@@ -118,17 +118,17 @@ describe('one message', () => {
   });
 
   test("can go on from another platform's session, which stays as it is", async () => {
-    const from = await house.live((engine) => converse(engine, chat(7), 'where?', 'in the north'));
-    const { session_id } = await house.json('chat', '-q', 'how many messages', '--resume', from);
-    const texts = await house.live(async (engine) =>
+    const from = await cli.live((engine) => converse(engine, chat(7), 'where?', 'in the north'));
+    const { session_id } = await cli.json('chat', '-q', 'how many messages', '--resume', from);
+    const texts = await cli.live(async (engine) =>
       (await Array.fromAsync(engine.transcript(session_id))).map(({ text }) => text),
     );
     expect(texts.slice(0, 3)).toEqual(['where?', 'in the north', 'how many messages']);
-    expect(await house.json('sessions', 'show', from)).toMatchObject({ state: 'open' });
+    expect(await cli.json('sessions', 'show', from)).toMatchObject({ state: 'open' });
   });
 
   test('to an unknown session is refused, and no session starts', async () => {
-    const outcome = await house.moirai('chat', '-q', 'hello', '--resume', 'ses_nobody');
+    const outcome = await cli.moirai('chat', '-q', 'hello', '--resume', 'ses_nobody');
     expect(outcome).toMatchObject({ code: 1, output: '', errors: expect.stringContaining('[session_not_found]') });
     expect(await sessions()).toEqual([]);
   });
@@ -139,29 +139,29 @@ describe('one message', () => {
     ['SIGHUP', 129],
   ] as const)('is given up in order on %s', async (signal, code) => {
     await script([{ text: 'one two three', hangAfter: 2 }]);
-    const child = house.start(['chat', '-q', 'hello']);
+    const child = cli.start(['chat', '-q', 'hello']);
     const outcome = finish(child);
     await until('the model is asked', () => questions(model as HttpFake).length === 1);
     child.kill(signal);
     expect(await outcome).toMatchObject({ code, output: '', errors: expect.stringContaining('[turn_interrupted]') });
     expect(await sessions()).toMatchObject([{ end_reason: 'cli_close' }]);
-    expect(await house.events('--types', 'agent:end')).toMatchObject([{ outcome: 'interrupted' }]);
+    expect(await cli.events('--types', 'agent:end')).toMatchObject([{ outcome: 'interrupted' }]);
     await expectAllWell();
   });
 
   test('whose process is killed leaves a session that the next command shows as reaped', async () => {
     await script([{ text: 'one two three', hangAfter: 2 }]);
-    const child = house.start(['chat', '-q', 'hello']);
+    const child = cli.start(['chat', '-q', 'hello']);
     await until('the model is asked', () => questions(model as HttpFake).length === 1);
     child.kill('SIGKILL');
     await once(child, 'exit');
-    expect(await house.json('sessions', 'stats')).toMatchObject({ open: 0, open_unowned: 0, ended: { reaped: 1 } });
+    expect(await cli.json('sessions', 'stats')).toMatchObject({ open: 0, open_unowned: 0, ended: { reaped: 1 } });
     await expectAllWell();
   });
 });
 
 test('without a terminal and without arguments, moirai says how it is called', async () => {
-  expect(await house.moirai()).toMatchObject({ code: 2, errors: expect.stringContaining('[usage]') });
+  expect(await cli.moirai()).toMatchObject({ code: 2, errors: expect.stringContaining('[usage]') });
 });
 
 /** A terminal in which somebody talks. */
@@ -170,7 +170,7 @@ class Talk {
   shown = '';
 
   constructor(args = 'chat', env = '') {
-    this.process = house.terminal(`exec env ${env} '${process.execPath}' '${launcher}' ${args}`);
+    this.process = cli.terminal(`exec env ${env} '${process.execPath}' '${launcher}' ${args}`);
     this.process.stdout.on('data', (bytes) => {
       this.shown += bytes;
     });
@@ -212,7 +212,7 @@ async function begin(args?: string, env?: string): Promise<Talk> {
 
 /** The process id of the terminal's moirai, from the session it started. */
 async function pidOf(): Promise<number> {
-  return (await house.events('--types', 'session:start')).at(-1).origin.pid;
+  return (await cli.events('--types', 'session:start')).at(-1).origin.pid;
 }
 
 const CTRL_C = '\u0003';
@@ -253,7 +253,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     await script([{ text: 'early words and then a long silence', hangAfter: 2 }]);
     const talk = await begin();
     await talk.say('hello', 'early words');
-    expect(await house.events('--types', 'agent:end')).toEqual([]);
+    expect(await cli.events('--types', 'agent:end')).toEqual([]);
   });
 
   test('Ctrl-C stops the turn, and the session goes on', async () => {
@@ -264,7 +264,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     await talk.sees('Stopped.');
     await talk.say('are you there?', 'here again');
     expect(await sessions()).toMatchObject([{ state: 'open' }]);
-    expect(await house.events('--types', 'agent:end')).toMatchObject([{ outcome: 'interrupted' }, { outcome: 'done' }]);
+    expect(await cli.events('--types', 'agent:end')).toMatchObject([{ outcome: 'interrupted' }, { outcome: 'done' }]);
   });
 
   test('Ctrl-C at the prompt clears the line, and a second one leaves', async () => {
@@ -292,7 +292,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     await talk.say('how many messages', 'You had written 0 messages');
     talk.type(CTRL_D);
     await talk.ends();
-    const log = (await house.events('--types', 'session:*')).map(({ type, reason }) => [type, reason ?? null]);
+    const log = (await cli.events('--types', 'session:*')).map(({ type, reason }) => [type, reason ?? null]);
     expect(log.filter(([type]) => type === 'session:start' || type === 'session:end')).toEqual([
       ['session:start', null],
       ['session:end', 'user_reset'],
@@ -312,7 +312,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     await talk.ends();
     const [, first] = await sessions();
     expect(first).toMatchObject({ end_reason: 'user_reset' });
-    const { output } = await house.moirai('sessions', 'messages', first.id);
+    const { output } = await cli.moirai('sessions', 'messages', first.id);
     expect(output).toContain('user: hello');
     expect(output).toContain('one two');
     await expectAllWell();
@@ -335,7 +335,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     release();
     await talk.sees('the second answer');
     expect(talk.shown.indexOf('the first answer')).toBeLessThan(talk.shown.indexOf('the second answer'));
-    expect(await house.events('--types', 'agent:end')).toMatchObject([{ message: 'first' }, { message: 'second' }]);
+    expect(await cli.events('--types', 'agent:end')).toMatchObject([{ message: 'first' }, { message: 'second' }]);
   });
 
   test.each([
@@ -356,7 +356,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     const talk = await begin();
     talk.type('\u001b[200~say one\rand two\u001b[201~');
     await talk.say('', '\r\none\r\nand two\r\n');
-    expect(await house.events('--types', 'agent:start')).toMatchObject([{ message: 'say one\nand two' }]);
+    expect(await cli.events('--types', 'agent:start')).toMatchObject([{ message: 'say one\nand two' }]);
   });
 
   test('Ctrl-Z where there is no shell to go back to does no harm', async () => {
@@ -379,7 +379,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     await first.say('say harbour', '\r\nharbour\r\n');
     first.type(CTRL_D);
     await first.ends();
-    const file = join(house.home, 'chat_history');
+    const file = join(cli.home, 'chat_history');
     expect(readFileSync(file, 'utf8')).toBe('"say harbour"\n');
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const second = await begin();
@@ -399,7 +399,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
   });
 
   test('an earlier session goes on', async () => {
-    const { session_id } = await house.json('chat', '-q', 'say harbour');
+    const { session_id } = await cli.json('chat', '-q', 'say harbour');
     const talk = await begin(`chat --resume ${session_id}`);
     expect(talk.shown).toContain(`Back in: ${session_id}`);
     expect((await sessions())[0]).toMatchObject({ state: 'open', parent_id: session_id, lineage: 'resume' });
@@ -407,8 +407,8 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
   });
 
   test('/sessions lists those of other terminals, and /resume goes on from any', async () => {
-    const { session_id } = await house.json('chat', '-q', 'say harbour');
-    const elsewhere = await house.live((engine) => converse(engine, chat(7), 'where?', 'in the north'));
+    const { session_id } = await cli.json('chat', '-q', 'say harbour');
+    const elsewhere = await cli.live((engine) => converse(engine, chat(7), 'where?', 'in the north'));
     const talk = await begin();
     await talk.say('/sessions', session_id);
     await talk.say('/resume 1', 'Back in: ');
@@ -441,7 +441,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
   });
 
   test('a terminal that was stopped for longer than its lease says so and leaves', async () => {
-    writeFileSync(join(house.home, 'config.yaml'), 'sessions: { heartbeat: 300ms, lease_ttl: 1s }\n');
+    writeFileSync(join(cli.home, 'config.yaml'), 'sessions: { heartbeat: 300ms, lease_ttl: 1s }\n');
     const talk = await begin();
     await talk.say('say something', '\r\nsomething\r\n');
     const pid = await pidOf();
@@ -459,7 +459,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     const talk = await begin();
     await talk.say('say something', '\r\nsomething\r\n');
     const [{ id }] = await sessions();
-    await house.moirai('sessions', 'end', id);
+    await cli.moirai('sessions', 'end', id);
     await talk.sees('ended from outside');
     await talk.say('how many messages', 'You had written 0 messages');
     expect(await sessions()).toMatchObject([{ state: 'open' }, { id, end_reason: 'admin_close' }]);
@@ -469,7 +469,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     const talk = await begin();
     await talk.say('say something', '\r\nsomething\r\n');
     const [{ id }] = await sessions();
-    await house.live((engine) => engine.suspend(id));
+    await cli.live((engine) => engine.suspend(id));
     await talk.say('how many messages', 'You had written 0 messages');
     const told = `Your last session ended because it had been parked; this is a fresh one. /resume ${id} brings it back.`;
     expect(talk.shown.split(told)).toHaveLength(2);
@@ -514,7 +514,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     await talk.say('say something', '\r\nsomething\r\n');
     process.kill(await pidOf(), 'SIGKILL');
     await talk.ends();
-    expect(await house.json('sessions', 'stats')).toMatchObject({ open: 0, open_unowned: 0, ended: { reaped: 1 } });
+    expect(await cli.json('sessions', 'stats')).toMatchObject({ open: 0, open_unowned: 0, ended: { reaped: 1 } });
     await expectAllWell();
   });
 });

@@ -3,23 +3,23 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { pathShown, settingAt, WRONG_SETTINGS } from '../support/wrong-settings.ts';
-import { chat, converse, finish, House } from './house.ts';
+import { CliFixture, chat, converse, finish } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
-afterEach(() => house.remove());
+afterEach(() => cli.remove());
 
 function write(file: 'config.yaml' | '.env', content: string | object): void {
-  writeFileSync(join(house.home, file), typeof content === 'string' ? content : stringify(content));
+  writeFileSync(join(cli.home, file), typeof content === 'string' ? content : stringify(content));
 }
 
 /** What `config check --json` prints, and how it exits. */
 async function check(): Promise<{ code: number | null; problems: { path: string; nearest: string | null }[] }> {
-  const { code, output } = await house.moirai('config', 'check', '--json');
+  const { code, output } = await cli.moirai('config', 'check', '--json');
   return { code, problems: JSON.parse(output).problems };
 }
 
@@ -27,7 +27,7 @@ describe('config check', () => {
   test('says what is in force', async () => {
     write('config.yaml', 'gateway: { port: 9000 }\nstore: { url: "postgres://u:hidden@host/db" }\n');
     write('.env', 'TELEGRAM_BOT_TOKEN=hidden\n');
-    const { code, output, errors } = await house.moirai('config', 'check');
+    const { code, output, errors } = await cli.moirai('config', 'check');
     expect({ code, errors }).toEqual({ code: 0, errors: '' });
     expect(output).toContain('postgres://u:***@host/db');
     expect(output).toMatch(/^gateway +127\.0\.0\.1, port 9000, without a key$/m);
@@ -37,16 +37,16 @@ describe('config check', () => {
   });
 
   test('is content with nothing, and makes nothing', async () => {
-    const home = join(house.home, 'none');
-    const { config, env } = await house.json('--home', home, 'config', 'path');
-    expect(await house.json('--home', home, 'config', 'check')).toEqual({ ok: true, config, env, problems: [] });
+    const home = join(cli.home, 'none');
+    const { config, env } = await cli.json('--home', home, 'config', 'path');
+    expect(await cli.json('--home', home, 'config', 'check')).toEqual({ ok: true, config, env, problems: [] });
     expect(existsSync(home)).toBe(false);
   });
 
   test('tells every problem, each with its place, key and reason, and exits with 78', async () => {
     write('config.yaml', 'gateway:\n  prot: 1\nlog: { level: loud }\n');
-    const file = join(house.home, 'config.yaml');
-    const { code, output, errors } = await house.moirai('config', 'check');
+    const file = join(cli.home, 'config.yaml');
+    const { code, output, errors } = await cli.moirai('config', 'check');
     expect({ code, output }).toEqual({ code: 78, output: '' });
     expect(errors.split('\n')).toEqual([
       'error: 2 problems [config_invalid]',
@@ -59,7 +59,7 @@ describe('config check', () => {
 
   test('tells a single problem in one line', async () => {
     write('config.yaml', 'gateway: [');
-    const { code, errors } = await house.moirai('config', 'check');
+    const { code, errors } = await cli.moirai('config', 'check');
     expect({ code, errors }).toMatchObject({
       code: 78,
       errors: expect.stringMatching(/^error: .+config\.yaml:1:11 this is no YAML: .+ \[config_invalid\]\n {2}Correct/),
@@ -91,16 +91,16 @@ describe('config check', () => {
   test('reads the environment before .env, and says which name is missing', async () => {
     write('.env', 'PORT=1\nNAME=mine\n');
     write('config.yaml', `gateway: { port: "\${PORT}", name: "\${NAME}", api_key: "\${MISSING_KEY}" }`);
-    const { code, errors } = await house.moirai('config', 'check');
+    const { code, errors } = await cli.moirai('config', 'check');
     expect(code).toBe(78);
     expect(errors).toContain('gateway.api_key: the environment variable MISSING_KEY is not set');
-    const shown = house.start(['config', 'show', '--json'], { env: { PORT: '2', MISSING_KEY: 'hidden' } });
+    const shown = cli.start(['config', 'show', '--json'], { env: { PORT: '2', MISSING_KEY: 'hidden' } });
     expect(JSON.parse((await finish(shown)).output).gateway).toMatchObject({ port: 2, name: 'mine', api_key: '***' });
   });
 
   test('says so when the file cannot be read', async () => {
-    writeFileSync(join(house.home, 'config.yaml'), Buffer.from([0xff]));
-    const { code, errors } = await house.moirai('config', 'check');
+    writeFileSync(join(cli.home, 'config.yaml'), Buffer.from([0xff]));
+    const { code, errors } = await cli.moirai('config', 'check');
     expect({ code, errors }).toMatchObject({ code: 78, errors: expect.stringContaining('[config_unreadable]') });
   });
 });
@@ -119,17 +119,17 @@ function merge(a: unknown, b: unknown): object {
 describe('config show', () => {
   test('shows everything as it would be written, without secrets', async () => {
     write('config.yaml', 'gateway: { api_key: hidden }\nsessions: { reset: { idle: 90m } }\n');
-    const { code, output } = await house.moirai('config', 'show');
+    const { code, output } = await cli.moirai('config', 'show');
     expect(code).toBe(0);
     expect(output).toMatch(/^gateway:\n {2}host: 127\.0\.0\.1\n {2}port: 8787\n {2}api_key: "\*\*\*"\n/);
     expect(output).toContain('    idle: 90m\n');
     expect(output).not.toContain('hidden');
     write('config.yaml', output.replace('"***"', 'other'));
-    expect(await house.moirai('config', 'show')).toMatchObject({ code: 0, output });
+    expect(await cli.moirai('config', 'show')).toMatchObject({ code: 0, output });
   });
 
   test('shows the same as JSON, and what the command line says', async () => {
-    expect(await house.json('config', 'show', '--store', 'postgres://u:hidden@h/d')).toMatchObject({
+    expect(await cli.json('config', 'show', '--store', 'postgres://u:hidden@h/d')).toMatchObject({
       store: { url: 'postgres://u:***@h/d' },
       sessions: { reset: { mode: 'idle', idle: '1d', at: '04:00' } },
     });
@@ -137,12 +137,12 @@ describe('config show', () => {
 });
 
 test('config path tells where the file is, or would be', async () => {
-  const config = join(house.home, 'config.yaml');
-  expect(await house.moirai('config', 'path')).toMatchObject({ code: 0, output: `${config}\n` });
+  const config = join(cli.home, 'config.yaml');
+  expect(await cli.moirai('config', 'path')).toMatchObject({ code: 0, output: `${config}\n` });
   write('config.yaml', 'broken: [');
-  expect(await house.json('config', 'path')).toEqual({
-    ...{ home: house.home, config, config_exists: true },
-    ...{ env: join(house.home, '.env'), env_exists: false },
+  expect(await cli.json('config', 'path')).toEqual({
+    ...{ home: cli.home, config, config_exists: true },
+    ...{ env: join(cli.home, '.env'), env_exists: false },
   });
 });
 
@@ -157,10 +157,10 @@ describe('a bad configuration', () => {
     [['doctor']],
     [['config', 'show']],
   ])('stops %j with 78', async (args) => {
-    const { code, output, errors } = await house.moirai(...args);
+    const { code, output, errors } = await cli.moirai(...args);
     expect({ code, output }).toEqual({ code: 78, output: '' });
     expect(errors).toContain('stor: no such setting; did you mean "store"?');
-    expect(existsSync(join(house.home, 'state.db'))).toBe(false);
+    expect(existsSync(join(cli.home, 'state.db'))).toBe(false);
   });
 
   test.each([
@@ -171,25 +171,25 @@ describe('a bad configuration', () => {
     [['help', 'sessions', 'list']],
     [['config', 'path']],
   ])('does not stop %j', async (args) => {
-    expect(await house.moirai(...args)).toMatchObject({ code: 0, errors: '' });
+    expect(await cli.moirai(...args)).toMatchObject({ code: 0, errors: '' });
   });
 });
 
 describe('commands', () => {
   test('use the store of the configuration, and --store in its place', async () => {
-    await house.live((engine) => converse(engine, chat(1), 'hello', 'hi'));
-    const byDefault = await house.json('sessions', 'list');
+    await cli.live((engine) => converse(engine, chat(1), 'hello', 'hi'));
+    const byDefault = await cli.json('sessions', 'list');
     expect(byDefault.data).toHaveLength(1);
     write('.env', 'STORE=other.db\n');
     write('config.yaml', `store: { url: "sqlite:\${STORE}" }`);
-    expect((await house.json('sessions', 'list')).data).toEqual([]);
-    expect(existsSync(join(house.home, 'other.db'))).toBe(true);
-    expect(await house.json('--store', 'sqlite:state.db', 'sessions', 'list')).toEqual(byDefault);
+    expect((await cli.json('sessions', 'list')).data).toEqual([]);
+    expect(existsSync(join(cli.home, 'other.db'))).toBe(true);
+    expect(await cli.json('--store', 'sqlite:state.db', 'sessions', 'list')).toEqual(byDefault);
   });
 
   test('apply the rules of the configuration', async () => {
     write('config.yaml', 'sessions: { heartbeat: 1s, lease_ttl: 2s, reset: { mode: daily, timezone: Asia/Tokyo } }\n');
-    expect(await house.moirai('run', '--', 'true')).toMatchObject({ code: 0, errors: '' });
-    expect((await house.json('sessions', 'list', '--kind', 'batch')).data).toHaveLength(1);
+    expect(await cli.moirai('run', '--', 'true')).toMatchObject({ code: 0, errors: '' });
+    expect((await cli.json('sessions', 'list', '--kind', 'batch')).data).toHaveLength(1);
   });
 });

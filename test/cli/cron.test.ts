@@ -1,18 +1,18 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { House, until } from './house.ts';
+import { CliFixture, until } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
-afterEach(() => house.remove());
+afterEach(() => cli.remove());
 
 function configure(settings: object): void {
-  writeFileSync(join(house.home, 'config.yaml'), JSON.stringify(settings));
+  writeFileSync(join(cli.home, 'config.yaml'), JSON.stringify(settings));
 }
 
 const NO_GATEWAY = 'No gateway runs in this home: it is done when one does.';
@@ -25,34 +25,34 @@ test.each([
   ['resume', 'not made up for'],
   ['run', 'stays paused'],
 ])('cron %s explains itself', async (name, words) => {
-  const { code, output } = await house.moirai('cron', name, '-h');
+  const { code, output } = await cli.moirai('cron', name, '-h');
   expect(code).toBe(0);
   expect(output.replaceAll(/\s+/g, ' ')).toContain(words);
 });
 
 test('a job is added, listed, paused, resumed, made due and removed without a gateway', async () => {
-  expect(await house.moirai('cron', 'list')).toMatchObject({ code: 0, output: 'Nothing is scheduled.\n' });
-  const added = await house.moirai('cron', 'add', '--name', 'news', '0 9 * * 1-5', 'what', 'is', 'new?');
+  expect(await cli.moirai('cron', 'list')).toMatchObject({ code: 0, output: 'Nothing is scheduled.\n' });
+  const added = await cli.moirai('cron', 'add', '--name', 'news', '0 9 * * 1-5', 'what', 'is', 'new?');
   expect(added.output).toMatch(/^Scheduled: job_\w{8} “news”: 0 9 \* \* 1-5 \(.+\), next .+: what is new\?/);
   expect(added.output).toContain(NO_GATEWAY);
-  const [job] = (await house.json('cron', 'list')).data;
+  const [job] = (await cli.json('cron', 'list')).data;
   expect(job).toMatchObject({ name: 'news', prompt: 'what is new?', state: 'active', deliver: 'home', last_run: null });
-  expect((await house.moirai('cron', 'list')).output).toMatch(
+  expect((await cli.moirai('cron', 'list')).output).toMatch(
     /^ID +NAME +SCHEDULE +ZONE +NEXT +LAST +WHAT\njob_\w+ +news +0 9 \* \* 1-5 +\S+ +in \S+ +- +what is new\?\n$/,
   );
-  expect(await house.json('cron', 'pause', 'news')).toMatchObject({ state: 'paused', next_at: null });
-  expect((await house.moirai('cron', 'resume', job.id.slice(0, 7))).output).toMatch(/^Goes on: /);
-  expect((await house.moirai('cron', 'run', 'news')).output).toBe(`news is due now. ${NO_GATEWAY}\n`);
-  expect((await house.moirai('cron', 'remove', job.id)).output).toMatch(/^Removed: /);
-  expect((await house.json('cron', 'list')).data).toEqual([]);
+  expect(await cli.json('cron', 'pause', 'news')).toMatchObject({ state: 'paused', next_at: null });
+  expect((await cli.moirai('cron', 'resume', job.id.slice(0, 7))).output).toMatch(/^Goes on: /);
+  expect((await cli.moirai('cron', 'run', 'news')).output).toBe(`news is due now. ${NO_GATEWAY}\n`);
+  expect((await cli.moirai('cron', 'remove', job.id)).output).toMatch(/^Removed: /);
+  expect((await cli.json('cron', 'list')).data).toEqual([]);
 });
 
 test('the time zone is that of the configuration, unless it is given', async () => {
   configure({ sessions: { reset: { timezone: 'Asia/Tokyo' } } });
-  expect(await house.json('cron', 'add', '0 9 * * *', 'tea')).toMatchObject({ timezone: 'Asia/Tokyo' });
-  const rome = await house.json('cron', 'add', '--tz', 'Europe/Rome', 'at 2099-07-01T09:00', 'tea');
+  expect(await cli.json('cron', 'add', '0 9 * * *', 'tea')).toMatchObject({ timezone: 'Asia/Tokyo' });
+  const rome = await cli.json('cron', 'add', '--tz', 'Europe/Rome', 'at 2099-07-01T09:00', 'tea');
   expect(rome).toMatchObject({ timezone: 'Europe/Rome', next_at: '2099-07-01T07:00:00.000Z' });
-  expect(await house.json('cron', 'add', 'in 1h', 'tea', '--to', 'local')).toMatchObject({ deliver: 'local' });
+  expect(await cli.json('cron', 'add', 'in 1h', 'tea', '--to', 'local')).toMatchObject({ deliver: 'local' });
 });
 
 describe('what cannot be is refused', () => {
@@ -65,15 +65,15 @@ describe('what cannot be is refused', () => {
     [['add', 'every 1h', 'x', '--name', 'sweep'], 'bad_input', 'already'],
     [['run', 'swep'], 'job_not_found', 'did you mean "sweep"?'],
   ])('cron %o', async (args, code, words) => {
-    await house.json('cron', 'add', '--name', 'sweep', 'every 1h', 'sweep');
-    const { code: exit, errors } = await house.moirai('cron', ...args);
+    await cli.json('cron', 'add', '--name', 'sweep', 'every 1h', 'sweep');
+    const { code: exit, errors } = await cli.moirai('cron', ...args);
     expect(exit).not.toBe(0);
     expect(errors).toContain(`[${code}]`);
     expect(errors).toContain(words);
   });
 
   test('a command that is none, with the nearest', async () => {
-    const { code, errors } = await house.moirai('cron', 'lst');
+    const { code, errors } = await cli.moirai('cron', 'lst');
     expect(code).toBe(2);
     expect(errors).toContain('list');
   });
@@ -81,16 +81,16 @@ describe('what cannot be is refused', () => {
 
 test('a running gateway takes what is made due, and its transcript is kept', async () => {
   configure({ gateway: { port: 0 } });
-  const gateway = house.start(['gateway', 'run', '--json']);
+  const gateway = cli.start(['gateway', 'run', '--json']);
   await new Promise((resume) => gateway.stdout.once('data', resume));
-  const { id } = await house.json('cron', 'add', '--name', 'sweep', '--to', 'local', 'every 1h', 'sweep');
-  expect((await house.moirai('cron', 'run', 'sweep')).output).toBe('sweep is due now.\n');
-  const lastRun = async () => (await house.json('cron', 'list')).data[0].last_run;
+  const { id } = await cli.json('cron', 'add', '--name', 'sweep', '--to', 'local', 'every 1h', 'sweep');
+  expect((await cli.moirai('cron', 'run', 'sweep')).output).toBe('sweep is due now.\n');
+  const lastRun = async () => (await cli.json('cron', 'list')).data[0].last_run;
   await until('it has run', async () => (await lastRun())?.end_reason === 'cron_complete', 15_000);
   const { session_id } = await lastRun();
-  expect((await house.json('sessions', 'list', '--kind', 'cron')).data).toMatchObject([
+  expect((await cli.json('sessions', 'list', '--kind', 'cron')).data).toMatchObject([
     { id: session_id, key: `agent:main:cron:dm:${id}`, end_reason: 'cron_complete' },
   ]);
-  expect((await house.json('sessions', 'list')).data).toEqual([]);
-  expect((await house.moirai('sessions', 'messages', session_id)).output).toContain('sweep');
+  expect((await cli.json('sessions', 'list')).data).toEqual([]);
+  expect((await cli.moirai('sessions', 'messages', session_id)).output).toContain('sweep');
 });

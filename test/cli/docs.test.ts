@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { House } from './house.ts';
+import { CliFixture } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
-afterEach(() => house.remove());
+afterEach(() => cli.remove());
 
 const docs = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 
 /** The names under `Commands:` of a help text. */
 async function commandsIn(...group: string[]): Promise<string[]> {
-  const { output } = await house.moirai(...group, '-h');
+  const { output } = await cli.moirai(...group, '-h');
   const list = output.slice(output.indexOf('\nCommands:\n')).split('\n\n')[0] ?? '';
   return [...list.matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name = '']) => name);
 }

@@ -2,7 +2,7 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { chat, converse, House } from './house.ts';
+import { CliFixture, chat, converse } from './cli-fixture.ts';
 
 interface Check {
   readonly check: string;
@@ -11,19 +11,19 @@ interface Check {
   readonly details?: unknown;
 }
 
-let house: House;
+let cli: CliFixture;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
-afterEach(() => house.remove());
+afterEach(() => cli.remove());
 
 /** The report of a doctor, with its exit code. */
 async function examine(
   ...flags: string[]
 ): Promise<{ code: number | null; ok: boolean; checks: Check[]; done: string[] }> {
-  const { code, output } = await house.moirai('doctor', '--json', ...flags);
+  const { code, output } = await cli.moirai('doctor', '--json', ...flags);
   return { code, ...JSON.parse(output) };
 }
 
@@ -32,14 +32,14 @@ function statusOf(checks: readonly Check[], name: string): string | undefined {
 }
 
 function tamper(sql: string): void {
-  const db = new DatabaseSync(join(house.home, 'state.db'));
+  const db = new DatabaseSync(join(cli.home, 'state.db'));
   db.exec(sql);
   db.close();
 }
 
 /** Overwrites the entries at the end of an index's first page, as a failing disk would. */
 function damage(index: string): void {
-  const file = join(house.home, 'state.db');
+  const file = join(cli.home, 'state.db');
   const db = new DatabaseSync(file);
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   const root = Number(db.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').get(index)?.rootpage);
@@ -52,8 +52,8 @@ function damage(index: string): void {
 
 describe('a doctor', () => {
   test('finds nothing wrong with a healthy house', async () => {
-    await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
-    await house.moirai('run', '--', 'true');
+    await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
+    await cli.moirai('run', '--', 'true');
     const { code, ok, checks, done } = await examine();
     expect({ code, ok, done }).toEqual({ code: 0, ok: true, done: [] });
     expect(checks.filter(({ status }) => status !== 'ok')).toEqual([]);
@@ -64,16 +64,16 @@ describe('a doctor', () => {
       ),
       ...['promise:end_comes_last', 'promise:removed_has_ended', 'owners', 'deadlines', 'instances', 'subscribers'],
     ]);
-    const { output } = await house.moirai('doctor');
+    const { output } = await cli.moirai('doctor');
     expect(output).toMatch(/^ok {4}node: Node\.js 24\./);
     expect(output).toMatch(/All is well\.\n$/);
   });
 
   test('warns of a home that is open to others', async () => {
-    chmodSync(house.home, 0o755);
+    chmodSync(cli.home, 0o755);
     const { code, checks } = await examine();
     expect({ code, home: statusOf(checks, 'home') }).toEqual({ code: 0, home: 'warn' });
-    expect((await house.moirai('doctor')).output).toContain(`chmod 700 ${house.home}`);
+    expect((await cli.moirai('doctor')).output).toContain(`chmod 700 ${cli.home}`);
   });
 
   test.each([
@@ -84,7 +84,7 @@ describe('a doctor', () => {
     ['removed_has_ended', "DELETE FROM sessions WHERE state = 'open'"],
     ['open_has_no_end', "UPDATE events SET type = 'session:end' WHERE type = 'agent:start'"],
   ])('sees that %s was broken', async (promise, sql) => {
-    await house.live(async (engine) => {
+    await cli.live(async (engine) => {
       await converse(engine, chat(1), 'a', 'b');
       const id = await converse(engine, chat(2), 'a', 'b');
       if (promise !== 'open_has_no_end') await engine.end(id, { reason: 'admin_close', trigger: 'cli' });
@@ -92,11 +92,11 @@ describe('a doctor', () => {
     tamper(sql);
     const { code, ok, checks } = await examine();
     expect({ code, ok, found: statusOf(checks, `promise:${promise}`) }).toEqual({ code: 1, ok: false, found: 'fail' });
-    expect((await house.moirai('doctor')).output).toMatch(/^fail {2}promise:/m);
+    expect((await cli.moirai('doctor')).output).toMatch(/^fail {2}promise:/m);
   });
 
   test('sees that the file is damaged', async () => {
-    await house.live(async (engine) => {
+    await cli.live(async (engine) => {
       for (let n = 0; n < 50; n++) await converse(engine, chat(n), 'a', 'b');
     });
     damage('sessions_by_key');
@@ -105,7 +105,7 @@ describe('a doctor', () => {
   });
 
   test('tells of instances and subscribers', async () => {
-    await house.live(async (engine) => {
+    await cli.live(async (engine) => {
       await engine.store.write('subscribe', { name: 'audit', patterns: ['session:*'], from: 'now' });
       await converse(engine, chat(1), 'a', 'b');
       const { checks } = await examine();
@@ -127,18 +127,18 @@ describe('a doctor', () => {
 
 describe('doctor --fix', () => {
   test('ends what is overdue and says so', async () => {
-    const id = await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
+    const id = await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
     tamper('UPDATE sessions SET expires_at = 1, check_at = 1');
     expect(statusOf((await examine()).checks, 'deadlines')).toBe('warn');
     const { code, done, checks } = await examine('--fix');
     expect({ code, done }).toEqual({ code: 0, done: [`1 overdue sessions ended: ${id}`] });
     expect(statusOf(checks, 'deadlines')).toBe('ok');
-    expect(await house.json('sessions', 'show', id)).toMatchObject({ end_reason: 'idle_expiry' });
+    expect(await cli.json('sessions', 'show', id)).toMatchObject({ end_reason: 'idle_expiry' });
     expect((await examine('--fix')).done).toEqual([]);
   });
 
   test('settles what dead processes left, and says what', async () => {
-    const { wrapper } = await house.startRun('exec sleep 600');
+    const { wrapper } = await cli.startRun('exec sleep 600');
     wrapper.kill('SIGKILL');
     const { code, done, checks } = await examine('--fix');
     expect({ code, owners: statusOf(checks, 'owners') }).toEqual({ code: 0, owners: 'ok' });
@@ -149,7 +149,7 @@ describe('doctor --fix', () => {
   });
 
   test('also finds a session whose owner has no row at all', async () => {
-    const { wrapper } = await house.startRun('exec sleep 600');
+    const { wrapper } = await cli.startRun('exec sleep 600');
     wrapper.kill('SIGSTOP'); // It lives, but nobody knows of it.
     tamper('DELETE FROM instances');
     expect(statusOf((await examine()).checks, 'owners')).toBe('fail');
@@ -159,7 +159,7 @@ describe('doctor --fix', () => {
 });
 
 test('a doctor leaves the permissions of the home as they are', async () => {
-  chmodSync(house.home, 0o750);
+  chmodSync(cli.home, 0o750);
   await examine('--fix');
-  expect(statSync(house.home).mode & 0o777).toBe(0o750);
+  expect(statSync(cli.home).mode & 0o777).toBe(0o750);
 });

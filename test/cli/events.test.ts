@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { chat, converse, finish, House, type Process, until } from './house.ts';
+import { CliFixture, chat, converse, finish, type Process, until } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
-afterEach(() => house.remove());
+afterEach(() => cli.remove());
 
 describe('events', () => {
   test('are the whole log, one JSON object a line, numbered in order', async () => {
-    const id = await house.live((engine) => converse(engine, chat(1), 'hello', 'hi'));
-    await house.moirai('sessions', 'end', id);
-    const events = await house.events();
+    const id = await cli.live((engine) => converse(engine, chat(1), 'hello', 'hi'));
+    await cli.moirai('sessions', 'end', id);
+    const events = await cli.events();
     expect(events.map(({ type }) => type)).toEqual(['session:start', 'agent:start', 'agent:end', 'session:end']);
     expect(events.map(({ session_seq }) => session_seq)).toEqual([1, 2, 3, 4]);
     const numbers = events.map(({ seq }) => seq);
@@ -30,32 +30,32 @@ describe('events', () => {
   });
 
   test('are chosen by number, type, session and count', async () => {
-    const [first, second] = await house.live(async (engine) => [
+    const [first, second] = await cli.live(async (engine) => [
       await converse(engine, chat(1), 'a', 'b'),
       await converse(engine, chat(2), 'a', 'b'),
     ]);
-    const types = async (...flags: string[]) => (await house.events(...flags)).map(({ type }) => type);
-    const all = await house.events();
-    expect(await house.events('--after', String(all[3].seq))).toEqual(all.slice(4));
-    expect(await house.events('--after', 'now')).toEqual([]);
-    expect(await house.events('--limit', '2')).toEqual(all.slice(0, 2));
+    const types = async (...flags: string[]) => (await cli.events(...flags)).map(({ type }) => type);
+    const all = await cli.events();
+    expect(await cli.events('--after', String(all[3].seq))).toEqual(all.slice(4));
+    expect(await cli.events('--after', 'now')).toEqual([]);
+    expect(await cli.events('--limit', '2')).toEqual(all.slice(0, 2));
     expect(await types('--types', 'session:*')).toEqual(['session:start', 'session:start']);
     expect(await types('--types', 'session:start,agent:end', '--session', second ?? '')).toEqual([
       ...['session:start', 'agent:end'],
     ]);
-    const ofFirst = await house.events('--session', first ?? '');
+    const ofFirst = await cli.events('--session', first ?? '');
     expect(new Set(ofFirst.map(({ session_id }) => session_id))).toEqual(new Set([first]));
   });
 
   test('are readable for people', async () => {
-    const id = await house.live((engine) => converse(engine, chat(1), 'hello', 'hi'));
-    const lines = (await house.moirai('events')).output.trimEnd().split('\n');
+    const id = await cli.live((engine) => converse(engine, chat(1), 'hello', 'hi'));
+    const lines = (await cli.moirai('events')).output.trimEnd().split('\n');
     expect(lines).toHaveLength(3);
     expect(lines[0]).toMatch(new RegExp(`^ +\\d+ {2}\\d{4}-.*Z {2}session:start +${id}`));
   });
 
   test('go on behind a page', async () => {
-    await house.live(async (engine) => {
+    await cli.live(async (engine) => {
       const { session } = await engine.receive({
         conversation: chat(1),
         text: 'x',
@@ -65,12 +65,12 @@ describe('events', () => {
       });
       for (let n = 0; n < 1200; n++) await engine.setTitle(session.id, `title ${n}`);
     });
-    const events = await house.events('--types', 'session:title');
+    const events = await cli.events('--types', 'session:title');
     expect(events.map(({ title }) => title)).toEqual(Array.from({ length: 1200 }, (_, n) => `title ${n}`));
   });
 
   test('end quietly when nobody reads on', async () => {
-    await house.live(async (engine) => {
+    await cli.live(async (engine) => {
       const { session } = await engine.receive({
         conversation: chat(1),
         text: 'x',
@@ -80,7 +80,7 @@ describe('events', () => {
       });
       for (let n = 0; n < 3000; n++) await engine.setTitle(session.id, `${'long '.repeat(20)}${n}`);
     });
-    const child = house.start(['events', '--json']);
+    const child = cli.start(['events', '--json']);
     await once(child.stdout, 'data');
     child.stdout.destroy();
     const [code] = await once(child, 'exit');
@@ -90,12 +90,12 @@ describe('events', () => {
 
 describe('events --follow', () => {
   test.each(['SIGINT', 'SIGTERM'] as const)('shows what happens, as it happens, until %s', async (signal) => {
-    await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
-    const follower = house.start(['events', '--follow', '--json', '--after', 'now', '--types', 'session:*']);
+    await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
+    const follower = cli.start(['events', '--follow', '--json', '--after', 'now', '--types', 'session:*']);
     const seen = follow(follower);
-    await ready(house, follower, seen);
-    const id = await house.live((engine) => converse(engine, chat(2), 'a', 'b'));
-    await house.moirai('sessions', 'end', id);
+    await ready(cli, follower, seen);
+    const id = await cli.live((engine) => converse(engine, chat(2), 'a', 'b'));
+    await cli.moirai('sessions', 'end', id);
     await until('the end is seen', () =>
       seen.some(({ type, session_id }) => type === 'session:end' && session_id === id),
     );
@@ -107,23 +107,23 @@ describe('events --follow', () => {
   });
 
   test('stops after so many, and when its reader is gone', async () => {
-    await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
-    expect(await house.events('--follow', '--limit', '2')).toHaveLength(2);
-    const follower = house.start(['events', '-f']);
+    await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
+    expect(await cli.events('--follow', '--limit', '2')).toHaveLength(2);
+    const follower = cli.start(['events', '-f']);
     await once(follower.stdout, 'data');
     follower.stdout.destroy();
     const exit = once(follower, 'exit');
-    await house.live((engine) => converse(engine, chat(2), 'a', 'b'));
+    await cli.live((engine) => converse(engine, chat(2), 'a', 'b'));
     expect((await exit)[0]).toBe(0);
   });
 
   test('finds dead processes by itself, without any other command', async () => {
-    const { wrapper } = await house.startRun('exec sleep 600');
-    const follower = house.start(['events', '--follow', '--json', '--types', 'session:end']);
+    const { wrapper } = await cli.startRun('exec sleep 600');
+    const follower = cli.start(['events', '--follow', '--json', '--types', 'session:end']);
     const seen = follow(follower);
     wrapper.kill('SIGKILL');
     await until('the death is seen', () => seen.some(({ reason }) => reason === 'reaped'));
-    const { checks } = await house.json('doctor');
+    const { checks } = await cli.json('doctor');
     const { details } = checks.find((each: { check: string }) => each.check === 'instances');
     expect(details.map(({ state }: { state: string }) => state)).toEqual(['dead']);
   });
@@ -138,7 +138,7 @@ function follow(follower: Process): any[] {
 }
 
 /** Makes sessions until the follower shows one: then it follows. */
-async function ready(there: House, follower: Process, seen: readonly unknown[]): Promise<void> {
+async function ready(there: CliFixture, follower: Process, seen: readonly unknown[]): Promise<void> {
   await until('the follower follows', async () => {
     if (follower.exitCode !== null) throw new Error('the follower ended');
     await there.live((engine) => engine.reset(chat('probe')));

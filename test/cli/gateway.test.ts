@@ -4,31 +4,31 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { finish, House, isRunning, until } from './house.ts';
+import { CliFixture, finish, isRunning, until } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 let slow: Server | null = null;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
   configure('gateway: { port: 0, drain_timeout: 20s }');
 });
 
 afterEach(async () => {
   killGateway();
-  house.remove();
+  cli.remove();
   slow?.closeAllConnections();
   slow?.close();
   slow = null;
 });
 
 function configure(yaml: string): void {
-  writeFileSync(join(house.home, 'config.yaml'), `${yaml}\n`);
+  writeFileSync(join(cli.home, 'config.yaml'), `${yaml}\n`);
 }
 
 /** Gateways in the background are no children of ours. */
 function killGateway(): void {
-  const note = join(house.home, 'gateway.json');
+  const note = join(cli.home, 'gateway.json');
   if (!existsSync(note)) return;
   const { pid } = JSON.parse(readFileSync(note, 'utf8'));
   if (isRunning(pid)) process.kill(pid, 'SIGKILL');
@@ -54,31 +54,31 @@ async function slowModel(): Promise<{ url: string; asked: Promise<unknown> }> {
 
 describe('a gateway in the background', () => {
   test('is started, talks, and is stopped', async () => {
-    const started = await house.json('gateway', 'start');
-    const log = join(house.home, 'logs', 'gateway.log');
+    const started = await cli.json('gateway', 'start');
+    const log = join(cli.home, 'logs', 'gateway.log');
     expect(started).toEqual({ running: true, pid: expect.any(Number), url: expect.stringMatching(/^http:/), log });
     expect(statSync(log).mode & 0o777).toBe(0o600);
     expect(await say(started.url, 'hello')).toMatchObject({ status: 200, body: { outcome: 'done' } });
-    const status = await house.json('gateway', 'status');
+    const status = await cli.json('gateway', 'status');
     expect(status).toMatchObject({
-      ...{ running: true, state: 'ready', pid: started.pid, url: started.url, home: house.home, started_by: 'start' },
+      ...{ running: true, state: 'ready', pid: started.pid, url: started.url, home: cli.home, started_by: 'start' },
       ...{ turns: { running: 0, waiting: 0 }, sessions_open: 1, error: null },
       checks: { store: { ok: true }, model: { ok: true } },
     });
     expect(status.uptime_ms).toBeGreaterThan(0);
-    const { output } = await house.moirai('gateway', 'status');
+    const { output } = await cli.moirai('gateway', 'status');
     expect(output).toMatch(/^state +ready\nurl +http:/);
-    expect(await house.json('gateway', 'stop')).toEqual({ running: false, pid: started.pid });
+    expect(await cli.json('gateway', 'stop')).toEqual({ running: false, pid: started.pid });
     expect(isRunning(started.pid)).toBe(false);
-    expect(await house.json('sessions', 'stats')).toMatchObject({ open: 1, open_unowned: 0 });
-    const types = (await house.events()).map(({ type }) => type).filter((type) => type.startsWith('gateway:'));
+    expect(await cli.json('sessions', 'stats')).toMatchObject({ open: 1, open_unowned: 0 });
+    const types = (await cli.events()).map(({ type }) => type).filter((type) => type.startsWith('gateway:'));
     expect(types).toEqual(['gateway:startup', 'gateway:draining', 'gateway:shutdown']);
   });
 
   test('is one per home: a second start says who holds it', async () => {
-    const { pid, url } = await house.json('gateway', 'start');
+    const { pid, url } = await cli.json('gateway', 'start');
     for (const verb of ['start', 'run']) {
-      const { code, errors } = await house.moirai('gateway', verb);
+      const { code, errors } = await cli.moirai('gateway', verb);
       expect(code).toBe(1);
       expect(errors).toContain(`is running already: process ${pid}, since `);
       expect(errors).toContain(` at ${url} [gateway_running]`);
@@ -86,38 +86,38 @@ describe('a gateway in the background', () => {
   });
 
   test('that is not there is said to be so, and nothing is made', async () => {
-    const home = join(house.home, 'nowhere');
-    expect(await house.moirai('--home', home, 'gateway', 'status')).toMatchObject({
+    const home = join(cli.home, 'nowhere');
+    expect(await cli.moirai('--home', home, 'gateway', 'status')).toMatchObject({
       ...{ code: 3, output: `No gateway runs in ${home}.\n`, errors: '' },
     });
-    const { code, output } = await house.moirai('--home', home, 'gateway', 'status', '--json');
+    const { code, output } = await cli.moirai('--home', home, 'gateway', 'status', '--json');
     expect({ code, view: JSON.parse(output) }).toEqual({ code: 3, view: { running: false, home } });
     for (const verb of ['stop', 'drain', 'undrain']) {
-      const { code, errors } = await house.moirai('--home', home, 'gateway', verb);
+      const { code, errors } = await cli.moirai('--home', home, 'gateway', verb);
       expect({ code, errors }).toMatchObject({ code: 1, errors: expect.stringContaining('[gateway_not_running]') });
     }
     expect(existsSync(home)).toBe(false);
   });
 
   test('keeps its sessions over a restart', async () => {
-    const before = await house.json('gateway', 'start');
+    const before = await cli.json('gateway', 'start');
     const first = await say(before.url, 'hello');
-    const after = await house.json('gateway', 'restart');
+    const after = await cli.json('gateway', 'restart');
     expect(after).toMatchObject({ running: true, previous_pid: before.pid });
     expect(after.pid).not.toBe(before.pid);
     const second = await say(after.url, 'again');
     expect(second.body.session_id).toBe(first.body.session_id);
-    expect(await house.json('gateway', 'status')).toMatchObject({ state: 'ready', started_by: 'start' });
-    const draining = await house.events('--types', 'gateway:draining');
+    expect(await cli.json('gateway', 'status')).toMatchObject({ state: 'ready', started_by: 'start' });
+    const draining = await cli.events('--types', 'gateway:draining');
     expect(draining).toMatchObject([{ reason: 'restart' }]);
   });
 
   test('starts itself again when a user asks for it, unless it could not come back', async () => {
-    const before = await house.json('gateway', 'start');
-    const settings = readFileSync(join(house.home, 'config.yaml'), 'utf8');
+    const before = await cli.json('gateway', 'start');
+    const settings = readFileSync(join(cli.home, 'config.yaml'), 'utf8');
     configure('gateway: { prot: 1 }');
     await say(before.url, '/restart');
-    const log = join(house.home, 'logs', 'gateway.log');
+    const log = join(cli.home, 'logs', 'gateway.log');
     await until('it is told', () => readFileSync(log, 'utf8').includes('not restarting: the configuration is wrong'));
     expect(isRunning(before.pid)).toBe(true);
     configure(settings);
@@ -125,7 +125,7 @@ describe('a gateway in the background', () => {
     await until(
       'another one is there',
       async () => {
-        const { code, output } = await house.moirai('gateway', 'status', '--json');
+        const { code, output } = await cli.moirai('gateway', 'status', '--json');
         const status = JSON.parse(output);
         return code === 0 && status.pid !== before.pid && status.state === 'ready';
       },
@@ -135,33 +135,33 @@ describe('a gateway in the background', () => {
   });
 
   test('that was killed can be started again, and its sessions go on', async () => {
-    const before = await house.json('gateway', 'start');
+    const before = await cli.json('gateway', 'start');
     const first = await say(before.url, 'hello');
     process.kill(before.pid, 'SIGKILL');
     await until('it is gone', () => !isRunning(before.pid));
-    expect((await house.moirai('gateway', 'status')).code).toBe(3);
-    const after = await house.json('gateway', 'start');
+    expect((await cli.moirai('gateway', 'status')).code).toBe(3);
+    const after = await cli.json('gateway', 'start');
     expect((await say(after.url, 'again')).body.session_id).toBe(first.body.session_id);
   });
 
   test('drains and takes messages again', async () => {
-    const { url } = await house.json('gateway', 'start');
-    expect(await house.json('gateway', 'drain')).toMatchObject({ state: 'draining' });
+    const { url } = await cli.json('gateway', 'start');
+    expect(await cli.json('gateway', 'drain')).toMatchObject({ state: 'draining' });
     expect(await say(url, 'hello')).toMatchObject({ status: 503, body: { error: { code: 'draining' } } });
-    expect(await house.json('gateway', 'status')).toMatchObject({ running: true, state: 'draining' });
-    expect((await house.moirai('gateway', 'undrain')).output).toBe('The gateway takes messages again.\n');
+    expect(await cli.json('gateway', 'status')).toMatchObject({ running: true, state: 'draining' });
+    expect((await cli.moirai('gateway', 'undrain')).output).toBe('The gateway takes messages again.\n');
     expect(await say(url, 'hello')).toMatchObject({ status: 200 });
   });
 
   test('with a key is asked with the key', async () => {
     configure('gateway: { port: 0, api_key: open-sesame }');
-    const { url } = await house.json('gateway', 'start');
+    const { url } = await cli.json('gateway', 'start');
     expect(await post(url, '/v1/chat', { text: 'hi' })).toMatchObject({ status: 401 });
     expect(await post(url, '/v1/chat', { text: 'hi' }, 'open-sesame')).toMatchObject({ status: 200 });
-    expect(await house.json('gateway', 'drain')).toMatchObject({ state: 'draining' });
+    expect(await cli.json('gateway', 'drain')).toMatchObject({ state: 'draining' });
     configure('gateway: { port: 0, api_key: another-key }');
-    expect(await house.json('gateway', 'status')).toMatchObject({ running: true, error: { code: 'unauthorized' } });
-    expect(await house.json('gateway', 'stop')).toMatchObject({ running: false });
+    expect(await cli.json('gateway', 'status')).toMatchObject({ running: true, error: { code: 'unauthorized' } });
+    expect(await cli.json('gateway', 'stop')).toMatchObject({ running: false });
   });
 
   test('that cannot start says why, and its code is passed on', async () => {
@@ -170,7 +170,7 @@ describe('a gateway in the background', () => {
     await once(taken, 'listening');
     try {
       configure(`gateway: { port: ${(taken.address() as AddressInfo).port} }`);
-      const { code, errors } = await house.moirai('gateway', 'start');
+      const { code, errors } = await cli.moirai('gateway', 'start');
       expect(code).toBe(1);
       expect(errors).toContain('| error: port ');
       expect(errors).toContain('[gateway_not_started]');
@@ -178,55 +178,55 @@ describe('a gateway in the background', () => {
       taken.close();
     }
     configure('gateway: { prot: 1 }');
-    expect(await house.moirai('gateway', 'start')).toMatchObject({
+    expect(await cli.moirai('gateway', 'start')).toMatchObject({
       ...{ code: 78, errors: expect.stringContaining('[config_invalid]') },
     });
     // A gateway that runs is not stopped for a configuration with which it would not come back.
     configure('gateway: { port: 0 }');
-    const { pid } = await house.json('gateway', 'start');
+    const { pid } = await cli.json('gateway', 'start');
     configure('gateway: { prot: 1 }');
-    expect((await house.moirai('gateway', 'restart')).code).toBe(78);
+    expect((await cli.moirai('gateway', 'restart')).code).toBe(78);
     expect(isRunning(pid)).toBe(true);
   });
 
   test('is not waited for when told to stop now, and goes on with the turn afterwards', async () => {
     const model = await slowModel();
     configure(`gateway: { port: 0, drain_timeout: 60s }\nmodel: { base_url: "${model.url}", name: slow }`);
-    const { url } = await house.json('gateway', 'start');
+    const { url } = await cli.json('gateway', 'start');
     const answer = say(url, 'think').catch(() => null);
     await model.asked;
-    expect(await house.json('gateway', 'status')).toMatchObject({ turns: { running: 1 } });
+    expect(await cli.json('gateway', 'status')).toMatchObject({ turns: { running: 1 } });
     const began = performance.now();
-    const { code, errors } = await house.moirai('gateway', 'stop', '--now');
+    const { code, errors } = await cli.moirai('gateway', 'stop', '--now');
     expect({ code, errors }).toEqual({ code: 0, errors: '' });
     expect(performance.now() - began).toBeLessThan(15_000);
     await answer;
-    const { data } = await house.json('sessions', 'list');
+    const { data } = await cli.json('sessions', 'list');
     expect(data).toMatchObject([{ state: 'resume_pending', resume_reason: 'shutdown' }]);
   });
 
   test('drops the turn of a session that is deleted, and goes on', async () => {
     const model = await slowModel();
     configure(`gateway: { port: 0, drain_timeout: 5s }\nmodel: { base_url: "${model.url}", name: slow }`);
-    const { url } = await house.json('gateway', 'start');
+    const { url } = await cli.json('gateway', 'start');
     const answer = say(url, 'think');
     await model.asked;
-    const [session] = (await house.json('sessions', 'list')).data;
-    expect(await house.json('sessions', 'delete', session.id)).toMatchObject({ ended: true });
+    const [session] = (await cli.json('sessions', 'list')).data;
+    expect(await cli.json('sessions', 'delete', session.id)).toMatchObject({ ended: true });
     await answer;
-    await until('it is free again', async () => (await house.json('gateway', 'status')).turns.running === 0);
-    expect(await house.json('sessions', 'stats')).toMatchObject({ total: 0 });
+    await until('it is free again', async () => (await cli.json('gateway', 'status')).turns.running === 0);
+    expect(await cli.json('sessions', 'stats')).toMatchObject({ total: 0 });
     expect(await post(url, '/v1/chat', { text: '/status', conversation: 'b' })).toMatchObject({ status: 200 });
-    expect(await house.json('doctor')).toMatchObject({ ok: true });
+    expect(await cli.json('doctor')).toMatchObject({ ok: true });
   });
 
   test('says what it waits for while it drains', async () => {
     const model = await slowModel();
     configure(`gateway: { port: 0, drain_timeout: 5s }\nmodel: { base_url: "${model.url}", name: slow }`);
-    const { url } = await house.json('gateway', 'start');
+    const { url } = await cli.json('gateway', 'start');
     const answer = say(url, 'think').catch(() => null);
     await model.asked;
-    const { code, errors } = await house.moirai('gateway', 'stop');
+    const { code, errors } = await cli.moirai('gateway', 'stop');
     expect(code).toBe(0);
     expect(errors).toMatch(/^stopping: turns 1 running, 0 waiting; 1\ds left\n/);
     await answer;
@@ -236,20 +236,20 @@ describe('a gateway in the background', () => {
 describe('a gateway in the foreground', () => {
   test('reads its configuration again on SIGHUP, and keeps the old one when the file is wrong', async () => {
     configure('gateway: { port: 0 }\nlog: { format: json }');
-    const gateway = house.start(['gateway', 'run']);
+    const gateway = cli.start(['gateway', 'run']);
     const errors: string[] = [];
     gateway.stderr.on('data', (bytes) => errors.push(String(bytes)));
     const said = (text: string) => until(text, () => errors.join('').includes(text), 10_000);
     const [first] = await once(gateway.stdout, 'data');
     const url = /http:\S+/.exec(String(first))?.[0] ?? '';
-    await until('it listens to signals', async () => (await house.json('gateway', 'status')).url === url);
+    await until('it listens to signals', async () => (await cli.json('gateway', 'status')).url === url);
     configure(
       'gateway: { port: 0, name: other }\nsessions: { reset: { idle: 1h } }\nlog: { format: json, level: warn }',
     );
     gateway.kill('SIGHUP');
     await until('the new rules hold', async () => {
       const { body } = await say(url, 'hello');
-      const { expires_at, last_activity_at } = await house.json('sessions', 'show', String(body.session_id));
+      const { expires_at, last_activity_at } = await cli.json('sessions', 'show', String(body.session_id));
       return Date.parse(expires_at) - Date.parse(last_activity_at) === 3_600_000;
     });
     configure('nonsense: 1');
@@ -264,12 +264,12 @@ describe('a gateway in the foreground', () => {
   });
 
   test('exits with 75 when it is to be started again, and a supervisor does that', async () => {
-    const supervised = () => house.start(['gateway', 'run', '--supervised']);
+    const supervised = () => cli.start(['gateway', 'run', '--supervised']);
     const gateway = supervised();
     await once(gateway.stdout, 'data');
     const exit = finish(gateway);
-    await until('it is ready', async () => (await house.json('gateway', 'status')).state === 'ready');
-    const restarted = house.json('gateway', 'restart');
+    await until('it is ready', async () => (await cli.json('gateway', 'status')).state === 'ready');
+    const restarted = cli.json('gateway', 'restart');
     expect(await exit).toMatchObject({ code: 75 });
     const next = supervised();
     expect(await restarted).toMatchObject({ pid: next.pid, previous_pid: gateway.pid });
@@ -278,13 +278,13 @@ describe('a gateway in the foreground', () => {
   });
 
   test('is taken to the background by a restart', async () => {
-    const gateway = house.start(['gateway', 'run']);
+    const gateway = cli.start(['gateway', 'run']);
     await once(gateway.stdout, 'data');
     const exit = finish(gateway);
-    await until('it is ready', async () => (await house.json('gateway', 'status')).state === 'ready');
-    const { pid } = await house.json('gateway', 'restart');
+    await until('it is ready', async () => (await cli.json('gateway', 'status')).state === 'ready');
+    const { pid } = await cli.json('gateway', 'restart');
     expect(await exit).toMatchObject({ code: 75 });
-    expect(await house.json('gateway', 'status')).toMatchObject({ pid, started_by: 'start' });
+    expect(await cli.json('gateway', 'status')).toMatchObject({ pid, started_by: 'start' });
   });
 });
 
@@ -292,23 +292,23 @@ describe.runIf(process.platform === 'linux')('a service', () => {
   const unitOf = (config: string) => join(config, 'systemd', 'user', 'moirai.service');
 
   async function moirai(config: string, ...args: string[]) {
-    const child = house.start(args, { env: { XDG_CONFIG_HOME: config } });
+    const child = cli.start(args, { env: { XDG_CONFIG_HOME: config } });
     child.stdin.end();
     return finish(child);
   }
 
   test('is printed without being written', async () => {
-    const config = join(house.home, 'config');
+    const config = join(cli.home, 'config');
     const { code, output } = await moirai(config, 'gateway', 'install', '--print');
     expect(code).toBe(0);
-    expect(output).toContain(`Environment="MOIRAI_HOME=${house.home}"`);
+    expect(output).toContain(`Environment="MOIRAI_HOME=${cli.home}"`);
     expect(output).toMatch(/^ExecStart=":\/.*" "\/.*bin\/moirai\.js" "gateway" "run" "--supervised"$/m);
     expect(output).toContain('TimeoutStopSec=35\n');
-    expect(readdirSync(house.home)).toEqual(['config.yaml']);
+    expect(readdirSync(cli.home)).toEqual(['config.yaml']);
   });
 
   test('is written, told how to be used, and removed', async () => {
-    const config = join(house.home, 'config');
+    const config = join(cli.home, 'config');
     const { output } = await moirai(config, 'gateway', 'install');
     expect(output).toContain('systemctl --user enable --now moirai\n');
     expect(readFileSync(unitOf(config), 'utf8')).toContain('RestartForceExitStatus=75');
@@ -318,7 +318,7 @@ describe.runIf(process.platform === 'linux')('a service', () => {
   });
 
   test("of somebody else's is left alone", async () => {
-    const config = join(house.home, 'config');
+    const config = join(cli.home, 'config');
     mkdirSync(join(config, 'systemd', 'user'), { recursive: true });
     writeFileSync(unitOf(config), '[Service]\n');
     for (const verb of ['install', 'uninstall']) {

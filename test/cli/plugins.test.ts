@@ -1,32 +1,32 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { House } from './house.ts';
+import { CliFixture } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
-afterEach(() => house.remove());
+afterEach(() => cli.remove());
 
 function plugin(name: string, manifest: string, module: string | null): void {
-  const folder = join(house.home, 'plugins', name);
+  const folder = join(cli.home, 'plugins', name);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'plugin.yaml'), manifest);
   if (module !== null) writeFileSync(join(folder, 'index.ts'), module);
 }
 
 test('plugins are listed with what is wrong with them, without a gateway', async () => {
-  expect((await house.moirai('plugins', 'list')).output).toMatch(/^No plugins in /);
+  expect((await cli.moirai('plugins', 'list')).output).toMatch(/^No plugins in /);
   plugin('good', 'description: does good', 'export function setup() {}');
   plugin('off', 'enabled: false', 'export function setup() {}');
   plugin('empty', 'description: nothing', null);
-  expect((await house.json('plugins', 'list')).data).toMatchObject([
+  expect((await cli.json('plugins', 'list')).data).toMatchObject([
     { name: 'empty', state: 'bad', problem: expect.stringMatching(/index\.ts/) },
     { name: 'good', state: 'ready', description: 'does good', subscriber: 'plugin:good', lag: 0 },
     { name: 'off', state: 'disabled', problem: null },
   ]);
-  expect((await house.moirai('plugins', 'list')).output).toMatch(/^NAME +STATE/);
+  expect((await cli.moirai('plugins', 'list')).output).toMatch(/^NAME +STATE/);
 });

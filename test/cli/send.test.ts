@@ -1,22 +1,20 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { House } from './house.ts';
+import { CliFixture } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
-afterEach(() => house.remove());
+afterEach(() => cli.remove());
 
 async function knownPlace(id: string, name: string, type = 'dm'): Promise<void> {
-  await house.live(({ store }) =>
-    store.write('seePlace', { platform: 'telegram', id, place: { type, chat: id }, name }),
-  );
+  await cli.live(({ store }) => store.write('seePlace', { platform: 'telegram', id, place: { type, chat: id }, name }));
 }
 
 async function waiting() {
-  return house.live(async (engine) => {
+  return cli.live(async (engine) => {
     const claim = { context: engine.commandContext(), platforms: ['telegram'], limit: 10 };
     return engine.store.write('claimDeliveries', claim);
   });
@@ -24,21 +22,21 @@ async function waiting() {
 
 test('a message to a place that is known waits for a gateway, and is in the log', async () => {
   await knownPlace('42', 'Ada');
-  const { code, output } = await house.moirai('send', 'telegram:42', 'the', 'linen', 'is', 'dry');
+  const { code, output } = await cli.moirai('send', 'telegram:42', 'the', 'linen', 'is', 'dry');
   expect([code, output]).toEqual([0, 'On its way to telegram. No gateway runs here: it leaves when one does.\n']);
   expect(await waiting()).toMatchObject([{ platform: 'telegram', target: { chat: '42' }, text: 'the linen is dry' }]);
-  expect((await house.events('--types', 'session:end')).map(({ reason }) => reason)).toEqual(['batch_complete']);
+  expect((await cli.events('--types', 'session:end')).map(({ reason }) => reason)).toEqual(['batch_complete']);
 });
 
 test('a place goes by its name, by the beginning of it, and by an alias', async () => {
   await knownPlace('42', 'Ada Lovelace');
   await knownPlace('43', 'Bob');
-  expect((await house.moirai('send', 'telegram:43', '--alias', 'ops')).code).toBe(0);
+  expect((await cli.moirai('send', 'telegram:43', '--alias', 'ops')).code).toBe(0);
   for (const target of ['ada lovelace', 'Ada', 'ops']) {
-    expect([target, (await house.moirai('send', target, 'hi')).code]).toEqual([target, 0]);
+    expect([target, (await cli.moirai('send', target, 'hi')).code]).toEqual([target, 0]);
   }
   expect((await waiting()).map(({ target }) => target.chat)).toEqual(['42', '42', '43']);
-  expect((await house.json('send', '--list')).data).toMatchObject([
+  expect((await cli.json('send', '--list')).data).toMatchObject([
     { target: 'telegram:43', alias: 'ops', gone: null },
     { target: 'telegram:42', name: 'Ada Lovelace' },
   ]);
@@ -55,7 +53,7 @@ test.each([
   [['pairing', 'approve', 'a', 'b', 'c'], 'usage', /one code/],
   [['pairing', 'revoke', '42'], 'pairing_unknown', /nobody called 42/],
 ])('%j is refused', async (args, code, message) => {
-  const { code: exit, errors } = await house.moirai(...args, '--json');
+  const { code: exit, errors } = await cli.moirai(...args, '--json');
   expect(exit).not.toBe(0);
   const { error } = JSON.parse(errors) as { error: { code: string; message: string } };
   expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
@@ -64,5 +62,5 @@ test.each([
 test('two places of one name are told apart', async () => {
   await knownPlace('42', 'Ada');
   await knownPlace('43', 'ada');
-  expect((await house.moirai('send', 'Ada', 'hi')).errors).toMatch(/telegram:4[23] or telegram:4[23]/);
+  expect((await cli.moirai('send', 'Ada', 'hi')).errors).toMatch(/telegram:4[23] or telegram:4[23]/);
 });

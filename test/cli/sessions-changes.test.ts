@@ -1,43 +1,43 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { chat, converse, House } from './house.ts';
+import { CliFixture, chat, converse } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
-afterEach(() => house.remove());
+afterEach(() => cli.remove());
 
 describe('sessions resume', () => {
   test('starts a session that sees the transcript, and ends the open one', async () => {
-    const first = await house.live(async (engine) => {
+    const first = await cli.live(async (engine) => {
       const id = await converse(engine, chat(1), 'where is the harbour', 'in the north');
       await engine.reset(chat(1));
       return id;
     });
-    const resumed = await house.json('sessions', 'resume', first);
+    const resumed = await cli.json('sessions', 'resume', first);
     expect(resumed).toMatchObject({ parent_id: first, lineage: 'resume', state: 'open', user_id: 'user-1' });
-    const { data } = await house.json('sessions', 'list', '--reason', 'switched');
+    const { data } = await cli.json('sessions', 'list', '--reason', 'switched');
     expect(data).toHaveLength(1);
-    const { messages } = await house.json('sessions', 'export', resumed.id);
+    const { messages } = await cli.json('sessions', 'export', resumed.id);
     expect(messages.map(({ text }: { text: string }) => text)).toEqual(['where is the harbour', 'in the north']);
   });
 
   test('shows an open one as it is, and says so', async () => {
-    const id = await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
-    expect(await house.json('sessions', 'resume', id)).toMatchObject({ id, parent_id: null });
-    expect((await house.moirai('sessions', 'resume', id)).output).toContain(`${id} is open already.\n`);
+    const id = await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
+    expect(await cli.json('sessions', 'resume', id)).toMatchObject({ id, parent_id: null });
+    expect((await cli.moirai('sessions', 'resume', id)).output).toContain(`${id} is open already.\n`);
   });
 
   test('leaves a session that no process owns, also after one that had an owner', async () => {
-    await house.moirai('run', '--', 'true');
-    const [batch] = (await house.json('sessions', 'list', '--kind', 'batch')).data;
-    const resumed = await house.json('sessions', 'resume', batch.id);
+    await cli.moirai('run', '--', 'true');
+    const [batch] = (await cli.json('sessions', 'list', '--kind', 'batch')).data;
+    const resumed = await cli.json('sessions', 'resume', batch.id);
     expect(resumed).toMatchObject({ kind: 'batch', state: 'open', owner: null });
-    expect(await house.json('sessions', 'stats')).toMatchObject({
+    expect(await cli.json('sessions', 'stats')).toMatchObject({
       open: 1,
       open_unowned: 0,
       ended: { batch_complete: 1 },
@@ -46,29 +46,29 @@ describe('sessions resume', () => {
 });
 
 test('sessions branch starts another one beside it, with a title', async () => {
-  const id = await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
-  const { code, output } = await house.moirai('sessions', 'branch', id, '--title', 'another way');
+  const id = await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
+  const { code, output } = await cli.moirai('sessions', 'branch', id, '--title', 'another way');
   expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining(`which continues ${id}.\n`) });
   expect(output).toContain(`Ended ${id}: branched.\n`);
-  const { data } = await house.json('sessions', 'list', '--state', 'open');
+  const { data } = await cli.json('sessions', 'list', '--state', 'open');
   expect(data).toMatchObject([{ parent_id: id, lineage: 'branch', title: 'another way' }]);
 });
 
 test('sessions title gives a title and takes it away, but not after the end', async () => {
-  const id = await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
-  expect(await house.json('sessions', 'title', id, 'Finding', 'the harbour')).toMatchObject({
+  const id = await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
+  expect(await cli.json('sessions', 'title', id, 'Finding', 'the harbour')).toMatchObject({
     title: 'Finding the harbour',
   });
-  expect((await house.moirai('sessions', 'title', id, '')).output).toBe(`${id}: no title\n`);
-  await house.moirai('sessions', 'end', id);
-  const { code, errors } = await house.moirai('sessions', 'title', id, 'late');
+  expect((await cli.moirai('sessions', 'title', id, '')).output).toBe(`${id}: no title\n`);
+  await cli.moirai('sessions', 'end', id);
+  const { code, errors } = await cli.moirai('sessions', 'title', id, 'late');
   expect({ code, errors }).toMatchObject({ code: 1, errors: expect.stringContaining('[session_ended]') });
 });
 
 describe('sessions export', () => {
   test('writes the whole session as JSON', async () => {
-    const id = await house.live((engine) => converse(engine, chat(1), 'a\nb "c"', 'd'));
-    const exported = await house.json('sessions', 'export', id);
+    const id = await cli.live((engine) => converse(engine, chat(1), 'a\nb "c"', 'd'));
+    const exported = await cli.json('sessions', 'export', id);
     expect(exported).toMatchObject({
       session: { id, message_count: 2 },
       lineage: [id],
@@ -77,16 +77,14 @@ describe('sessions export', () => {
         { role: 'assistant', text: 'd' },
       ],
     });
-    const empty = await house.live((engine) => engine.start(chat(2)));
-    expect(await house.json('sessions', 'export', empty.id)).toMatchObject({ messages: [] });
+    const empty = await cli.live((engine) => engine.start(chat(2)));
+    expect(await cli.json('sessions', 'export', empty.id)).toMatchObject({ messages: [] });
   });
 
   test('writes Markdown to a file of its owner', async () => {
-    const id = await house.live((engine) =>
-      converse(engine, chat(1), 'where?', 'In the north:\n\n- behind the bridge'),
-    );
-    const file = join(house.home, 'harbour.md');
-    const { code, output } = await house.moirai('sessions', 'export', id, '--format', 'md', '--output', file);
+    const id = await cli.live((engine) => converse(engine, chat(1), 'where?', 'In the north:\n\n- behind the bridge'));
+    const file = join(cli.home, 'harbour.md');
+    const { code, output } = await cli.moirai('sessions', 'export', id, '--format', 'md', '--output', file);
     expect({ code, output }).toEqual({ code: 0, output: `Wrote ${id} to ${file}\n` });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const text = readFileSync(file, 'utf8');
@@ -97,62 +95,62 @@ describe('sessions export', () => {
   });
 
   test('knows its formats, and says when a file cannot be written', async () => {
-    const id = await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
-    const wrong = await house.moirai('sessions', 'export', id, '--format', 'xml');
+    const id = await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
+    const wrong = await cli.moirai('sessions', 'export', id, '--format', 'xml');
     expect(wrong).toMatchObject({ code: 2, errors: expect.stringContaining('--format has no "xml"') });
-    const nowhere = await house.moirai('sessions', 'export', id, '--output', join(house.home, 'no/such/file'));
+    const nowhere = await cli.moirai('sessions', 'export', id, '--output', join(cli.home, 'no/such/file'));
     expect(nowhere).toMatchObject({ code: 2, errors: expect.stringContaining('cannot be written') });
   });
 });
 
 describe('sessions delete', () => {
   test('ends an open session and removes it; the log stays', async () => {
-    const id = await house.live((engine) => converse(engine, chat(1), 'the harbour', 'b'));
-    expect(await house.json('sessions', 'delete', id.slice(0, -1))).toEqual({ id, deleted: true, ended: true });
-    expect(await house.moirai('sessions', 'show', id)).toMatchObject({ code: 1 });
-    expect(await house.json('sessions', 'search', 'harbour')).toEqual({ data: [], next: null });
-    const ends = await house.events('--types', 'session:end', '--session', id);
+    const id = await cli.live((engine) => converse(engine, chat(1), 'the harbour', 'b'));
+    expect(await cli.json('sessions', 'delete', id.slice(0, -1))).toEqual({ id, deleted: true, ended: true });
+    expect(await cli.moirai('sessions', 'show', id)).toMatchObject({ code: 1 });
+    expect(await cli.json('sessions', 'search', 'harbour')).toEqual({ data: [], next: null });
+    const ends = await cli.events('--types', 'session:end', '--session', id);
     expect(ends).toMatchObject([{ session_id: id, reason: 'deleted', trigger: 'cli' }]);
-    expect(await house.json('sessions', 'stats')).toMatchObject({ total: 0 });
-    expect(await house.json('doctor')).toMatchObject({ ok: true });
+    expect(await cli.json('sessions', 'stats')).toMatchObject({ total: 0 });
+    expect(await cli.json('doctor')).toMatchObject({ ok: true });
   });
 
   test('refuses what another session continues', async () => {
-    const id = await house.live((engine) => converse(engine, chat(1), 'a', 'b'));
-    const branched = await house.json('sessions', 'branch', id);
-    const { code, errors } = await house.moirai('sessions', 'delete', id);
+    const id = await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
+    const branched = await cli.json('sessions', 'branch', id);
+    const { code, errors } = await cli.moirai('sessions', 'delete', id);
     expect(code).toBe(1);
     expect(errors).toContain(`session ${id} is continued by ${branched.id} [session_continued]`);
-    expect((await house.moirai('sessions', 'delete', branched.id)).output).toBe(`Ended and deleted ${branched.id}\n`);
-    expect((await house.moirai('sessions', 'delete', id)).output).toBe(`Deleted ${id}\n`);
+    expect((await cli.moirai('sessions', 'delete', branched.id)).output).toBe(`Ended and deleted ${branched.id}\n`);
+    expect((await cli.moirai('sessions', 'delete', id)).output).toBe(`Deleted ${id}\n`);
   });
 });
 
 describe('sessions prune', () => {
   test('removes what ended long enough ago, of the kinds that are named', async () => {
-    await house.live(async (engine) => {
+    await cli.live(async (engine) => {
       for (const n of [1, 2]) {
         const id = await converse(engine, chat(n), 'a', 'b');
         await engine.end(id, { reason: 'admin_close', trigger: 'cli' });
       }
       await converse(engine, chat(3), 'a', 'b');
     });
-    await house.moirai('run', '--', 'true');
-    const prune = (...args: string[]) => house.json('sessions', 'prune', ...args);
+    await cli.moirai('run', '--', 'true');
+    const prune = (...args: string[]) => cli.json('sessions', 'prune', ...args);
     expect(await prune()).toEqual({ dry_run: false, removed: 0, by_kind: {} });
     expect(await prune('--older-than', '1h')).toMatchObject({ removed: 0 });
     expect(await prune('--older-than', '0s', '--dry-run')).toEqual({
       ...{ dry_run: true, removed: 3, by_kind: { batch: 1, chat: 2 } },
     });
     expect(await prune('--older-than', '0s', '--kind', 'batch,cron')).toMatchObject({ by_kind: { batch: 1 } });
-    const { output } = await house.moirai('sessions', 'prune', '--older-than', '0s');
+    const { output } = await cli.moirai('sessions', 'prune', '--older-than', '0s');
     expect(output).toBe('Removed 2 sessions.\n  chat  2\n');
-    expect(await house.json('sessions', 'stats')).toMatchObject({ total: 1, open: 1, ended: {} });
-    expect(await house.json('doctor')).toMatchObject({ ok: true });
+    expect(await cli.json('sessions', 'stats')).toMatchObject({ total: 1, open: 1, ended: {} });
+    expect(await cli.json('doctor')).toMatchObject({ ok: true });
   });
 
   test('refuses ages and kinds it does not know', async () => {
-    expect(await house.moirai('sessions', 'prune', '--older-than', 'soon')).toMatchObject({ code: 2 });
-    expect(await house.moirai('sessions', 'prune', '--kind', 'chats')).toMatchObject({ code: 2 });
+    expect(await cli.moirai('sessions', 'prune', '--older-than', 'soon')).toMatchObject({ code: 2 });
+    expect(await cli.moirai('sessions', 'prune', '--kind', 'chats')).toMatchObject({ code: 2 });
   });
 });

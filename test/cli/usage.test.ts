@@ -2,24 +2,24 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { finish, House } from './house.ts';
+import { CliFixture, finish } from './cli-fixture.ts';
 
-let house: House;
+let cli: CliFixture;
 
 beforeEach(() => {
-  house = new House();
+  cli = new CliFixture();
 });
 
-afterEach(() => house.remove());
+afterEach(() => cli.remove());
 
 test('the version is told, and needs no home', async () => {
-  const home = join(house.home, 'untouched');
-  const { code, output } = await house.moirai('--home', home, 'version');
+  const home = join(cli.home, 'untouched');
+  const { code, output } = await cli.moirai('--home', home, 'version');
   expect({ code, output }).toMatchObject({
     code: 0,
     output: expect.stringMatching(/^moirai \d+\.\d+\.\d+ \(Node\.js /),
   });
-  expect(await house.json('--home', home, 'version')).toEqual({
+  expect(await cli.json('--home', home, 'version')).toEqual({
     version: expect.stringMatching(/^\d+\.\d+\.\d+/),
     node: process.versions.node,
     sqlite: process.versions.sqlite,
@@ -29,16 +29,16 @@ test('the version is told, and needs no home', async () => {
 });
 
 test('the home is made on first use, for its owner only, with the store in it', async () => {
-  const home = join(house.home, 'a', 'b');
-  expect(await house.moirai('--home', home, 'sessions', 'stats')).toMatchObject({ code: 0 });
+  const home = join(cli.home, 'a', 'b');
+  expect(await cli.moirai('--home', home, 'sessions', 'stats')).toMatchObject({ code: 0 });
   expect(statSync(home).mode & 0o777).toBe(0o700);
   expect(existsSync(join(home, 'state.db'))).toBe(true);
 });
 
 test('a home that cannot be made is bad configuration', async () => {
-  writeFileSync(join(house.home, 'file'), '');
-  for (const home of [join(house.home, 'file/home'), '/proc/moirai']) {
-    const { code, errors } = await house.moirai('--home', home, 'sessions', 'stats');
+  writeFileSync(join(cli.home, 'file'), '');
+  for (const home of [join(cli.home, 'file/home'), '/proc/moirai']) {
+    const { code, errors } = await cli.moirai('--home', home, 'sessions', 'stats');
     expect({ code, errors }).toMatchObject({ code: 78, errors: expect.stringContaining('[home_unusable]') });
   }
 });
@@ -76,7 +76,7 @@ describe('help', () => {
     [['doctor', '-h'], '--fix'],
     [['version', '-h'], 'Usage: moirai version'],
   ])('is shown for %j', async (args, expected) => {
-    const { code, output, errors } = await house.moirai(...args);
+    const { code, output, errors } = await cli.moirai(...args);
     expect({ code, errors }).toEqual({ code: 0, errors: '' });
     expect(output).toContain(expected);
     expect(output).toContain('--home <dir>');
@@ -84,7 +84,7 @@ describe('help', () => {
 
   test('is shown on standard error when a command is missing, and that is a mistake', async () => {
     for (const args of [[], ['sessions']]) {
-      const { code, output, errors } = await house.moirai(...args);
+      const { code, output, errors } = await cli.moirai(...args);
       expect({ code, output }).toEqual({ code: 2, output: '' });
       expect(errors).toContain('Usage: moirai');
       expect(errors).toContain('error: a command is missing [usage]\n');
@@ -113,7 +113,7 @@ describe('a line that cannot be understood exits with 2', () => {
     [['events', '--types', 'session:ended'], 'did you mean "session:end"? [unknown_event]'],
     [['events', '--after', '-1'], '--after is a whole number'],
   ])('%j', async (args, expected) => {
-    const { code, output, errors } = await house.moirai(...args);
+    const { code, output, errors } = await cli.moirai(...args);
     expect({ code, output }).toEqual({ code: 2, output: '' });
     expect(errors).toContain(expected);
     expect(errors).toMatch(/^error: .+ \[\w+\]\n {2}[A-Z].+\.\n$/);
@@ -126,7 +126,7 @@ describe('an error', () => {
       ['--json', 'sessions', 'show', 'ses_x'],
       ['sessions', 'show', 'ses_x', '--json'],
     ]) {
-      const { code, output, errors } = await house.moirai(...args);
+      const { code, output, errors } = await cli.moirai(...args);
       expect({ code, output }).toEqual({ code: 1, output: '' });
       expect(JSON.parse(errors)).toEqual({
         error: {
@@ -136,19 +136,19 @@ describe('an error', () => {
         },
       });
     }
-    const usage = await house.moirai('sessions', 'list', '--jsn', '--json');
+    const usage = await cli.moirai('sessions', 'list', '--jsn', '--json');
     expect(JSON.parse(usage.errors)).toMatchObject({ error: { code: 'usage' } });
   });
 
   test('shows its stack only when asked to', async () => {
-    const plain = await house.moirai('sessions', 'show', 'ses_x');
+    const plain = await cli.moirai('sessions', 'show', 'ses_x');
     expect(plain.errors).not.toContain('    at ');
-    const child = house.start(['sessions', 'show', 'ses_x'], { env: { MOIRAI_DEBUG: '1' } });
+    const child = cli.start(['sessions', 'show', 'ses_x'], { env: { MOIRAI_DEBUG: '1' } });
     expect((await finish(child)).errors).toContain('    at ');
   });
 
   test('shows hostile arguments as text', async () => {
-    const { errors } = await house.moirai('sessions', 'show', '\u001b[31mred\u202e\nforged line');
+    const { errors } = await cli.moirai('sessions', 'show', '\u001b[31mred\u202e\nforged line');
     expect(errors).toContain('no session "\\x1b[31mred\\u{202e}\\nforged line" [session_not_found]\n');
   });
 });
@@ -157,17 +157,17 @@ describe('a store', () => {
   test.each([['foo:bar'], ['sqlite:'], ['mysql://user:secret@host/db'], ['postgres://user:secret@[bad/db']])(
     'that %s names is bad configuration, and no password is shown',
     async (url) => {
-      const { code, errors } = await house.moirai('--store', url, 'sessions', 'list');
+      const { code, errors } = await cli.moirai('--store', url, 'sessions', 'list');
       expect({ code, errors }).toMatchObject({ code: 78, errors: expect.stringContaining('[store_url]') });
       expect(errors).not.toContain('secret');
     },
   );
 
   test('that is a text file is refused and left alone', async () => {
-    const file = join(house.home, 'state.db');
+    const file = join(cli.home, 'state.db');
     writeFileSync(file, 'dear diary');
     for (const args of [['sessions', 'list'], ['doctor'], ['run', '--', 'true']]) {
-      const { code, output, errors } = await house.moirai(...args);
+      const { code, output, errors } = await cli.moirai(...args);
       expect(code).toBe(1);
       expect(output + errors).toContain('[store_not_database]');
     }
@@ -175,26 +175,26 @@ describe('a store', () => {
   });
 
   test('that a newer version wrote is refused', async () => {
-    await house.moirai('sessions', 'stats');
-    const db = new DatabaseSync(join(house.home, 'state.db'));
+    await cli.moirai('sessions', 'stats');
+    const db = new DatabaseSync(join(cli.home, 'state.db'));
     db.exec("UPDATE meta SET value = '999' WHERE name = 'schema'");
     db.close();
-    expect(await house.moirai('sessions', 'stats')).toMatchObject({
+    expect(await cli.moirai('sessions', 'stats')).toMatchObject({
       code: 1,
       errors: expect.stringContaining('[store_newer]'),
     });
   });
 
   test('that does not answer is a failure', async () => {
-    const { code, errors } = await house.moirai('--store', 'postgres://u:secret@127.0.0.1:1/db', 'sessions', 'list');
+    const { code, errors } = await cli.moirai('--store', 'postgres://u:secret@127.0.0.1:1/db', 'sessions', 'list');
     expect({ code, errors }).toMatchObject({ code: 1, errors: expect.stringContaining('[store_unreachable]') });
     expect(errors).not.toContain('secret');
   });
 
   test('may be elsewhere', async () => {
-    mkdirSync(join(house.home, 'other'));
-    const file = join(house.home, 'other/file.db');
-    expect(await house.moirai('--store', `sqlite:${file}`, 'sessions', 'stats')).toMatchObject({ code: 0 });
+    mkdirSync(join(cli.home, 'other'));
+    const file = join(cli.home, 'other/file.db');
+    expect(await cli.moirai('--store', `sqlite:${file}`, 'sessions', 'stats')).toMatchObject({ code: 0 });
     expect(existsSync(file)).toBe(true);
   });
 });

@@ -83,6 +83,6 @@ test('a failure is told to the home channel', async () => {
 
 test('a conversation that nothing is sent to cannot be the home channel', async () => {
   const conversation = { ...scene.conversation('ada'), platform: 'web', key: 'agent:main:web:dm:ada' };
-  const heard = await scene.gateway.conversations.say({ conversation, text: '/sethome', originRef: null });
+  const heard = await scene.gateway.conversations.receive({ conversation, text: '/sethome', originRef: null });
   expect(heard).toMatchObject({ type: 'answer', text: expect.stringContaining('cannot be the home channel') });
 });

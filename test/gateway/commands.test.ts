@@ -134,7 +134,7 @@ describe('/undo and /retry', () => {
     expect(await scene.ask('1', '/undo')).toContain('two');
     expect(await scene.ask('1', '/retry')).toBe('did: one');
     const { id } = await scene.sessionOf('1');
-    expect((await scene.gateway.transcripts.standing(id)).map(({ text }) => text)).toEqual(['one', 'did: one']);
+    expect((await scene.gateway.transcripts.withoutUndone(id)).map(({ text }) => text)).toEqual(['one', 'did: one']);
     expect(await scene.ask('1', '/undo 5')).toContain('one');
     expect(await scene.ask('1', '/undo')).toContain('nothing');
     expect(await scene.ask('1', '/undo x')).toContain('not a number');

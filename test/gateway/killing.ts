@@ -84,13 +84,17 @@ class Crowd {
   async #person(number: number): Promise<void> {
     for (let n = 1; !this.enough; n++) {
       const text = `message ${n} of ${number}`;
-      const reply = await this.#insist({ text, conversation: `c${number}`, idempotency_key: `${number}-${n}` });
+      const reply = await this.#retryUntilAnswered({
+        text,
+        conversation: `c${number}`,
+        idempotency_key: `${number}-${n}`,
+      });
       if (reply !== `re: ${text}`) this.violations.push(`${text} was answered with: ${reply}`);
       this.answered++;
     }
   }
 
-  async #insist(body: Readonly<Record<string, unknown>>): Promise<string> {
+  async #retryUntilAnswered(body: Readonly<Record<string, unknown>>): Promise<string> {
     for (;;) {
       try {
         const answer = await this.#gateway.chat(body);

@@ -1,12 +1,12 @@
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { finish, House, until } from '../cli/house.ts';
+import { CliFixture, finish, until } from '../cli/cli-fixture.ts';
 import type { HttpFake } from '../fakes/http-fake.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
-import { lastWords } from './last-words.ts';
 import type { Evidence, Path } from './matrix.ts';
 import { GatewayProcess } from './process.ts';
+import { lastUserLine } from './user-lines.ts';
 import type { Witnesses } from './witnesses.ts';
 
 /** The ways of sessions that whole processes decide. */
@@ -52,8 +52,8 @@ export function processPaths(witnesses: () => Witnesses): readonly Path[] {
       ends: { reason: 'cli_close', cause: null, trigger: 'cli' },
       tells: /did: hello/,
       go: () =>
-        inTerminal(witnesses(), async (house) => {
-          const { output } = await house.feed('hello', 'chat');
+        inTerminal(witnesses(), async (cli) => {
+          const { output } = await cli.feed('hello', 'chat');
           return { said: ['hello'], told: [output] };
         }),
     },
@@ -61,12 +61,12 @@ export function processPaths(witnesses: () => Witnesses): readonly Path[] {
       name: 'terminal killed in a turn',
       ends: { reason: 'reaped', cause: null, trigger: 'reaper' },
       go: () =>
-        inTerminal(witnesses(), async (house, model) => {
-          const chat = house.start(['chat', '-q', 'wait']);
+        inTerminal(witnesses(), async (cli, model) => {
+          const chat = cli.start(['chat', '-q', 'wait']);
           await until('the model is asked', () => questions(model).length > 0);
           chat.kill('SIGKILL');
           await finish(chat);
-          await house.moirai('sessions', 'stats');
+          await cli.moirai('sessions', 'stats');
           return { said: [] };
         }),
     },
@@ -125,21 +125,21 @@ async function inGateway(
 /** A terminal without a gateway, in a home where one was before and comes again. */
 async function inTerminal(
   witnesses: Witnesses,
-  happens: (house: House, model: HttpFake) => Promise<Partial<Evidence>>,
+  happens: (cli: CliFixture, model: HttpFake) => Promise<Partial<Evidence>>,
 ): Promise<Evidence> {
   const model = await startModel(Number.POSITIVE_INFINITY);
-  const house = new House();
-  const gateway = new GatewayProcess(settingsFor(model, witnesses), house.home);
-  witnesses.moveInto(house.home);
+  const cli = new CliFixture();
+  const gateway = new GatewayProcess(settingsFor(model, witnesses), cli.home);
+  witnesses.moveInto(cli.home);
   try {
     await gateway.start();
     await gateway.end('SIGTERM');
-    const facts = await happens(house, model);
+    const facts = await happens(cli, model);
     await gateway.start();
     return await read(gateway, witnesses, facts);
   } finally {
     await gateway.end('SIGKILL');
-    house.remove();
+    cli.remove();
     await model.close();
   }
 }
@@ -152,7 +152,7 @@ function settingsFor(model: HttpFake, witnesses: Witnesses): Record<string, unkn
 function startModel(hangs: number): Promise<HttpFake> {
   let left = hangs;
   return startOpenAiServer(({ body }) => {
-    const said = lastWords(body.messages);
+    const said = lastUserLine(body.messages);
     if (said === 'wait' && left-- > 0) return { text: 'never', beforeMs: 60_000 };
     return { text: `did: ${said}` };
   });

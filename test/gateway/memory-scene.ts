@@ -24,7 +24,7 @@ export interface Cast {
   readonly providers?: readonly MemoryProvider[];
   /** With a real agent, `model` of the settings says which. */
   readonly real?: boolean;
-  readonly keeper?: boolean;
+  readonly primary?: boolean;
 }
 
 /** A gateway that remembers, in this process and on a real store. */
@@ -53,13 +53,13 @@ export class MemoryScene {
   }
 
   async start(cast: Cast = this.#cast): Promise<void> {
-    const { providers = [], real = false, keeper = true } = cast;
+    const { providers = [], real = false, primary = true } = cast;
     const config = loadConfig({ home: this.home, env: {} });
     this.runner = new ScriptedRunner();
     this.store = new InlineSqliteStore(join(this.home, 'state.db'), machineClock, config.sessions.rules);
     const log = createLogger({ level: 'debug', format: 'json', stream: { write: (line) => this.logged.push(line) } });
     this.gateway = await Gateway.start({
-      ...{ config, store: this.store, version: 'test', platforms: [], restart: null, log, keeper },
+      ...{ config, store: this.store, version: 'test', platforms: [], restart: null, log, primary },
       environment: { PATH: process.env.PATH },
       memoryProviders: providers,
       makeRunner: (ports): AgentRunner => {
@@ -83,7 +83,7 @@ export class MemoryScene {
 
   /** Says something in a direct chat, or as one of several in a group, and waits for the answer. */
   async ask(conversation: ConversationRef, text: string): Promise<string> {
-    const heard = await this.gateway.conversations.say({ conversation, text, originRef: null });
+    const heard = await this.gateway.conversations.receive({ conversation, text, originRef: null });
     if (heard.type === 'answer') return heard.text;
     return (await heard.over)?.response ?? '';
   }

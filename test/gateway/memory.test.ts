@@ -90,7 +90,7 @@ describe('what is remembered for a message', () => {
     const hangs: MemoryProvider = { name: 'hangs', prefetch: () => new Promise(() => undefined) };
     scene = await MemoryScene.open({ memory: { provider: 'hangs' } }, { providers: [hangs] });
     const conversation = direct('1');
-    const heard = await scene.gateway.conversations.say({ conversation, text: 'hello', originRef: null });
+    const heard = await scene.gateway.conversations.receive({ conversation, text: 'hello', originRef: null });
     const began = performance.now();
     expect(await scene.ask(conversation, '/stop')).toBe('Stopped.');
     expect(performance.now() - began).toBeLessThan(patience(1000));
@@ -150,7 +150,7 @@ describe('what a session is told at its start', () => {
       { providers: [counting] },
     );
     const conversation = direct('1');
-    await scene.gateway.conversations.say({ conversation, text: 'wait', originRef: null });
+    await scene.gateway.conversations.receive({ conversation, text: 'wait', originRef: null });
     await scene.until('it runs', () => scene.runner.tasks.length === 1);
     expect(scene.runner.tasks[0]?.about).toBe('asked 1 times');
     await scene.stop();
@@ -217,7 +217,7 @@ describe('the ends of sessions', () => {
   test('in a terminal without a gateway wait for the next gateway', async () => {
     const ends: EndedSession[] = [];
     const records: MemoryProvider = { name: 'records', onSessionEnd: (ended) => ends.push(ended) };
-    scene = await MemoryScene.open({ memory: { provider: 'records' } }, { providers: [records], keeper: false });
+    scene = await MemoryScene.open({ memory: { provider: 'records' } }, { providers: [records], primary: false });
     await scene.ask(direct('1'), 'in the terminal');
     const id = await scene.end(direct('1'));
     await new Promise((resume) => setTimeout(resume, 300));

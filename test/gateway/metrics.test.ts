@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import { type HttpFake, sendJson, startHttpFake } from '../fakes/http-fake.ts';
-import { linesOf } from './last-words.ts';
 import type { GatewayProcess } from './process.ts';
 import { TelegramScene } from './telegram-scene.ts';
+import { userLines } from './user-lines.ts';
 
 const page = readFileSync(new URL('../../docs/observability.md', import.meta.url), 'utf8');
 
@@ -14,7 +14,7 @@ let gateway: GatewayProcess;
 
 beforeAll(async () => {
   scene = await TelegramScene.open(({ body }) => {
-    const said = linesOf(body.messages).at(-1) ?? '';
+    const said = userLines(body.messages).at(-1) ?? '';
     return said.includes('fail') ? { status: 400, error: { message: 'no' } } : { text: `did: ${said}` };
   });
   receiver = await startHttpFake(async (_, response) => sendJson(response, 500, {}));

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { NODE_FLAGS } from '../../src/cli/gateway/launch.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { launcher } from '../cli/house.ts';
+import { launcher } from '../cli/cli-fixture.ts';
 
 export interface ChatAnswer {
   readonly status: number;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { configuredPlatforms } from '../../src/gateway/configured-platforms.ts';
-import type { Heard } from '../../src/gateway/conversations.ts';
+import type { ReceiveResult } from '../../src/gateway/conversations.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
@@ -70,7 +70,7 @@ export class Scene {
     const clock = { now: () => Date.now() + this.#aheadMs, lease: machineClock.lease };
     this.store = new InlineSqliteStore(join(this.home, 'state.db'), clock, config.sessions.rules);
     this.gateway = await Gateway.start({
-      ...{ config, store: this.store, version: 'test', platforms: [this.pigeons], keeper: true, restart: null },
+      ...{ config, store: this.store, version: 'test', platforms: [this.pigeons], primary: true, restart: null },
       environment: { PATH: process.env.PATH },
       log: createLogger({ level: 'silent', format: 'json' }),
       makeRunner: () => this.runner,
@@ -101,8 +101,8 @@ export class Scene {
     return { key, kind: 'chat', platform: 'pigeon', userId: `user-${chat}`, origin: { chat }, attached: false };
   }
 
-  say(chat: string, text: string, originRef: string | null = null): Promise<Heard> {
-    return this.gateway.conversations.say({ conversation: this.conversation(chat), text, originRef });
+  say(chat: string, text: string, originRef: string | null = null): Promise<ReceiveResult> {
+    return this.gateway.conversations.receive({ conversation: this.conversation(chat), text, originRef });
   }
 
   /** Says something and waits for the end of its turn. */

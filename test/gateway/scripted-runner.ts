@@ -1,4 +1,4 @@
-import type { AgentRunner, Compression, Consideration, TurnReport, TurnTask } from '../../src/agent/runner.ts';
+import type { AgentRunner, Compression, TranscriptTask, TurnReport, TurnTask } from '../../src/agent/runner.ts';
 import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 
 /**
@@ -11,9 +11,9 @@ export class ScriptedRunner implements AgentRunner {
   readonly tasks: TurnTask[] = [];
   readonly forgotten: string[] = [];
   /** What it was asked beside its conversations. */
-  readonly considered: Consideration[] = [];
+  readonly considered: TranscriptTask[] = [];
   /** What it answers to that. */
-  thoughts: (task: Consideration) => Promise<string | null> = async () => null;
+  thoughts: (task: TranscriptTask) => Promise<string | null> = async () => null;
   #release: () => void = () => undefined;
   #released = new Promise<void>((resolve) => {
     this.#release = resolve;
@@ -41,7 +41,7 @@ export class ScriptedRunner implements AgentRunner {
     return null;
   }
 
-  consider(task: Consideration): Promise<string | null> {
+  askAbout(task: TranscriptTask): Promise<string | null> {
     this.considered.push(task);
     return this.thoughts(task);
   }

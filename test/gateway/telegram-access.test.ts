@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import type { GatewayProcess } from './process.ts';
 import { TelegramScene } from './telegram-scene.ts';
 
@@ -48,7 +48,7 @@ describe('a stranger', () => {
     expect((await gateway.moirai('pairing', 'revoke', '66')).code).toBe(0);
     scene.bot.say({ text: 'still there?', ...STRANGER });
     await settled();
-    // Asked for again at once there is a new code, and nothing but that.
+    // A second request at once gets a new code, and nothing but that.
     expect(
       scene
         .textsIn(66)

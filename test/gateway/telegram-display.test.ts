@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import { TelegramScene } from './telegram-scene.ts';
 
 let scene: TelegramScene;

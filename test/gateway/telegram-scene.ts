@@ -1,12 +1,12 @@
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import { BotApiFake } from '../fakes/bot-api.ts';
 import type { HttpFake } from '../fakes/http-fake.ts';
 import type { ModelScript } from '../fakes/model-script.ts';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
-import { linesOf } from './last-words.ts';
 import { GatewayProcess } from './process.ts';
+import { userLines } from './user-lines.ts';
 
-const ECHO: ModelScript = ({ body }) => ({ text: `did: ${linesOf(body.messages).join(' ')}` });
+const ECHO: ModelScript = ({ body }) => ({ text: `did: ${userLines(body.messages).join(' ')}` });
 
 /** A Bot API, a model, and gateways between them. */
 export class TelegramScene {

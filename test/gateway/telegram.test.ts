@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import { freePort } from '../support/free-port.ts';
 import { TelegramScene } from './telegram-scene.ts';
 

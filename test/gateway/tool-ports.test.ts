@@ -32,7 +32,7 @@ test('a search finds what was said in earlier sessions of the conversation', asy
 test('and nothing of another conversation, even one that the same person began', async () => {
   await scene.ask('1', 'my secret is plums');
   const shared = { ...scene.conversation('1'), key: 'agent:main:pigeon:thread:room:2' };
-  await scene.gateway.conversations.say({ conversation: shared, text: 'hello all', originRef: null });
+  await scene.gateway.conversations.receive({ conversation: shared, text: 'hello all', originRef: null });
   const { id, userId } = (await scene.store.read('openSession', { key: shared.key })) ?? { id: '', userId: null };
   expect(userId).toBe('user-1');
   const ports = toolPorts({

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { spanIdOf, traceIdOf } from '../../src/tracing/span-ids.ts';
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import { type CollectedSpan, OtlpCollector } from '../fakes/otlp-collector.ts';
 import { freePort } from '../support/free-port.ts';
 import { patience } from '../support/patience.ts';

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test } from 'vitest';
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import { startHttpFake } from '../fakes/http-fake.ts';
 import { GatewayProcess } from './process.ts';
 
@@ -9,7 +9,7 @@ let gateway: GatewayProcess;
 
 afterEach(() => gateway.close());
 
-interface Heard {
+interface ReceivedCall {
   readonly id: string;
   readonly type: string;
   readonly session_id: string;
@@ -18,7 +18,7 @@ interface Heard {
 }
 
 /** What somebody who knows only these events would say about sessions. */
-function mirrorOf(events: readonly Heard[]): Map<string, string> {
+function mirrorOf(events: readonly ReceivedCall[]): Map<string, string> {
   const sessions = new Map<string, string>();
   for (const { type, session_id, reason } of events) {
     if (type === 'session:start') sessions.set(session_id, 'open');
@@ -41,14 +41,14 @@ test('500 events and a restart while the receiver is down: all arrive, in order,
     await gateway.chat({ text: i % 24 < 5 ? '/new' : 'hello', conversation: `c${i % 5}` });
     if (i === 120) await gateway.end('SIGTERM').then(() => gateway.start());
   }
-  const log = (await gateway.events('session:*,agent:*')) as unknown as (Heard & { seq: number })[];
+  const log = (await gateway.events('session:*,agent:*')) as unknown as (ReceivedCall & { seq: number })[];
   expect(log.length).toBeGreaterThanOrEqual(500);
   await using receiver = await startHttpFake(async (_, response) => void response.writeHead(204).end(), port);
   await until('all arrived', () => receiver.requests.length >= log.length, 60_000);
   const heard = receiver.requests.map(({ raw, headers }) => {
-    return new Webhook(SECRET).verify(raw, headers as Record<string, string>) as Heard;
+    return new Webhook(SECRET).verify(raw, headers as Record<string, string>) as ReceivedCall;
   });
-  const idsOf = (events: readonly Heard[], key: string) =>
+  const idsOf = (events: readonly ReceivedCall[], key: string) =>
     events.filter(({ session_key }) => session_key === key).map(({ id }) => id);
   for (const key of new Set(log.map(({ session_key }) => session_key))) {
     expect(idsOf(heard, key)).toEqual(idsOf(log, key));

@@ -1,7 +1,7 @@
 import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import { type HttpFake, startHttpFake } from '../fakes/http-fake.ts';
 import { hasPython } from '../support/python.ts';
 

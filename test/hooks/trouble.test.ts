@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isRunning } from '../cli/house.ts';
+import { isRunning } from '../cli/cli-fixture.ts';
 import { manifest, noting, Scene, until } from './scene.ts';
 
 let scene: Scene;

@@ -88,7 +88,7 @@ export const MUTANTS: readonly Mutant[] = [
     find: '    const replayed: number[] = [];\n',
     replace: `    const replayed: number[] = [];
     const early = { upTo: lane.upTo, replayed };
-    await this.#desk.store.write('ackLane', { giver: this.#desk.giver(), lane: ticketOf(lane), delivered: early });
+    await this.#deps.store.write('ackLane', { context: this.#deps.commandContext(), lane: ticketOf(lane), delivered: early });
 `,
     layer: 'simulation',
   },
@@ -137,8 +137,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'attached sessions of the dead are only released',
     file: 'src/store/transactions/liveness.ts',
-    find: 'if (life.session.attached) {',
-    replace: 'if (life.session.attached && life.turns.length > 1000) {',
+    find: 'if (loaded.session.attached) {',
+    replace: 'if (loaded.session.attached && loaded.turns.length > 1000) {',
     layer: 'model',
   },
   {
@@ -179,7 +179,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a message to a session another instance holds is refused',
     file: 'src/store/transactions/conversations.ts',
-    find: '&& owner === args.giver.instance;',
+    find: '&& owner === args.context.instanceId;',
     replace: '&& owner !== null;',
     layer: 'model',
   },
@@ -214,8 +214,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an open session is removed without its end',
     file: 'src/store/transactions/deletion.ts',
-    find: 'yield* apply(ctx, desk, life, [end]);',
-    replace: 'if (end === null) yield* apply(ctx, desk, life, [end]);',
+    find: 'yield* apply(ctx, scope, loaded, [end]);',
+    replace: 'if (end === null) yield* apply(ctx, scope, loaded, [end]);',
     layer: 'deletion',
   },
   {
@@ -269,7 +269,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'cron: what was told is forgotten when the session ends',
-    file: 'src/store/transactions/told.ts',
+    file: 'src/store/transactions/external-notes.ts',
     find: "numberOf(row, 'at') > answeredAt",
     replace: "numberOf(row, 'at') < 0",
     layer: 'jobs',
@@ -319,8 +319,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a reply outside the trace of its message',
     file: 'src/gateway/traces.ts',
-    find: '...at(turnId ?? id), ...took },',
-    replace: '...at(id), ...took },',
+    find: '...at(turnId ?? id), ...elapsed },',
+    replace: '...at(id), ...elapsed },',
     layer: 'observers',
   },
   {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Saying, Taken } from '../../src/api/backend.ts';
+import type { AcceptedTurn, ChatRequest } from '../../src/api/backend.ts';
 import { type RunningApi, startApi } from '../../src/api/server.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
@@ -9,7 +9,7 @@ import { MAX_TEXT_CHARS } from '../../src/store/limits.ts';
 import { ScriptedBackend } from '../api/support/scripted-backend.ts';
 import { freePort } from '../support/free-port.ts';
 import { bootTestEngine, openTestStore } from '../support/stores.ts';
-import type { Driver, Said, Shown } from './contract/scene.ts';
+import type { Driver, Shown, UserMessage } from './contract/scene.ts';
 
 export const HTTP_ABILITIES: Abilities = {
   ...{ maxText: MAX_TEXT_CHARS, counts: 'utf16', markdown: true, edit: false, remove: false, typing: false },
@@ -30,13 +30,13 @@ class InboxBackend extends ScriptedBackend {
     this.#receive = receive;
   }
 
-  override async say(saying: Saying): Promise<Taken> {
-    const id = saying.idempotencyKey ?? '';
+  override async receive(request: ChatRequest): Promise<AcceptedTurn> {
+    const id = request.idempotencyKey ?? '';
     try {
       await this.#receive({
-        ...{ id, messageId: id, place: PLACE, from: { id: saying.userId, name: null, bot: false } },
+        ...{ id, messageId: id, place: PLACE, from: { id: request.userId, name: null, bot: false } },
         ...{
-          text: saying.text,
+          text: request.text,
           files: [],
           repliesTo: null,
           addressed: true,
@@ -48,7 +48,7 @@ class InboxBackend extends ScriptedBackend {
     } catch (cause) {
       throw new MoiraiError('draining', 'not now', { cause });
     }
-    return super.say(saying);
+    return super.receive(request);
   }
 }
 
@@ -151,8 +151,8 @@ export async function httpDriver(name: 'api' | 'web'): Promise<Driver> {
   const talk = async (): Promise<void> => {
     while (!gone.signal.aborted) {
       const [next] = waiting;
-      const taken = next === undefined ? false : await post(next).catch(() => false);
-      if (!taken) await sleep(AGAIN_MS);
+      const accepted = next === undefined ? false : await post(next).catch(() => false);
+      if (!accepted) await sleep(AGAIN_MS);
     }
   };
   const look = async (sessionId: string): Promise<void> => {
@@ -169,7 +169,7 @@ export async function httpDriver(name: 'api' | 'web'): Promise<Driver> {
     platform: make(),
     warnings: [],
     place: () => PLACE,
-    say: async ({ text }: Said) => {
+    say: async ({ text }: UserMessage) => {
       last = { id: randomUUID(), text };
       waiting.push(last);
       return last.id;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Place } from '../../src/platforms/platform.ts';
 import { createTelegram, type Telegram } from '../../src/platforms/telegram/platform.ts';
 import { BotApiFake, type ChatMessage } from '../fakes/bot-api.ts';
-import { type Driver, type Said, type Shown, testMeans, until, type Where } from './contract/scene.ts';
+import { type Driver, type Shown, testRuntime, type UserMessage, until, type Where } from './contract/scene.ts';
 
 const PLACES = {
   dm: { type: 'dm', chat: '42' },
@@ -21,10 +21,10 @@ export const MAX_FILE_BYTES = 20_000_000;
 
 /** A platform at a fake, and what it warned of. */
 export function telegramAt(fake: BotApiFake, webhook: { url: string; secret: string } | null = null, speed = 100) {
-  const means = testMeans(speed);
+  const runtime = testRuntime(speed);
   const { token, url: apiRoot } = fake;
-  const platform = createTelegram({ token, apiRoot, webhook, maxFileBytes: MAX_FILE_BYTES, means });
-  return { platform, warnings: means.warnings };
+  const platform = createTelegram({ token, apiRoot, webhook, maxFileBytes: MAX_FILE_BYTES, runtime });
+  return { platform, warnings: runtime.warnings };
 }
 
 /** Plays Telegram and the people there; Telegram is asked for updates, or brings them. */
@@ -118,7 +118,7 @@ async function openDoor(fake: BotApiFake): Promise<Door> {
   return door;
 }
 
-function messageOf(fake: BotApiFake, { text, where = 'dm', file, repliesTo }: Said) {
+function messageOf(fake: BotApiFake, { text, where = 'dm', file, repliesTo }: UserMessage) {
   const words = file === undefined ? { text } : { caption: text };
   const document =
     file === undefined

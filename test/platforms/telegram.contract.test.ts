@@ -1,5 +1,5 @@
 import { createTelegram } from '../../src/platforms/telegram/platform.ts';
-import { testMeans } from './contract/scene.ts';
+import { testRuntime } from './contract/scene.ts';
 import { platformContract } from './contract.ts';
 import { MAX_FILE_BYTES, telegramDriver } from './telegram-driver.ts';
 
@@ -8,7 +8,7 @@ const { abilities } = createTelegram({
   apiRoot: 'http://127.0.0.1',
   webhook: null,
   maxFileBytes: MAX_FILE_BYTES,
-  means: testMeans(),
+  runtime: testRuntime(),
 });
 
 const plays = {

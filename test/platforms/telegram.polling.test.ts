@@ -259,10 +259,10 @@ describe('trouble with the server', () => {
     const fake = await BotApiFake.start();
     const seen: { id: string; chat: string; text: string }[] = [];
     for (let index = 0; index < 200; index += 1) fake.say({ text: `${index}`, chat: 1 + (index % 20) });
-    for (let life = 0; life < 4; life += 1) {
+    for (let run = 0; run < 4; run += 1) {
       const { platform } = telegramAt(fake);
       const inbox = new TestInbox();
-      let left = life === 3 ? Number.POSITIVE_INFINITY : 37;
+      let left = run === 3 ? Number.POSITIVE_INFINITY : 37;
       inbox.receive = async ({ id, text, place: { chat } }) => {
         // What is killed never answers.
         if (left <= 0) return await new Promise(() => undefined);
@@ -270,9 +270,9 @@ describe('trouble with the server', () => {
         seen.push({ id, chat, text });
       };
       await platform.start(inbox);
-      await until(() => left <= 0 || (life === 3 && fake.pending.length === 0), 'the end of a life');
+      await until(() => left <= 0 || (run === 3 && fake.pending.length === 0), 'the end of a life');
       fake.cut();
-      if (life === 3) await platform.stop();
+      if (run === 3) await platform.stop();
     }
     expect(new Set(seen.map(({ id }) => id)).size).toBe(200);
     for (const [, ofChat] of Map.groupBy(seen, ({ chat }) => chat)) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type OutgoingFile, type Place, SendFailure } from '../../src/platforms/platform.ts';
 import { createTelegram } from '../../src/platforms/telegram/platform.ts';
 import { BotApiFake, type Fault } from '../fakes/bot-api.ts';
-import { never, TestInbox, testMeans, until } from './contract/scene.ts';
+import { never, TestInbox, testRuntime, until } from './contract/scene.ts';
 import { telegramAt } from './telegram-driver.ts';
 
 const dm: Place = { type: 'dm', chat: '42' };
@@ -312,7 +312,7 @@ describe('a file from outside', () => {
 });
 
 describe('what cannot work', () => {
-  const options = { webhook: null, maxFileBytes: 1, means: testMeans() };
+  const options = { webhook: null, maxFileBytes: 1, runtime: testRuntime() };
   test.each([
     [{ ...options, token: 'no token', apiRoot: 'https://api.telegram.org' }],
     [{ ...options, token: '1:a/../b', apiRoot: 'https://api.telegram.org' }],

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { printable } from '../../src/cli/print.ts';
 import type { Abilities, Inbox, Place, Platform, PlatformState } from '../../src/platforms/platform.ts';
 import { MAX_TEXT_CHARS } from '../../src/store/limits.ts';
-import { finish, House } from '../cli/house.ts';
+import { CliFixture, finish } from '../cli/cli-fixture.ts';
 import type { HttpFake, RecordedRequest } from '../fakes/http-fake.ts';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
-import { lastWords } from '../gateway/last-words.ts';
-import type { Driver, Said, Shown } from './contract/scene.ts';
+import { lastUserLine } from '../gateway/user-lines.ts';
+import type { Driver, Shown, UserMessage } from './contract/scene.ts';
 
 export const TERMINAL_ABILITIES: Abilities = {
   ...{ maxText: MAX_TEXT_CHARS, counts: 'utf16', markdown: true, edit: false, remove: false, typing: false },
@@ -23,7 +23,7 @@ const ASKING = 'tell me';
 class Terminal implements Platform {
   readonly name = 'cli';
   readonly abilities = TERMINAL_ABILITIES;
-  readonly house = new House();
+  readonly cli = new CliFixture();
   readonly shown: Shown[] = [];
   readonly #said: string[] = [];
   #model: HttpFake | null = null;
@@ -40,7 +40,7 @@ class Terminal implements Platform {
   async start(inbox: Inbox): Promise<void> {
     this.#model ??= await startOpenAiServer((request) => this.#asked(request));
     const model = { base_url: this.#model.url, name: 'fake-model', api_key: 'key' };
-    writeFileSync(join(this.house.home, 'config.yaml'), JSON.stringify({ model, memory: { provider: 'none' } }));
+    writeFileSync(join(this.cli.home, 'config.yaml'), JSON.stringify({ model, memory: { provider: 'none' } }));
     this.#inbox = inbox;
     this.#lastSuccessAt = Date.now();
     inbox.changed();
@@ -54,7 +54,7 @@ class Terminal implements Platform {
   async close(): Promise<void> {
     await this.#talking;
     await this.#model?.close();
-    this.house.remove();
+    this.cli.remove();
   }
 
   /** Somebody types something; one after the other, as in one terminal. */
@@ -82,20 +82,20 @@ class Terminal implements Platform {
   }
 
   #chat(text: string): Promise<string> {
-    const chat = this.#talking.then(async () => (await finish(this.house.start(['chat', '-q', text]))).output);
+    const chat = this.#talking.then(async () => (await finish(this.cli.start(['chat', '-q', text]))).output);
     this.#talking = chat;
     return chat;
   }
 
   async #asked({ body }: RecordedRequest): Promise<{ text: string }> {
-    const text = lastWords(body.messages);
+    const text = lastUserLine(body.messages);
     if (text === ASKING) return { text: this.#answer };
     const id = `typed-${this.#said.indexOf(text) + 1}`;
     await this.#inbox?.receive({
       ...{ id, messageId: id, place: PLACE, from: { id: null, name: null, bot: false }, text, files: [] },
       ...{ repliesTo: null, addressed: true, edited: false, group: null, at: Date.now() },
     });
-    return { text: 'Heard.' };
+    return { text: 'Received.' };
   }
 }
 
@@ -105,7 +105,7 @@ export async function terminalDriver(): Promise<Driver> {
     platform,
     warnings: [],
     place: () => PLACE,
-    say: async ({ text }: Said) => platform.type(text),
+    say: async ({ text }: UserMessage) => platform.type(text),
     shown: () => platform.shown,
     // A terminal obeys some signs: they are shown by their names.
     visible: (text) => printable(text),

@@ -49,7 +49,7 @@ describe('a tool', () => {
       });`,
     );
     const [add, made] = (await scene.start()).tools();
-    expect(add).toMatchObject({ plugin: 'tools', name: 'add', description: 'adds', together: true });
+    expect(add).toMatchObject({ plugin: 'tools', name: 'add', description: 'adds', parallelSafe: true });
     expect(JSON.parse((await add?.run({ a: 1 }, CONTEXT)) ?? '')).toEqual({
       sum: 2,
       sessionId: 'ses_1',

@@ -37,10 +37,10 @@ function owned(kind: SessionKind, name: string): ConversationRef {
 async function talk(engine: Engine, conversation: ConversationRef): Promise<Session> {
   const received = await engine.receive({ conversation, text: 'hello', originRef: null, by: 'user' });
   const hold = { sessionId: received.session.id, epoch: received.session.epoch };
-  const life = await engine.finish(hold, received.turn.id, {
+  const loaded = await engine.finish(hold, received.turn.id, {
     ...{ outcome: 'done', response: 'hi', model: null, usage: null },
   });
-  return life.session;
+  return loaded.session;
 }
 
 /** Ends a session the plain way, with the reason its kind has. */

@@ -47,8 +47,8 @@ describe.each(ENGINES)('a process that watches deadlines on %s', (engineName) =>
     const during = await engine.store.read('getSession', { sessionId: received.session.id });
     expect(during).toMatchObject({ state: 'open', expiresAt: null });
     const hold = { sessionId: received.session.id, epoch: received.session.epoch };
-    const life = await engine.finish(hold, received.turn.id, DONE);
-    expect(life.session.expiresAt).toBe(life.session.lastActivityAt + IDLE_MS);
+    const loaded = await engine.finish(hold, received.turn.id, DONE);
+    expect(loaded.session.expiresAt).toBe(loaded.session.lastActivityAt + IDLE_MS);
     expect((await untilEnded(received.session.id)).endReason).toBe('idle_expiry');
   });
 

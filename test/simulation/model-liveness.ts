@@ -54,11 +54,11 @@ export class Reap extends ByInstance {
   predict(model: Model, real: Real, instance: string, up: boolean): Prediction {
     const victim = chosen(real.instances, this.d) ?? '';
     const provenDead = this.d > 6 && victim !== instance ? [victim] : [];
-    if (up) this.#bury(model, instance, provenDead);
+    if (up) this.#markDead(model, instance, provenDead);
     const args = { context: context(real, instance), provenDead, limit: 1000 };
     return { answer: 'ok', needsLease: true, action: () => real.store.write('reap', args) };
   }
-  #bury(model: Model, reaper: string, provenDead: readonly string[]): void {
+  #markDead(model: Model, reaper: string, provenDead: readonly string[]): void {
     for (const [id, until] of model.leases) {
       if (id !== reaper && (until <= model.lease || provenDead.includes(id))) model.buried.add(id);
     }

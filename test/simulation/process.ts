@@ -212,14 +212,14 @@ export class SimProcess {
     if (!this.#alive) return;
     if (random.chance(0.1)) {
       const reason = random.pick(['restart', 'shutdown'] as const);
-      await this.#insist(() => engine.interrupt(hold, reason));
+      await this.#retryUntilKnown(() => engine.interrupt(hold, reason));
       return;
     }
     if (random.chance(0.2)) {
-      await this.#insist(() => engine.append(hold, [{ role: 'assistant', text: 'thinking', turnId }]));
+      await this.#retryUntilKnown(() => engine.append(hold, [{ role: 'assistant', text: 'thinking', turnId }]));
     }
     const outcome = random.chance(0.9) ? 'done' : 'failed';
-    const life = await this.#insist(() =>
+    const loaded = await this.#retryUntilKnown(() =>
       engine.finish(hold, turnId, {
         ...{ outcome, response: 'answer', model: 'm', usage: { input: 1, output: 1 } },
         messages: [
@@ -228,11 +228,11 @@ export class SimProcess {
         ],
       }),
     );
-    await this.#next(engine, life);
+    await this.#next(engine, loaded);
   }
 
   /** What a holder owes the store it says until the store has heard it. */
-  async #insist<T>(action: () => Promise<T>): Promise<T> {
+  async #retryUntilKnown<T>(action: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await action();
@@ -245,10 +245,10 @@ export class SimProcess {
     }
   }
 
-  async #next(engine: Engine, life: SessionWithTurns): Promise<void> {
-    const turn = life.turns[0];
-    if (turn === undefined || life.session.state === 'ended') return;
-    const begun = await engine.begin(life.session.id, turn.id);
+  async #next(engine: Engine, loaded: SessionWithTurns): Promise<void> {
+    const turn = loaded.turns[0];
+    if (turn === undefined || loaded.session.state === 'ended') return;
+    const begun = await engine.begin(loaded.session.id, turn.id);
     await this.#runTurn(engine, { sessionId: begun.session.id, epoch: begun.session.epoch }, turn.id);
   }
 
@@ -267,8 +267,8 @@ export class SimProcess {
       if (turn.state === 'running') continue;
       try {
         if ((await engine.rollOver(turn.sessionId)) !== null) continue;
-        const life = await engine.begin(turn.sessionId, turn.id);
-        const hold = { sessionId: life.session.id, epoch: life.session.epoch };
+        const loaded = await engine.begin(turn.sessionId, turn.id);
+        const hold = { sessionId: loaded.session.id, epoch: loaded.session.epoch };
         void this.#runTurn(engine, hold, turn.id).catch((thrown) => this.#tolerate(thrown));
       } catch (thrown) {
         this.#tolerate(thrown);
@@ -297,7 +297,7 @@ export class SimProcess {
     await this.#resumed;
     if (!this.#alive || !this.#attached.has(session.id)) return;
     const reason = kind === 'cli' ? 'cli_close' : random.pick(['batch_complete', 'batch_failed'] as const);
-    await this.#insist(() => engine.end(session.id, { reason, trigger: 'process', epoch: session.epoch }));
+    await this.#retryUntilKnown(() => engine.end(session.id, { reason, trigger: 'process', epoch: session.epoch }));
   }
 
   #conversation(): ConversationRef {

@@ -136,11 +136,11 @@ export class FakeGateway {
     this.#tell({ sessions: [view] });
   }
 
-  endSession(id: string, reason: string, quietly = false): EndView | null {
+  endSession(id: string, reason: string, silent = false): EndView | null {
     const kept = this.sessions.get(id);
     if (kept === undefined) return null;
     kept.end ??= { id, reason, cause: null, at: new Date().toISOString() };
-    if (!quietly) this.#tell({ ended: [kept.end] });
+    if (!silent) this.#tell({ ended: [kept.end] });
     return kept.end;
   }
 
@@ -185,7 +185,7 @@ export class FakeGateway {
     const file = request.method === 'GET' ? this.#page(url.pathname, undefined) : null;
     if (file !== null) return sendFile(response, file);
     if (this.#real !== null) return passOn(request, response, this.#real());
-    if (url.pathname !== '/health' && !this.#letIn(request, response)) return;
+    if (url.pathname !== '/health' && !this.#admit(request, response)) return;
     if (url.pathname === '/space.json') return send(response, 200, { sources: this.#sources(), chat: true });
     const [, index, rest] = /^\/gateways\/(\d+)(\/.*)$/.exec(url.pathname) ?? [];
     const one = index === undefined ? this : this.#behind[Number(index)];
@@ -201,7 +201,7 @@ export class FakeGateway {
     return this.#behind.map(({ name }, index) => ({ name, base: `/gateways/${index}` }));
   }
 
-  #letIn(request: IncomingMessage, response: ServerResponse): boolean {
+  #admit(request: IncomingMessage, response: ServerResponse): boolean {
     if (this.key === null) return true;
     if (this.retryAfter > 0) {
       response.setHeader('retry-after', String(this.retryAfter));

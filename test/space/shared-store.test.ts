@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import { patience } from '../support/patience.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { artifact, describeInBrowser, openChromium } from './browser.ts';

@@ -4,16 +4,16 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { finish, House, type Process, until } from '../cli/house.ts';
+import { CliFixture, finish, type Process, until } from '../cli/cli-fixture.ts';
 import { freePort } from '../support/free-port.ts';
 
-let house: House;
+let fixture: CliFixture;
 let gateway: Server;
 let url: string;
 const keys: (string | undefined)[] = [];
 
 beforeEach(async () => {
-  house = new House();
+  fixture = new CliFixture();
   keys.length = 0;
   gateway = createServer(({ headers }, outgoing) => {
     keys.push(headers.authorization);
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 afterEach(() => {
-  house.remove();
+  fixture.remove();
   gateway.closeAllConnections();
   gateway.close();
 });
@@ -45,7 +45,7 @@ async function firstWords(child: Process): Promise<string> {
 }
 
 async function startSpace(args: readonly string[], env: Record<string, string> = {}) {
-  const child = house.start(['space', '--port', '0', '--json', ...args], { env });
+  const child = fixture.start(['space', '--port', '0', '--json', ...args], { env });
   const said = await firstWords(child);
   expect(said.trim().split('\n')).toHaveLength(1);
   return { child, url: JSON.parse(said).url as string };
@@ -59,10 +59,10 @@ async function get(address: string, headers: Record<string, string> = {}) {
 
 describe('moirai space', () => {
   test('takes keys from where others do not see them, and stops when it is told to', async () => {
-    writeFileSync(join(house.home, 'north.key'), 'key-of-north\n');
+    writeFileSync(join(fixture.home, 'north.key'), 'key-of-north\n');
     const space = await startSpace(
       [
-        ...['--gateway', `loom=${url},env:LOOM_KEY`, '--gateway', `${url},file:${join(house.home, 'north.key')}`],
+        ...['--gateway', `loom=${url},env:LOOM_KEY`, '--gateway', `${url},file:${join(fixture.home, 'north.key')}`],
         ...['--gateway', `${url}/below,plain,key`, '--gateway', url, '--key', 'env:SPACE_KEY'],
       ],
       { LOOM_KEY: 'key-of-loom', SPACE_KEY: 'key-of-space' },
@@ -81,7 +81,7 @@ describe('moirai space', () => {
   });
 
   test('says where it is, and over what', async () => {
-    const child = house.start(['space', '--port', '0', '--gateway', `loom=${url},hidden-key`]);
+    const child = fixture.start(['space', '--port', '0', '--gateway', `loom=${url},hidden-key`]);
     const said = await firstWords(child);
     expect(said).toMatch(/^url +http:\/\/127\.0\.0\.1:\d+\n/);
     expect(said).toMatch(/\ngateways +loom\n$/);
@@ -93,7 +93,7 @@ describe('moirai space', () => {
   test('shows the gateway of the home unless told otherwise, and notices when it is killed', async () => {
     const port = await freePort();
     const config = `gateway: { port: ${port}, name: loom, api_key: key-of-the-home }\n`;
-    writeFileSync(join(house.home, 'config.yaml'), config);
+    writeFileSync(join(fixture.home, 'config.yaml'), config);
     const space = await startSpace([]);
     expect((await get(`${space.url}/space.json`)).json).toEqual({
       sources: [{ name: 'loom', base: '/gateways/0' }],
@@ -101,7 +101,7 @@ describe('moirai space', () => {
     });
     const down = await get(`${space.url}/gateways/0/ready`);
     expect([down.status, down.json.error.code]).toEqual([502, 'gateway_unreachable']);
-    const running = house.start(['gateway', 'run']);
+    const running = fixture.start(['gateway', 'run']);
     await firstWords(running);
     expect(await get(`${space.url}/gateways/0/ready`)).toMatchObject({ status: 200, json: { state: 'ready' } });
     const stream = await fetch(`${space.url}/gateways/0/v1/events`, { headers: { accept: 'text/event-stream' } });
@@ -126,7 +126,7 @@ describe('moirai space', () => {
     ['a key has letters', ['--gateway', 'http://127.0.0.1,'], 2, 'bad_input'],
     ['a key is one line', ['--key', 'secret\nx'], 2, 'bad_input'],
   ])('%s', async (_, args, code, error) => {
-    const ended = await finish(house.start(['space', '--gateway', url, '--port', '0', ...args]));
+    const ended = await finish(fixture.start(['space', '--gateway', url, '--port', '0', ...args]));
     expect([ended.code, ended.errors]).toEqual([code, expect.stringContaining(`[${error}]`)]);
     expect(ended.errors + ended.output).not.toContain('secret');
   });

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { OpenPort } from '../../src/api/port.ts';
 import type { SpaceGateway } from '../../src/space/gateway-link.ts';
 import { type SpaceOptions, startSpace } from '../../src/space/space-server.ts';
-import { ask, houseTests, listen, until } from '../api/support/house.ts';
+import { apiFixture, ask, listen, until } from '../api/support/api-fixture.ts';
 import { freePort } from '../support/free-port.ts';
 import { patience } from '../support/patience.ts';
 import { chatConversation } from '../support/stores.ts';
@@ -86,12 +86,12 @@ function follow(space: OpenPort, path: string) {
 }
 
 describe('over a real gateway', () => {
-  const house = houseTests({ apiKey: GATEWAY_KEY });
-  const open = () => openSpace([{ url: house.api.url, key: GATEWAY_KEY }]);
+  const fixture = apiFixture({ apiKey: GATEWAY_KEY });
+  const open = () => openSpace([{ url: fixture.api.url, key: GATEWAY_KEY }]);
 
   test('the page finds every gateway by its name, and no key', async () => {
     const space = await openSpace([
-      { name: 'loom', url: house.api.url, key: GATEWAY_KEY },
+      { name: 'loom', url: fixture.api.url, key: GATEWAY_KEY },
       { name: 'north', url: 'http://127.0.0.1:1', key: 'another-key' },
     ]);
     const sources = [
@@ -108,7 +108,7 @@ describe('over a real gateway', () => {
 
   test('what is asked and said reaches it under its key', async () => {
     const space = await open();
-    expect((await ask(house.api, '/v1/sessions')).status).toBe(401);
+    expect((await ask(fixture.api, '/v1/sessions')).status).toBe(401);
     expect((await ask(space, '/gateways/0/ready')).json).toMatchObject({ state: 'ready' });
     const said = await ask(space, '/gateways/0/v1/chat', { body: { text: 'hello', conversation: 'space' } });
     expect([said.status, said.json.reply]).toEqual([200, 'You said: hello']);
@@ -125,7 +125,7 @@ describe('over a real gateway', () => {
     expect([missing.status, missing.json.error.code]).toEqual([404, 'session_not_found']);
     const bad = await ask(space, '/gateways/0/v1/chat', { body: '{', headers: { 'content-type': 'application/json' } });
     expect([bad.status, bad.json.error.code]).toEqual([400, 'bad_input']);
-    await house.backend.drain();
+    await fixture.backend.drain();
     const draining = await ask(space, '/gateways/0/ready');
     expect([draining.status, draining.json.state]).toEqual([503, 'draining']);
   });
@@ -140,11 +140,11 @@ describe('over a real gateway', () => {
 
   test('streams are passed on as they come, from where the page was', async () => {
     const space = await open();
-    const { id } = await house.engine.start(chatConversation('followed'));
+    const { id } = await fixture.engine.start(chatConversation('followed'));
     const { next } = (await ask(space, '/gateways/0/v1/events?after=now')).json;
     const tail = listen(space, '/gateways/0/v1/events', { headers: { 'last-event-id': String(next - 1) } });
     expect((await tail.next()).value).toMatchObject({ id: String(next), data: { type: 'session:start' } });
-    await house.engine.end(id, { reason: 'admin_close', trigger: 'api' });
+    await fixture.engine.end(id, { reason: 'admin_close', trigger: 'api' });
     expect((await tail.next()).value).toMatchObject({ data: { type: 'session:end', session_id: id } });
     await tail.return(undefined);
   });
@@ -154,7 +154,7 @@ describe('over a real gateway', () => {
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
     });
-    house.backend.script = async (_, show) => {
+    fixture.backend.script = async (_, show) => {
       show({ type: 'text', text: 'once' });
       await finished;
       return { text: 'once upon a time' };
@@ -177,15 +177,15 @@ describe('over a real gateway', () => {
 
   test('a gateway that closes ends the streams, and is found again when it is back', async () => {
     const port = await freePort();
-    await house.reopen({ port });
+    await fixture.reopen({ port });
     const space = await open();
     const stream = follow(space, '/gateways/0/v1/events?after=now');
     await until('it streams', () => stream.seen.text !== '');
-    await house.api.close();
+    await fixture.api.close();
     await until('the page is told', () => stream.seen.end !== null);
     const gone = await ask(space, '/gateways/0/ready');
     expect([gone.status, gone.json.error.code]).toEqual([502, 'gateway_unreachable']);
-    await house.reopen({ port });
+    await fixture.reopen({ port });
     expect((await ask(space, '/gateways/0/ready')).status).toBe(200);
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { until } from '../cli/house.ts';
+import { until } from '../cli/cli-fixture.ts';
 import { patience } from '../support/patience.ts';
 import { artifact, describeInBrowser, openChromium } from './browser.ts';
 import { NAMES, Stage, untilEqual } from './stage.ts';

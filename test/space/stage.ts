@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { House, until } from '../cli/house.ts';
+import { CliFixture, until } from '../cli/cli-fixture.ts';
 import type { HttpFake } from '../fakes/http-fake.ts';
 import type { ScriptedReply } from '../fakes/model-script.ts';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
@@ -12,7 +12,7 @@ export const NAMES = ['clotho', 'lachesis', 'atropos', 'ananke'] as const;
 /** Four gateways with people in them, and a model that does what it is told. */
 export class Stage {
   readonly gateways: GatewayProcess[] = [];
-  readonly house = new House();
+  readonly fixture = new CliFixture();
   #model: HttpFake | null = null;
   #gate: Promise<void> = Promise.resolve();
   #open: () => void = () => undefined;
@@ -35,7 +35,7 @@ export class Stage {
   /** One page over all of them. */
   async openSpace(): Promise<void> {
     const sources = this.gateways.flatMap(({ url }, i) => ['--gateway', `${NAMES[i]}=${url}`]);
-    const child = this.house.start(['space', '--port', '0', '--json', ...sources]);
+    const child = this.fixture.start(['space', '--port', '0', '--json', ...sources]);
     let said = '';
     child.stdout.on('data', (chunk: Buffer) => {
       said += chunk.toString();
@@ -81,7 +81,7 @@ export class Stage {
 
   async close(): Promise<void> {
     this.letGo();
-    this.house.remove();
+    this.fixture.remove();
     await Promise.all(this.gateways.map((gateway) => gateway.close()));
     await this.#model?.close();
   }

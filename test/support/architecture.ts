@@ -2,8 +2,8 @@ import { isBuiltin } from 'node:module';
 import { posix } from 'node:path';
 
 /** What the files of one folder of src/ may import besides each other. */
-export interface Room {
-  readonly rooms: readonly string[];
+export interface Layer {
+  readonly layers: readonly string[];
   /** The npm packages it may import; all but the owned ones, if it does not say. */
   readonly packages?: readonly string[];
   /** False if none of Node's modules may be imported. */
@@ -15,7 +15,7 @@ export interface Room {
 }
 
 export interface Table {
-  readonly rooms: Readonly<Record<string, Room>>;
+  readonly layers: Readonly<Record<string, Layer>>;
   /** Modules that belong to one room. */
   readonly owned: Readonly<Record<string, string>>;
 }
@@ -37,9 +37,10 @@ export function findViolations(sources: ReadonlyMap<string, string>, table: Tabl
       const breach = findBreach(path, specifier, table);
       if (breach) violations.push(`${path} imports ${specifier}: ${breach}`);
     }
-    const room = table.rooms[roomOf(path)];
-    if (!room) violations.push(`${path} is in no room of the table`);
-    if (!room?.environment && /\bprocess\s*(\??\.\s*env\b|\[)/.test(code)) violations.push(`${path} reads process.env`);
+    const layer = table.layers[roomOf(path)];
+    if (!layer) violations.push(`${path} is in no room of the table`);
+    if (!layer?.environment && /\bprocess\s*(\??\.\s*env\b|\[)/.test(code))
+      violations.push(`${path} reads process.env`);
     const evaluated = imports.filter((found) => found.evaluated && found.specifier.startsWith('.'));
     graph.set(
       path,
@@ -64,26 +65,26 @@ export function findCycles(graph: ReadonlyMap<string, readonly string[]>): strin
   return cycles;
 }
 
-function findBreach(path: string, specifier: string, { rooms, owned }: Table): string | undefined {
+function findBreach(path: string, specifier: string, { layers, owned }: Table): string | undefined {
   const name = roomOf(path);
-  const room = rooms[name];
-  if (!room) return undefined; // reported once, for the file
+  const layer = layers[name];
+  if (!layer) return undefined; // reported once, for the file
   if (!specifier.startsWith('.')) {
     const builtin = isBuiltin(specifier);
     const module = builtin ? `node:${specifier.replace(/^node:/, '')}` : packageOf(specifier);
     const owner = owned[module];
     if (owner !== undefined) return owner === name ? undefined : `only ${owner} may`;
-    if (module === 'node:process' && !room.environment) return 'it holds the environment';
-    if (builtin) return room.builtins === false ? `${name} does without Node` : undefined;
-    return room.packages?.includes(module) === false ? `${name} does without this package` : undefined;
+    if (module === 'node:process' && !layer.environment) return 'it holds the environment';
+    if (builtin) return layer.builtins === false ? `${name} does without Node` : undefined;
+    return layer.packages?.includes(module) === false ? `${name} does without this package` : undefined;
   }
   const target = resolveFrom(path, specifier);
   if (target.startsWith('..')) return 'it is outside src/';
   const other = roomOf(target);
-  if (other !== name) return room.rooms.includes(other) ? undefined : `${name} may not know ${other}`;
+  if (other !== name) return layer.layers.includes(other) ? undefined : `${name} may not know ${other}`;
   const folder = path.split('/').slice(0, 2).join('/');
-  const isFree = !room.contract || folder === path || target === room.contract || target.startsWith(`${folder}/`);
-  return isFree ? undefined : `${folder} may know only itself and ${room.contract}`;
+  const isFree = !layer.contract || folder === path || target === layer.contract || target.startsWith(`${folder}/`);
+  return isFree ? undefined : `${folder} may know only itself and ${layer.contract}`;
 }
 
 /** Static and dynamic imports, re-exports, `require`, and files named by `new URL(..., import.meta.url)`. */

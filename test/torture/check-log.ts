@@ -26,7 +26,7 @@ export interface Log {
   readonly tags: ReadonlySet<string>;
   /** Events that acknowledged writes speak of, by id. */
   readonly wanted: ReadonlyMap<string, MoiraiEvent>;
-  readonly heard: { readonly total: number; readonly repeated: number; readonly dead: number };
+  readonly delivered: { readonly total: number; readonly repeated: number; readonly dead: number };
 }
 
 interface Listener {
@@ -104,7 +104,7 @@ class LogReader {
   readonly #begun = new Map<string, number>();
   readonly #tags = new Set<string>();
   #events = 0;
-  #heard = 0;
+  #delivered = 0;
   #repeated = 0;
 
   constructor(violations: Violations, dead: ReadonlySet<string>, gone: Gone) {
@@ -119,7 +119,7 @@ class LogReader {
       const known = first.get(id);
       if (known !== undefined) this.#repeated++;
       first.set(id, Math.min(known ?? t, t));
-      this.#heard++;
+      this.#delivered++;
     }
     return { name, first, latest: new Map() };
   }
@@ -141,7 +141,7 @@ class LogReader {
       ids: this.#ids,
       begun: this.#begun,
       tags: this.#tags,
-      heard: { total: this.#heard, repeated: this.#repeated, dead: this.#dead.size },
+      delivered: { total: this.#delivered, repeated: this.#repeated, dead: this.#dead.size },
     };
   }
 

@@ -12,7 +12,7 @@ export interface Figures extends AckFigures {
   readonly turns: number;
   readonly replies: number;
   readonly events: number;
-  readonly heard: Log['heard'];
+  readonly delivered: Log['delivered'];
 }
 
 /** Holds the store, the log, and what all processes wrote down against each other. */
@@ -39,7 +39,7 @@ export async function checkEverything(
     turns: tables.turns.size,
     replies: tables.deliveries.size,
     events: log.events,
-    heard: log.heard,
+    delivered: log.delivered,
   };
 }
 

@@ -72,11 +72,11 @@ async function begin(w: Workload): Promise<void> {
 async function beginTurn(w: Workload, sessionId: string, turnId: string): Promise<void> {
   const { engine } = w.tenure;
   const act = () => engine.begin(sessionId, turnId);
-  const life = await w.attempt('begin', engine, null, act, ({ session }) => ({
+  const loaded = await w.attempt('begin', engine, null, act, ({ session }) => ({
     facts: [begunFact(session, turnId), eventFact(session, 'agent:start', { turn_id: turnId })],
     seen: [session],
   }));
-  if (life !== null) w.runs.push({ engine, sessionId, epoch: life.session.epoch, turnId });
+  if (loaded !== null) w.runs.push({ engine, sessionId, epoch: loaded.session.epoch, turnId });
 }
 
 async function waitingTurns(w: Workload): Promise<Turn[]> {
@@ -115,7 +115,7 @@ export async function finishRun(w: Workload, run: Run): Promise<void> {
   const usage = { input: 10, output: 5 };
   const finished = { outcome, response: tag, model: 'torture', usage, messages, deliveries };
   const act = () => run.engine.finish(run, run.turnId, finished);
-  const life = await w.attempt('finish', run.engine, tag, act, ({ session }) => ({
+  const loaded = await w.attempt('finish', run.engine, tag, act, ({ session }) => ({
     facts: [
       { is: 'over', turn: run.turnId, outcome, response: tag },
       eventFact(session, 'agent:end', { turn_id: run.turnId, outcome, response: tag }),
@@ -124,7 +124,7 @@ export async function finishRun(w: Workload, run: Run): Promise<void> {
     ],
     seen: [session],
   }));
-  const next = life?.turns[0];
+  const next = loaded?.turns[0];
   if (next !== undefined && w.chance(0.7)) await beginTurn(w, run.sessionId, next.id);
 }
 
@@ -149,11 +149,11 @@ async function interrupt(w: Workload): Promise<void> {
   const run = w.takeRun();
   if (run === undefined) return;
   const act = () => run.engine.interrupt(run, w.chance(0.5) ? 'restart' : 'shutdown');
-  const life = await w.attempt('interrupt', run.engine, null, act, ({ session }) => {
+  const loaded = await w.attempt('interrupt', run.engine, null, act, ({ session }) => {
     const type = session.state === 'suspended' ? 'session:suspend' : 'session:resume_pending';
     return { facts: [eventFact(session, type)], seen: [session] };
   });
-  if (life === null) return;
+  if (loaded === null) return;
   w.stale.push(run);
   if (w.chance(0.5)) await beginTurn(w, run.sessionId, run.turnId);
 }
@@ -192,11 +192,11 @@ async function suspend(w: Workload): Promise<void> {
   const { engine } = w.tenure;
   const mine = w.runs.find((run) => run.sessionId === session.id);
   const act = () => engine.suspend(session.id);
-  const life = await w.attempt('suspend', engine, null, act, (value) => ({
+  const loaded = await w.attempt('suspend', engine, null, act, (value) => ({
     facts: [eventFact(value.session, 'session:suspend', { reason: 'operator' })],
     seen: [value.session],
   }));
-  if (life !== null && mine !== undefined && !life.session.attached) w.giveUp(mine);
+  if (loaded !== null && mine !== undefined && !loaded.session.attached) w.giveUp(mine);
 }
 
 /** What may happen to any session at any time, and needs no turn. */
@@ -208,18 +208,18 @@ async function remark(w: Workload): Promise<void> {
   const what = w.pick(['title', 'note', 'touch'] as const);
   if (what === 'touch') {
     const act = () => engine.touch(session.id, w.chance(0.5) ? 'user' : 'system');
-    await w.attempt('touch', engine, null, act, (life) => ({ facts: [], seen: [life.session] }));
+    await w.attempt('touch', engine, null, act, (loaded) => ({ facts: [], seen: [loaded.session] }));
   } else if (what === 'title') {
     const act = () => engine.setTitle(session.id, tag);
-    await w.attempt('title', engine, tag, act, (life) => ({
-      facts: [eventFact(life.session, 'session:title', { title: tag })],
-      seen: [life.session],
+    await w.attempt('title', engine, tag, act, (loaded) => ({
+      facts: [eventFact(loaded.session, 'session:title', { title: tag })],
+      seen: [loaded.session],
     }));
   } else {
     const act = () => engine.note(session.id, { command: 'status', args: tag });
-    await w.attempt('note', engine, tag, act, (life) => ({
-      facts: [eventFact(life.session, 'command:status', { args: tag })],
-      seen: [life.session],
+    await w.attempt('note', engine, tag, act, (loaded) => ({
+      facts: [eventFact(loaded.session, 'command:status', { args: tag })],
+      seen: [loaded.session],
     }));
   }
 }

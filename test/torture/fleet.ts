@@ -12,14 +12,14 @@ const STOP_MS = 30_000;
 
 interface Place {
   readonly worker: number;
-  life: number;
+  incarnation: number;
   process: WorkerProcess | null;
   /** The restart that is under way, if any. */
   restart: Promise<void>;
 }
 
 export interface FleetOptions {
-  readonly task: Omit<WorkerTask, 'worker' | 'life' | 'sweeper'>;
+  readonly task: Omit<WorkerTask, 'worker' | 'incarnation' | 'sweeper'>;
   readonly workers: number;
   /** Something happened that nobody asked for. */
   readonly wrong: (what: string) => void;
@@ -37,7 +37,7 @@ export class Fleet {
   constructor(options: FleetOptions) {
     this.#options = options;
     this.#places = Array.from({ length: options.workers }, (_, worker) => {
-      return { worker, life: 0, process: null, restart: Promise.resolve() };
+      return { worker, incarnation: 0, process: null, restart: Promise.resolve() };
     });
   }
 
@@ -82,7 +82,7 @@ export class Fleet {
 
   /** One more process, which only settles and delivers what the others left; runs until `settled` resolves. */
   async sweep(settled: () => Promise<void>): Promise<void> {
-    const task = { ...this.#options.task, worker: this.#places.length, life: 1, sweeper: true };
+    const task = { ...this.#options.task, worker: this.#places.length, incarnation: 1, sweeper: true };
     const sweeper = this.#start(task);
     await sweeper.mustSay('quiet', READY_MS);
     await settled();
@@ -102,8 +102,13 @@ export class Fleet {
 
   #spawn(place: Place): void {
     if (this.#over) return;
-    place.life++;
-    place.process = this.#start({ ...this.#options.task, worker: place.worker, life: place.life, sweeper: false });
+    place.incarnation++;
+    place.process = this.#start({
+      ...this.#options.task,
+      worker: place.worker,
+      incarnation: place.incarnation,
+      sweeper: false,
+    });
   }
 
   #start(task: WorkerTask): WorkerProcess {
@@ -158,8 +163,8 @@ class WorkerProcess {
 
   constructor(task: WorkerTask, wrong: (what: string) => void) {
     this.#wrong = wrong;
-    this.#name = `worker ${task.worker}, life ${task.life}`;
-    const errors = join(task.directory, `stderr-${task.worker}-${task.life}.txt`);
+    this.#name = `worker ${task.worker}, life ${task.incarnation}`;
+    const errors = join(task.directory, `stderr-${task.worker}-${task.incarnation}.txt`);
     const fd = openSync(errors, 'a');
     this.#child = fork(WORKER, [JSON.stringify(task)], {
       execArgv: [],

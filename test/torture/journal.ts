@@ -50,7 +50,7 @@ export type JournalLine =
   | { readonly line: 'wrong'; readonly what: string };
 
 /** An event as a subscriber heard it. */
-export interface Heard {
+export interface DeliveredEvent {
   readonly id: string;
   readonly key: string | null;
   readonly type: string;
@@ -82,24 +82,29 @@ export function sharedMicros(): number {
 }
 
 /** The journal of what was acknowledged to one process. */
-export function ackFile(directory: string, worker: number, life: number): LineFile<JournalLine> {
-  return new LineFile(join(directory, `acks-${worker}-${life}.ndjson`));
+export function ackFile(directory: string, worker: number, incarnation: number): LineFile<JournalLine> {
+  return new LineFile(join(directory, `acks-${worker}-${incarnation}.ndjson`));
 }
 
-export function heardFile(directory: string, name: SubscriberName, worker: number, life: number): LineFile<Heard> {
-  return new LineFile(join(directory, `heard-${name}-${worker}-${life}.ndjson`));
+export function deliveredFile(
+  directory: string,
+  name: SubscriberName,
+  worker: number,
+  incarnation: number,
+): LineFile<DeliveredEvent> {
+  return new LineFile(join(directory, `heard-${name}-${worker}-${incarnation}.ndjson`));
 }
 
-export function sentFile(directory: string, worker: number, life: number): LineFile<{ id: string }> {
-  return new LineFile(join(directory, `sent-${worker}-${life}.ndjson`));
+export function sentFile(directory: string, worker: number, incarnation: number): LineFile<{ id: string }> {
+  return new LineFile(join(directory, `sent-${worker}-${incarnation}.ndjson`));
 }
 
 export function* readAcks(directory: string): Generator<JournalLine> {
   yield* readLines<JournalLine>(directory, 'acks-');
 }
 
-export function* readHeard(directory: string, name: SubscriberName): Generator<Heard> {
-  yield* readLines<Heard>(directory, `heard-${name}-`);
+export function* readHeard(directory: string, name: SubscriberName): Generator<DeliveredEvent> {
+  yield* readLines<DeliveredEvent>(directory, `heard-${name}-`);
 }
 
 export function* readSent(directory: string): Generator<{ id: string }> {

@@ -46,7 +46,7 @@ function summarize({ figures, kills, violations, seconds, evidence }: TortureRep
   console.log(`ended: ${list(Object.entries(figures.ended))}`);
   for (const line of violations) console.log(`VIOLATION ${line}`);
   if (evidence !== undefined) console.log(`evidence: ${evidence}`);
-  const { heard } = figures;
+  const { delivered } = figures;
   console.log(
     [
       `${kills.killed} SIGKILL, ${kills.paused} SIGSTOP, ${kills.crashed} server crashes in ${seconds} s`,
@@ -55,7 +55,7 @@ function summarize({ figures, kills, violations, seconds, evidence }: TortureRep
       `${figures.turns} turns`,
       `${figures.acks} acks, ${figures.refused} refusals`,
       `${figures.events} events`,
-      `${heard.total} deliveries (${heard.repeated} repeated, ${heard.dead} given up and replayed)`,
+      `${delivered.total} deliveries (${delivered.repeated} repeated, ${delivered.dead} given up and replayed)`,
       `${figures.replies} replies`,
       violations.length === 0 ? '0 violations' : 'VIOLATIONS',
     ].join('; '),

@@ -37,7 +37,7 @@ export interface WorkerTask {
   readonly directory: string;
   readonly worker: number;
   /** Which process this is in the worker's place, from 1. */
-  readonly life: number;
+  readonly incarnation: number;
   readonly seed: number;
   /** The server is crashed now and then, so it may be out of reach. */
   readonly serverCrashes: boolean;

@@ -3,7 +3,7 @@ import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { NewSubscriber } from '../../src/events/dispatcher.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import { between, type Random } from '../power-cut/random.ts';
-import { type Heard, heardFile, type LineFile, sharedMicros } from './journal.ts';
+import { type DeliveredEvent, deliveredFile, type LineFile, sharedMicros } from './journal.ts';
 import { SUBSCRIPTIONS, type SubscriberName, type WorkerTask } from './settings.ts';
 
 /** Shared by the subscribers of a process; off once the run drains. */
@@ -19,7 +19,7 @@ const TURNS_TIMEOUT_MS = 300;
 /** The subscribers of one process: each writes down what it hears before it says that it heard it. */
 export function makeSubscribers(task: WorkerTask, random: Random, faults: Faults): NewSubscriber[] {
   const make = (name: SubscriberName, handler: (write: Write) => Handler, limits: Partial<NewSubscriber>) => {
-    const write = writeTo(heardFile(task.directory, name, task.worker, task.life));
+    const write = writeTo(deliveredFile(task.directory, name, task.worker, task.incarnation));
     return { name, events: SUBSCRIPTIONS[name], from: 'start' as const, handle: handler(write), ...limits };
   };
   return [
@@ -29,7 +29,7 @@ export function makeSubscribers(task: WorkerTask, random: Random, faults: Faults
   ];
 }
 
-function writeTo(file: LineFile<Heard>): Write {
+function writeTo(file: LineFile<DeliveredEvent>): Write {
   return ({ id, session_key, type, session_seq }) =>
     file.write({ id, key: session_key, type, session_seq, t: sharedMicros() });
 }

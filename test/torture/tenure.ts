@@ -121,8 +121,8 @@ export class Tenure {
   }
 
   async #boot(): Promise<Office> {
-    const { worker, life } = this.#task;
-    const id = `ins_${worker}_${life}_${++this.#boots}`;
+    const { worker, incarnation } = this.#task;
+    const id = `ins_${worker}_${incarnation}_${++this.#boots}`;
     this.#journal.write({ line: 'booted', instance: id });
     const engine = await Engine.boot({
       store: this.store,

@@ -19,10 +19,10 @@ const PAUSE_MS = 25;
 
 async function main(task: WorkerTask): Promise<void> {
   const orders = listen();
-  const random = seededRandom(task.seed, 2, task.worker, task.life);
+  const random = seededRandom(task.seed, 2, task.worker, task.incarnation);
   const faults: Faults = { on: !task.sweeper };
   const store = await open(task);
-  const journal = ackFile(task.directory, task.worker, task.life);
+  const journal = ackFile(task.directory, task.worker, task.incarnation);
   const tenure = await Tenure.begin(store, task, journal, makeSubscribers(task, random, faults));
   const workload = new Workload(tenure, task, journal, random);
   tell({ say: 'ready' });

@@ -45,12 +45,12 @@ export class Workload {
     this.task = task;
     this.random = random;
     this.#journal = journal;
-    this.sent = sentFile(task.directory, task.worker, task.life);
+    this.sent = sentFile(task.directory, task.worker, task.incarnation);
   }
 
   /** A text that is nowhere else: what carries it was written by one command, and may be there once. */
   tag(): string {
-    return `${this.task.worker}.${this.task.life}.${++this.#tags}`;
+    return `${this.task.worker}.${this.task.incarnation}.${++this.#tags}`;
   }
 
   /**

@@ -28,6 +28,6 @@ export async function describePicture(
     maxRetries: 0,
     abortSignal: signal,
   });
-  const said = text.trim().slice(0, LONGEST);
-  return said === '' ? null : said;
+  const description = text.trim().slice(0, LONGEST);
+  return description === '' ? null : description;
 }

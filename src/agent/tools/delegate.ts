@@ -15,7 +15,7 @@ export function delegateTool(delegate: NonNullable<ToolPorts['delegate']>): Agen
     name: 'delegate',
     description: 'Has a task done in a session of its own and returns the answer.',
     schema,
-    together: true,
+    parallelSafe: true,
     run: async ({ task }, { signal, ...asker }) => bounded(await delegate(task, asker, signal)),
   });
 }

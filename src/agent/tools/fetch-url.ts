@@ -19,7 +19,7 @@ export function fetchUrlTool(web: WebAccess): AgentTool {
     name: 'fetch_url',
     description: 'Fetches a page or a text from the public internet and returns its text.',
     schema,
-    together: true,
+    parallelSafe: true,
     run: ({ url }, { signal }) => fetchText(url, web, AbortSignal.any([signal, AbortSignal.timeout(TIME_LIMIT_MS)])),
   });
 }

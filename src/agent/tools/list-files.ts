@@ -18,7 +18,7 @@ export function listFilesTool(workspace: string): AgentTool {
     name: 'list_files',
     description: 'Lists files and folders of the workspace; folders end with a slash.',
     schema,
-    together: true,
+    parallelSafe: true,
     async run({ path = '.', depth = 1 }) {
       const folder = await existingPath(workspace, path);
       if (!(await stat(folder)).isDirectory()) throw new MoiraiError('tool_failed', `${path} is not a folder`);

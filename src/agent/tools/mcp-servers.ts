@@ -116,7 +116,7 @@ class McpServer {
       name: offeredName(this.#name, tool.name),
       description: tool.description ?? tool.name,
       inputSchema: tool.inputSchema as Record<string, unknown>,
-      together: false,
+      parallelSafe: false,
       dangerous: () => null,
       run: (args, { signal }) => this.#call(tool.name, args, signal),
     };

@@ -9,7 +9,7 @@ export interface WebAccess {
   readonly allowLoopback?: boolean;
 }
 
-/** What the tools ask of the rest of the house. A tool whose port is missing is not offered to the model. */
+/** What the tools ask of the rest of the gateway. A tool whose port is missing is not offered to the model. */
 export interface ToolPorts {
   /** Messages of past sessions that this asker may see, best match first. */
   readonly searchSessions?: (text: string, asker: Asker, limit: number) => Promise<readonly Message[]>;
@@ -21,7 +21,7 @@ export interface ToolPorts {
   readonly delegate?: (task: string, asker: Asker, signal: AbortSignal) => Promise<string>;
   /** Has something done later, in the conversation of the asker. */
   readonly schedule?: SchedulePort;
-  /** What others offer: memory, plugins. Asked again each turn; one of the house keeps its name against one of theirs. */
+  /** What others offer: memory, plugins. Read again each turn; a built-in tool keeps its name against one of theirs. */
   readonly more?: () => readonly AgentTool[];
   /** The gateway's environment; commands get only its harmless part. */
   readonly environment?: Readonly<Record<string, string | undefined>>;

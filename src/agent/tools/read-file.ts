@@ -17,7 +17,7 @@ export function readFileTool(workspace: string): AgentTool {
     name: 'read_file',
     description: 'Reads a text file of the workspace.',
     schema,
-    together: true,
+    parallelSafe: true,
     async run({ path, first_line: first = 1, lines }) {
       const text = await readText(await existingPath(workspace, path), path);
       if (first === 1 && lines === undefined) return bounded(text);

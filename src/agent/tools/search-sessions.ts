@@ -13,7 +13,7 @@ export function searchSessionsTool(search: NonNullable<ToolPorts['searchSessions
     name: 'search_sessions',
     description: 'Searches what was said in past conversations with this person.',
     schema,
-    together: true,
+    parallelSafe: true,
     async run({ text }, asker) {
       const found = await search(text, asker, LIMIT);
       return found.length === 0 ? 'Nothing was found.' : bounded(found.map(lineOf).join('\n'));

@@ -22,7 +22,7 @@ export interface AgentTool {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   /** Changes nothing, so that several calls of one step may run at the same time. */
-  readonly together: boolean;
+  readonly parallelSafe: boolean;
   /** What a person has to allow first, in one line; null when nobody has to be asked. */
   dangerous(args: unknown): string | null;
   /** What the model reads. Throws when it failed, with a message for the model. */
@@ -33,17 +33,17 @@ interface ToolDefinition<Schema extends z.ZodType> {
   readonly name: string;
   readonly description: string;
   readonly schema: Schema;
-  readonly together?: boolean;
+  readonly parallelSafe?: boolean;
   dangerous?(args: z.output<Schema>): string | null;
   run(args: z.output<Schema>, context: ToolContext): Promise<string>;
 }
 
 /** A tool whose arguments are checked before it sees them. */
 export function defineTool<Schema extends z.ZodType>(definition: ToolDefinition<Schema>): AgentTool {
-  const { name, description, schema, together = false } = definition;
+  const { name, description, schema, parallelSafe = false } = definition;
   const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { io: 'input' });
   return {
-    ...{ name, description, together, inputSchema },
+    ...{ name, description, parallelSafe, inputSchema },
     dangerous: (args) => definition.dangerous?.(checked(schema, args)) ?? null,
     run: async (args, context) => definition.run(checked(schema, args), context),
   };

@@ -2,7 +2,7 @@ import { isoTime } from '../../engine/views.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Ended, TurnsUnderWay } from '../../store/transactions/activity.ts';
 import type { Instance } from '../../store/transactions/liveness.ts';
-import type { Doing } from '../backend.ts';
+import type { TurnActivity } from '../backend.ts';
 
 /** What visualizers see. Times are ISO 8601 UTC. */
 
@@ -34,7 +34,7 @@ export function activityView(
   session: Session,
   turns: TurnsUnderWay | undefined,
   ownerAlive: boolean,
-  doing: Doing | null,
+  doing: TurnActivity | null,
 ) {
   const phase = phaseOf(session, turns, ownerAlive, doing?.phase ?? 'thinking');
   return {

@@ -1,7 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ApiParts } from '../api.ts';
 import { frame, HEARTBEAT, type Listener } from '../event-stream.ts';
-import type { ActivityBoard } from './board.ts';
+import type { ActivityTracker } from './tracker.ts';
 
 /** How often a quiet stream says that it lives: whoever looks on should notice within seconds that nobody is there. */
 const HEARTBEAT_MS = 2000;
@@ -17,33 +17,33 @@ const RETRY_MS = 1000;
  */
 export class ActivityWatch {
   readonly #parts: ApiParts;
-  readonly #board: ActivityBoard;
+  readonly #tracker: ActivityTracker;
   #watchers = 0;
   #running = false;
   #wakers = new Set<() => void>();
   #hear: () => void = () => undefined;
   /** The last words, which most watchers share. */
-  #said: { readonly since: number; readonly change: number; readonly text: string } | null = null;
+  #lastDelta: { readonly since: number; readonly change: number; readonly text: string } | null = null;
 
-  constructor(parts: ApiParts, board: ActivityBoard) {
+  constructor(parts: ApiParts, tracker: ActivityTracker) {
     this.#parts = parts;
-    this.#board = board;
+    this.#tracker = tracker;
     parts.closing.addEventListener('abort', () => this.#hear());
   }
 
   /** All that goes on, or what has changed since a number of the log; then what changes, until the listener has gone. */
   async *follow(after: number | null, listener: Listener): AsyncGenerator<string> {
-    await this.#board.look();
+    await this.#tracker.look();
     this.#watchers += 1;
     void this.#run();
     try {
-      let seen = this.#board.change;
+      let seen = this.#tracker.change;
       yield this.#opening(after);
       while (!listener.signal.aborted) {
-        if (this.#board.change === seen) await this.#change(listener.signal);
+        if (this.#tracker.change === seen) await this.#change(listener.signal);
         if (listener.signal.aborted) return;
-        const text = this.#board.change === seen ? HEARTBEAT : this.#since(seen);
-        seen = this.#board.change;
+        const text = this.#tracker.change === seen ? HEARTBEAT : this.#since(seen);
+        seen = this.#tracker.change;
         yield text;
       }
     } finally {
@@ -52,18 +52,18 @@ export class ActivityWatch {
   }
 
   #opening(after: number | null): string {
-    const { seq } = this.#board;
-    const delta = after === null ? null : this.#board.deltaSinceSeq(after);
+    const { seq } = this.#tracker;
+    const delta = after === null ? null : this.#tracker.deltaSinceSeq(after);
     if (delta !== null) return frame(delta, { event: 'delta', id: seq });
-    const body = Buffer.concat(this.#board.snapshot().parts).toString();
+    const body = Buffer.concat(this.#tracker.snapshot().parts).toString();
     return frame(body, { event: 'snapshot', id: seq });
   }
 
   #since(since: number): string {
-    const { change, seq } = this.#board;
-    if (this.#said?.since === since && this.#said.change === change) return this.#said.text;
-    const text = frame(this.#board.deltaSince(since), { event: 'delta', id: seq });
-    this.#said = { since, change, text };
+    const { change, seq } = this.#tracker;
+    if (this.#lastDelta?.since === since && this.#lastDelta.change === change) return this.#lastDelta.text;
+    const text = frame(this.#tracker.deltaSince(since), { event: 'delta', id: seq });
+    this.#lastDelta = { since, change, text };
     return text;
   }
 
@@ -88,9 +88,9 @@ export class ActivityWatch {
     this.#running = true;
     const unlisten = this.#parts.engine.store.onCommit(() => this.#hear());
     while (this.#watchers > 0 && !this.#parts.closing.aborted) {
-      const before = this.#board.change;
+      const before = this.#tracker.change;
       const pause = await this.#look();
-      if (this.#board.change !== before) for (const wake of this.#wakers) wake();
+      if (this.#tracker.change !== before) for (const wake of this.#wakers) wake();
       await this.#pause(pause);
     }
     unlisten();
@@ -99,7 +99,7 @@ export class ActivityWatch {
 
   async #look(): Promise<number> {
     try {
-      await this.#board.look();
+      await this.#tracker.look();
       return POLL_MS;
     } catch (thrown) {
       if (!this.#parts.closing.aborted) {

@@ -1,17 +1,17 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api, ApiParts } from '../api.ts';
-import type { ApiBackend, PastMessage, Reply, Taken } from '../backend.ts';
+import type { AcceptedTurn, ApiBackend, PastMessage, Reply } from '../backend.ts';
 import { openAiError, shownError, statusOf } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents } from '../event-stream.ts';
 import { nameTurn, ReplyText, TurnFeed } from '../replies.ts';
 import { eventStream, jsonBody } from '../schemas.ts';
 import {
+  chatRequestOf,
   contentSchema,
   conversationField,
   conversationHeaders,
   failureOf,
   roleOf,
-  sayingOf,
   tailOfId,
   textOf,
   usageOf,
@@ -50,16 +50,16 @@ export function addChatCompletionRoutes(app: Api, parts: ApiParts): void {
   app.openapi(complete, async (c) => {
     const body = c.req.valid('json');
     const { conversation, user, model } = body;
-    const saying = sayingOf(c, parts.backend, { messages: messagesOf(body), conversation, user, model });
-    const taken = await parts.backend.say(saying);
-    nameTurn(c, taken);
-    const writing = new Completion(taken, saying.model ?? parts.backend.model);
+    const request = chatRequestOf(c, parts.backend, { messages: messagesOf(body), conversation, user, model });
+    const accepted = await parts.backend.receive(request);
+    nameTurn(c, accepted);
+    const writing = new Completion(accepted, request.model ?? parts.backend.model);
     if (body.stream === true) {
       const withUsage = body.stream_options?.include_usage === true;
-      const feed = new TurnFeed(taken, parts.log);
+      const feed = new TurnFeed(accepted, parts.log);
       return streamEvents(c, parts.closing, (listener) => tellChunks(writing, feed, listener, withUsage));
     }
-    const reply = await taken.reply;
+    const reply = await accepted.reply;
     nameTurn(c, reply);
     const failure = failureOf(reply);
     if (failure === null) return c.json(writing.whole(reply), 200);
@@ -113,8 +113,8 @@ async function* tellEnd(
 class Completion {
   readonly #facts: { readonly id: string; readonly created: number; readonly model: string };
 
-  constructor(taken: Taken, model: ApiBackend['model']) {
-    this.#facts = { id: `chatcmpl-${tailOfId(taken)}`, created: Math.floor(Date.now() / 1000), model };
+  constructor(accepted: AcceptedTurn, model: ApiBackend['model']) {
+    this.#facts = { id: `chatcmpl-${tailOfId(accepted)}`, created: Math.floor(Date.now() / 1000), model };
   }
 
   whole(reply: Reply) {

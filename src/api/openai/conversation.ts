@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ApiContext } from '../api.ts';
-import type { ApiBackend, PastMessage, Reply, Saying, Taken } from '../backend.ts';
+import type { AcceptedTurn, ApiBackend, ChatRequest, PastMessage, Reply } from '../backend.ts';
 import { errorOfReply, statusOfReply } from '../replies.ts';
 import { assertSayable } from '../routes/chat.ts';
 
@@ -49,7 +49,7 @@ export function roleOf(role: string, where: string): PastMessage['role'] {
 /** Names by which a client may ask for whatever model is configured. */
 const CONFIGURED = ['moirai', 'default', ''];
 
-export interface Asked {
+export interface OpenAiRequest {
   readonly messages: readonly PastMessage[];
   readonly conversation: z.output<typeof conversationField>;
   readonly user: string | null | undefined;
@@ -57,7 +57,7 @@ export interface Asked {
 }
 
 /** The last message is what is said; the ones before are the history, unless the conversation has its own. */
-export function sayingOf(c: ApiContext, backend: ApiBackend, asked: Asked): Saying {
+export function chatRequestOf(c: ApiContext, backend: ApiBackend, asked: OpenAiRequest): ChatRequest {
   const last = asked.messages.at(-1);
   if (last === undefined || last.role !== 'user') {
     throw new MoiraiError('bad_input', 'the last message is what is said, and must be of the role "user"');
@@ -83,7 +83,7 @@ function isConfigured(backend: ApiBackend, model: string | null | undefined): bo
 }
 
 /** The unique part of ids in OpenAI's shapes: they name the turn. A slash command is no turn, and names its session. */
-export function tailOfId({ turnId, sessionId }: Pick<Taken, 'turnId' | 'sessionId'>): string {
+export function tailOfId({ turnId, sessionId }: Pick<AcceptedTurn, 'turnId' | 'sessionId'>): string {
   return (turnId ?? sessionId).replace(/^[a-z]+_/, '');
 }
 

@@ -1,10 +1,10 @@
-import type { Reply, Taken } from '../backend.ts';
+import type { AcceptedTurn, Reply } from '../backend.ts';
 import { type ShownError, shownError } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener } from '../event-stream.ts';
 import { ReplyText, type TurnFeed } from '../replies.ts';
 import { failureOf, tailOfId, usageOf } from './conversation.ts';
 
-interface AskedOfResponse {
+interface ResponseFields {
   readonly model: string;
   readonly instructions: string | null;
   readonly metadata: Readonly<Record<string, string>>;
@@ -16,12 +16,12 @@ type Item = ReturnType<typeof messageItem>;
 export class ResponseWriting {
   readonly #id: string;
   readonly #itemId: string;
-  readonly #asked: AskedOfResponse;
+  readonly #asked: ResponseFields;
   readonly #createdAt = Math.floor(Date.now() / 1000);
   #sequence = 0;
 
-  constructor(taken: Taken, asked: AskedOfResponse) {
-    const tail = tailOfId(taken);
+  constructor(accepted: AcceptedTurn, asked: ResponseFields) {
+    const tail = tailOfId(accepted);
     this.#id = `resp_${tail}`;
     this.#itemId = `msg_${tail}`;
     this.#asked = asked;
@@ -71,7 +71,7 @@ export class ResponseWriting {
     if (failure !== null) return this.#failed(failure.error);
     const rest = text.rest(reply.text);
     const last = rest === '' ? '' : this.#delta(text.piece(rest));
-    const whole = text.told;
+    const whole = text.sent;
     const item = messageItem(this.#itemId, 'completed', whole);
     return [
       last,

@@ -8,12 +8,12 @@ import { nameTurn, TurnFeed } from '../replies.ts';
 import { eventStream, jsonBody } from '../schemas.ts';
 import {
   type Content,
+  chatRequestOf,
   contentSchema,
   conversationField,
   conversationHeaders,
   failureOf,
   roleOf,
-  sayingOf,
   textOf,
 } from './conversation.ts';
 import { ResponseWriting } from './response-writing.ts';
@@ -57,16 +57,16 @@ export function addResponseRoutes(app: Api, parts: ApiParts): void {
     assertNoPrevious(body);
     const { conversation, model, instructions = null, metadata } = body;
     const user = body.user ?? body.safety_identifier;
-    const saying = sayingOf(c, parts.backend, { messages: messagesOf(body), conversation, user, model });
-    const taken = await parts.backend.say(saying);
-    nameTurn(c, taken);
-    const asked = { model: saying.model ?? parts.backend.model, instructions, metadata: metadata ?? {} };
-    const writing = new ResponseWriting(taken, asked);
+    const request = chatRequestOf(c, parts.backend, { messages: messagesOf(body), conversation, user, model });
+    const accepted = await parts.backend.receive(request);
+    nameTurn(c, accepted);
+    const asked = { model: request.model ?? parts.backend.model, instructions, metadata: metadata ?? {} };
+    const writing = new ResponseWriting(accepted, asked);
     if (body.stream === true) {
-      const feed = new TurnFeed(taken, parts.log);
+      const feed = new TurnFeed(accepted, parts.log);
       return streamEvents(c, parts.closing, (listener) => writing.tell(feed, listener));
     }
-    const reply = await taken.reply;
+    const reply = await accepted.reply;
     nameTurn(c, reply);
     const failure = failureOf(reply);
     if (failure === null) return c.json(writing.completed(reply), 200);

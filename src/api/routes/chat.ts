@@ -3,7 +3,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { TURN_OUTCOMES } from '../../lifecycle/states.ts';
 import { MAX_TEXT_CHARS } from '../../store/limits.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
-import type { Reply, Saying, Taken } from '../backend.ts';
+import type { AcceptedTurn, ChatRequest, Reply } from '../backend.ts';
 import { shownError } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents, wantsStream } from '../event-stream.ts';
 import { errorOfReply, nameTurn, statusOfReply, TurnFeed, type TurnNews } from '../replies.ts';
@@ -60,13 +60,13 @@ export function addChatRoutes(app: Api, parts: ApiParts): void {
   app.openapi(chat, async (c) => {
     const body = c.req.valid('json');
     assertSayable(body.text);
-    const taken = await parts.backend.say(sayingOf(c, body));
-    nameTurn(c, taken);
+    const accepted = await parts.backend.receive(chatRequestOf(c, body));
+    nameTurn(c, accepted);
     if (body.stream === true || (body.stream !== false && wantsStream(c))) {
-      const feed = new TurnFeed(taken, parts.log);
-      return streamEvents(c, parts.closing, (listener) => tellTurn(taken, feed, listener));
+      const feed = new TurnFeed(accepted, parts.log);
+      return streamEvents(c, parts.closing, (listener) => tellTurn(accepted, feed, listener));
     }
-    const reply = await taken.reply;
+    const reply = await accepted.reply;
     nameTurn(c, reply);
     const status = statusOfReply(reply);
     if (status !== 200) c.header('x-should-retry', 'false');
@@ -74,7 +74,7 @@ export function addChatRoutes(app: Api, parts: ApiParts): void {
   });
 }
 
-/** Said here, where the field has a name; the store would refuse it too. */
+/** Checked here, where the field has a name; the store would refuse it too. */
 export function assertSayable(text: string): void {
   if (text.length <= MAX_TEXT_CHARS) return;
   throw new MoiraiError(
@@ -83,7 +83,7 @@ export function assertSayable(text: string): void {
   );
 }
 
-function sayingOf(c: ApiContext, body: z.output<typeof bodySchema>): Saying {
+function chatRequestOf(c: ApiContext, body: z.output<typeof bodySchema>): ChatRequest {
   return {
     text: body.text,
     conversation: body.conversation ?? null,
@@ -109,13 +109,13 @@ function replyView(reply: Reply) {
   };
 }
 
-async function* tellTurn(taken: Taken, feed: TurnFeed, listener: Listener): AsyncGenerator<string> {
-  const { sessionId, turnId } = taken;
+async function* tellTurn(accepted: AcceptedTurn, feed: TurnFeed, listener: Listener): AsyncGenerator<string> {
+  const { sessionId, turnId } = accepted;
   yield frame({ session_id: sessionId, turn_id: turnId }, { event: 'session' });
-  for await (const item of feed.news(listener)) yield item === null ? HEARTBEAT : told(item, taken);
+  for await (const item of feed.news(listener)) yield item === null ? HEARTBEAT : told(item, accepted);
 }
 
-function told(news: TurnNews, { sessionId, turnId }: Taken): string {
+function told(news: TurnNews, { sessionId, turnId }: AcceptedTurn): string {
   if ('reply' in news) return frame(replyView(news.reply), { event: 'done' });
   if ('failure' in news) {
     const failed = { session_id: sessionId, turn_id: turnId, reply: '', outcome: 'failed', model: null, usage: null };

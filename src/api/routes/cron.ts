@@ -60,24 +60,24 @@ function change(verb: 'pause' | 'resume' | 'run', summary: string) {
 
 /** What is done at its time. Whoever has the key is the operator: all jobs are theirs. */
 export function addCronRoutes(app: Api, { backend }: ApiParts): void {
-  const { book, target } = backend.jobs;
+  const { service, target } = backend.jobs;
   app.openapi(list, async (c) => {
-    const jobs = await book.list(null);
+    const jobs = await service.list(null);
     return c.json({ data: jobs.map(jobView), next: null }, 200);
   });
   app.openapi(add, async (c) => {
     const { schedule, prompt, name, timezone, deliver } = c.req.valid('json');
     const made = { target: await target(deliver ?? 'home'), madeIn: null, madeBy: null };
-    return c.json(jobView(await book.add({ schedule, prompt, name, timezone, ...made })), 201);
+    return c.json(jobView(await service.add({ schedule, prompt, name, timezone, ...made })), 201);
   });
-  app.openapi(remove, async (c) => c.json(jobView(await book.remove(c.req.valid('param').job, null)), 200));
+  app.openapi(remove, async (c) => c.json(jobView(await service.remove(c.req.valid('param').job, null)), 200));
   app.openapi(change('pause', 'Lets a job rest until it is resumed'), async (c) => {
-    return c.json(jobView(await book.pause(c.req.valid('param').job, null)), 200);
+    return c.json(jobView(await service.pause(c.req.valid('param').job, null)), 200);
   });
   app.openapi(change('resume', 'Lets a paused job go on'), async (c) => {
-    return c.json(jobView(await book.resume(c.req.valid('param').job, null)), 200);
+    return c.json(jobView(await service.resume(c.req.valid('param').job, null)), 200);
   });
   app.openapi(change('run', 'Makes a job due now, once'), async (c) => {
-    return c.json(jobView(await book.run(c.req.valid('param').job, null)), 200);
+    return c.json(jobView(await service.run(c.req.valid('param').job, null)), 200);
   });
 }

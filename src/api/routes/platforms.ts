@@ -12,7 +12,7 @@ const webhook = createRoute({
   summary: 'Where a chat platform brings its messages; it proves itself by its own secret',
   request: { params: z.object({ name: z.string() }) },
   responses: {
-    200: { description: 'Taken: it is durable.' },
+    200: { description: 'Accepted: it is durable.' },
     401: { description: 'That was not the platform.' },
     404: { description: 'There is no such platform, or it brings nothing here.' },
     503: { description: 'Not taken; it may be brought again.' },

@@ -78,7 +78,7 @@ export function addSessionChangeRoutes(app: Api, { engine }: ApiParts): void {
     const { session } = await engine.setTitle(id, c.req.valid('json').title);
     return c.json(sessionView(session), 200);
   });
-  const goOn = async (idOrPrefix: string, lineage: 'resume' | 'branch', name: string | null | undefined) => {
+  const continueFrom = async (idOrPrefix: string, lineage: 'resume' | 'branch', name: string | null | undefined) => {
     const from = await findSession(store, idOrPrefix);
     // Over HTTP nobody stays who could die: what was attached to a process is not attached to this one.
     const conversation = { ...conversationOf(from), attached: false };
@@ -86,11 +86,11 @@ export function addSessionChangeRoutes(app: Api, { engine }: ApiParts): void {
     return engine.continueFrom(from.id, lineage, { trigger: 'api', conversation, ...named });
   };
   app.openapi(resume, async (c) => {
-    const { session, created } = await goOn(c.req.valid('param').id, 'resume', c.req.valid('json').title);
+    const { session, created } = await continueFrom(c.req.valid('param').id, 'resume', c.req.valid('json').title);
     return c.json(sessionView(session), created ? 201 : 200);
   });
   app.openapi(branch, async (c) => {
-    const { session, created } = await goOn(c.req.valid('param').id, 'branch', c.req.valid('json').title);
+    const { session, created } = await continueFrom(c.req.valid('param').id, 'branch', c.req.valid('json').title);
     return c.json(sessionView(session), created ? 201 : 200);
   });
 }

@@ -3,7 +3,7 @@ import { isoTime } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Store } from '../../store/port.ts';
 import type { TimelineSpan } from '../../store/transactions/activity.ts';
-import { ActivityBoard } from '../activity/board.ts';
+import { ActivityTracker } from '../activity/tracker.ts';
 import { PHASES } from '../activity/views.ts';
 import { ActivityWatch } from '../activity/watching.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
@@ -85,20 +85,20 @@ const timeline = createRoute({
 
 /** What visualizers ask for. */
 export function addSpaceRoutes(app: Api, parts: ApiParts): void {
-  const board = new ActivityBoard(parts);
-  const watch = new ActivityWatch(parts, board);
+  const tracker = new ActivityTracker(parts);
+  const watch = new ActivityWatch(parts, tracker);
   app.openapi(activity, async (c) => {
     if (wantsStream(c)) {
       const after = cursorOf(c) ?? c.req.valid('query').after ?? null;
       return streamEvents(c, parts.closing, (listener) => watch.follow(after, listener));
     }
-    await board.look();
-    const { parts: pieces, etag } = board.snapshot();
+    await tracker.look();
+    const { parts: pieces, etag } = tracker.snapshot();
     c.header('ETag', etag);
     c.header('Cache-Control', 'no-cache');
     if (knowsTag(c.req.header('if-none-match'), etag)) return c.body(null, 304);
     const { after } = c.req.valid('query');
-    const delta = after === undefined ? null : board.deltaSinceSeq(after);
+    const delta = after === undefined ? null : tracker.deltaSinceSeq(after);
     if (delta !== null) return c.body(delta, 200, { 'Content-Type': 'application/json' });
     c.header('Content-Type', 'application/json');
     return sendShared(c, pieces);

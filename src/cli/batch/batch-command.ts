@@ -89,7 +89,7 @@ export class BatchCommand {
   /** Kills it with all it started, as far as that can be found, and waits until it is gone. */
   async kill(): Promise<void> {
     if (this.#over) return;
-    this.#guardian.strike();
+    this.#guardian.kill();
     const late = setTimeout(() => this.#child.kill('SIGKILL'), STRIKE_MS); // The guardian may have been killed itself.
     await this.exited;
     clearTimeout(late);

@@ -62,7 +62,7 @@ export class Guardian {
   }
 
   /** Kills now, as if we had died. */
-  strike(): void {
+  kill(): void {
     this.#process.stdin?.end();
   }
 }

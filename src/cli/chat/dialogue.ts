@@ -1,6 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Asked } from '../../gateway/approvals.ts';
-import type { Heard } from '../../gateway/conversations.ts';
+import type { PendingApproval } from '../../gateway/approvals.ts';
+import type { ReceiveResult } from '../../gateway/conversations.ts';
 import { failureText } from '../../gateway/texts.ts';
 import { packageVersion } from '../package-version.ts';
 import { printable } from '../print.ts';
@@ -13,7 +13,7 @@ import { quietLog } from './quiet-log.ts';
 import { Screen } from './screen.ts';
 import { listenToSignals } from './signals.ts';
 import { type Style, styleFor } from './style.ts';
-import { type Attendant, TerminalConversation } from './terminal-conversation.ts';
+import { type ReplyPresenter, TerminalConversation } from './terminal-conversation.ts';
 import { TurnView } from './turn-view.ts';
 import { visibleText } from './visible-text.ts';
 
@@ -29,7 +29,7 @@ const QUESTION = '[y/N] ';
 const AGAIN_MS = 2000;
 
 /** A conversation in a terminal, from its first line to the last. */
-export class Dialogue implements KeyboardListener, Attendant {
+export class Dialogue implements KeyboardListener, ReplyPresenter {
   readonly #settings: Settings;
   readonly #options: DialogueOptions;
   readonly #style: Style = styleFor(true, process.env);
@@ -38,7 +38,7 @@ export class Dialogue implements KeyboardListener, Attendant {
   readonly #history: History;
   readonly #input: LineInput;
   /** Questions of the agent, the oldest first; the first of them is being asked. */
-  #questions: Asked[] = [];
+  #questions: PendingApproval[] = [];
   /** What was being typed when a question came. */
   #putAside = '';
   /** What was said and is not answered yet. */
@@ -90,7 +90,7 @@ export class Dialogue implements KeyboardListener, Attendant {
     let last: string | null = null;
     let code = 1;
     try {
-      const options = { settings: this.#settings, log, inline: false, attendant: this };
+      const options = { settings: this.#settings, log, inline: false, presenter: this };
       this.#conversation = await TerminalConversation.open(options);
       await this.#greet(this.#conversation);
       this.#keyboard.open();
@@ -140,10 +140,10 @@ export class Dialogue implements KeyboardListener, Attendant {
     this.#screen.resized();
   }
 
-  asked(asked: Asked): void {
-    this.#questions.push(asked);
-    if (this.#questions.length === 1) this.#ask(asked);
-    void asked.settled.then(() => this.#settled(asked));
+  approvalRequested(pending: PendingApproval): void {
+    this.#questions.push(pending);
+    if (this.#questions.length === 1) this.#ask(pending);
+    void pending.settled.then(() => this.#settled(pending));
   }
 
   notice(text: string): void {
@@ -166,8 +166,8 @@ export class Dialogue implements KeyboardListener, Attendant {
     const { text } = this.#input;
     this.#screen.commit();
     this.#input.set('');
-    const [asked] = this.#questions;
-    if (asked !== undefined) this.#answer(asked, text);
+    const [pending] = this.#questions;
+    if (pending !== undefined) this.#answer(pending, text);
     else if (text.trim() !== '') {
       this.#history.add(text);
       this.#input.set('');
@@ -184,8 +184,8 @@ export class Dialogue implements KeyboardListener, Attendant {
     }
     this.#unanswered++;
     try {
-      const heard = await this.#conversation?.say(text);
-      if (heard !== undefined) await this.#follow(heard, name);
+      const result = await this.#conversation?.say(text);
+      if (result !== undefined) await this.#follow(result, name);
     } catch (thrown) {
       const { code, message } = MoiraiError.wrap(thrown);
       if (!this.#left) this.#screen.line(this.#style.alarm(printable(failureText(code, message))));
@@ -195,16 +195,16 @@ export class Dialogue implements KeyboardListener, Attendant {
     }
   }
 
-  async #follow(heard: Heard, name: string): Promise<void> {
-    if (heard.type === 'answer') {
+  async #follow(result: ReceiveResult, name: string): Promise<void> {
+    if (result.type === 'answer') {
       const own = name === 'help' ? `\n${LEAVING.map((each) => `/${each}`).join(', ')} - leave this terminal` : '';
-      this.#screen.line(visibleText(heard.text) + own);
+      this.#screen.line(visibleText(result.text) + own);
       return;
     }
     const view = new TurnView(this.#screen, this.#style, this.#options.reasoning);
-    const unwatch = heard.watch((progress) => view.show(progress));
+    const unwatch = result.watch((progress) => view.show(progress));
     try {
-      view.finish(await heard.over);
+      view.finish(await result.over);
     } finally {
       unwatch();
     }
@@ -236,22 +236,22 @@ export class Dialogue implements KeyboardListener, Attendant {
     this.#draw();
   }
 
-  #ask({ request }: Asked): void {
+  #ask({ request }: PendingApproval): void {
     this.#putAside = this.#input.text;
     this.#input.set('');
     this.#screen.line(`May I? ${visibleText(request.action)}`);
     this.#draw();
   }
 
-  #answer(asked: Asked, text: string): void {
+  #answer(pending: PendingApproval, text: string): void {
     const allowed = /^\s*(y|yes|\/approve)\s*$/i.test(text);
-    this.#conversation?.answer(asked, allowed ? { allowed } : { allowed, reason: 'the user said no' });
+    this.#conversation?.answer(pending, allowed ? { allowed } : { allowed, reason: 'the user said no' });
   }
 
   /** Somebody answered, or nobody did in time. */
-  #settled(asked: Asked): void {
-    const wasAsked = this.#questions[0] === asked;
-    this.#questions = this.#questions.filter((other) => other !== asked);
+  #settled(pending: PendingApproval): void {
+    const wasAsked = this.#questions[0] === pending;
+    this.#questions = this.#questions.filter((other) => other !== pending);
     if (!wasAsked || this.#left) return;
     this.#input.set(this.#putAside);
     const [next] = this.#questions;

@@ -9,7 +9,7 @@ import type { Settings } from '../settings.ts';
 import { progressLine } from './progress-line.ts';
 import { quietLog } from './quiet-log.ts';
 import { listenToSignals } from './signals.ts';
-import { type Attendant, TerminalConversation } from './terminal-conversation.ts';
+import { type ReplyPresenter, TerminalConversation } from './terminal-conversation.ts';
 import { visibleText } from './visible-text.ts';
 
 /** What came of the one message. */
@@ -33,10 +33,10 @@ export async function sayOnce(settings: Settings, text: string, resume: string |
   const mention = (line: string): void => complain(`moirai: ${printable(line)}\n`);
   let conversation: TerminalConversation | null = null;
   let code = 1;
-  const attendant: Attendant = {
-    asked: (asked) => {
-      mention(`refused, as nobody is there to be asked: ${asked.request.action}`);
-      conversation?.answer(asked, { allowed: false, reason: 'nobody is there to be asked' });
+  const presenter: ReplyPresenter = {
+    approvalRequested: (pending) => {
+      mention(`refused, as nobody is there to be asked: ${pending.request.action}`);
+      conversation?.answer(pending, { allowed: false, reason: 'nobody is there to be asked' });
     },
     notice: mention,
     lost: () => {
@@ -45,7 +45,7 @@ export async function sayOnce(settings: Settings, text: string, resume: string |
     },
   };
   try {
-    conversation = await TerminalConversation.open({ settings, log: quietLog(mention), inline: true, attendant });
+    conversation = await TerminalConversation.open({ settings, log: quietLog(mention), inline: true, presenter });
     if (resume !== null) await conversation.resume(resume);
     const answer = await ask(conversation, text, interrupted.signal);
     code = await tell(answer, settings.json);
@@ -57,18 +57,18 @@ export async function sayOnce(settings: Settings, text: string, resume: string |
 }
 
 async function ask(conversation: TerminalConversation, text: string, interrupted: AbortSignal): Promise<Answer> {
-  const heard = await conversation.say(text);
-  if (heard.type === 'answer') {
-    const session_id = heard.session?.id ?? null;
-    return { session_id, turn_id: null, reply: heard.text, outcome: 'done', error: null };
+  const result = await conversation.say(text);
+  if (result.type === 'answer') {
+    const session_id = result.session?.id ?? null;
+    return { session_id, turn_id: null, reply: result.text, outcome: 'done', error: null };
   }
-  const unwatch = heard.watch((progress) => {
+  const unwatch = result.watch((progress) => {
     const line = progressLine(progress);
     if (line !== null) complain(`${line}\n`);
   });
-  const turn = await Promise.race([heard.over, stopped(conversation, interrupted)]);
+  const turn = await Promise.race([result.over, stopped(conversation, interrupted)]);
   unwatch();
-  const facts = { session_id: turn?.sessionId ?? heard.received.session.id, turn_id: heard.received.turn.id };
+  const facts = { session_id: turn?.sessionId ?? result.received.session.id, turn_id: result.received.turn.id };
   const error = turn === null ? new MoiraiError('turn_interrupted', 'the turn was not finished') : errorOf(turn);
   const reply = error === null ? (turn?.response ?? '') : null;
   return { ...facts, reply, outcome: turn?.outcome ?? 'interrupted', error };

@@ -3,31 +3,31 @@ import { layOut } from './input-layout.ts';
 import { Screen } from './screen.ts';
 
 describe('what is typed is laid out', () => {
-  const lay = (text: string, cursor = text.length, columns = 10, height = 5) =>
+  const layout = (text: string, cursor = text.length, columns = 10, height = 5) =>
     layOut({ prompt: '> ', text, cursor }, columns, height);
 
   test('behind its prompt', () => {
-    expect(lay('abc')).toEqual({ rows: ['> abc'], row: 0, column: 5 });
-    expect(lay('abc', 1)).toEqual({ rows: ['> abc'], row: 0, column: 3 });
+    expect(layout('abc')).toEqual({ rows: ['> abc'], row: 0, column: 5 });
+    expect(layout('abc', 1)).toEqual({ rows: ['> abc'], row: 0, column: 3 });
   });
 
   test('in rows of the terminal, also with wide characters', () => {
-    expect(lay('abcdefghij')).toEqual({ rows: ['> abcdefgh', 'ij'], row: 1, column: 2 });
-    expect(lay('abcdefg日')).toEqual({ rows: ['> abcdefg', '日'], row: 1, column: 2 });
+    expect(layout('abcdefghij')).toEqual({ rows: ['> abcdefgh', 'ij'], row: 1, column: 2 });
+    expect(layout('abcdefg日')).toEqual({ rows: ['> abcdefg', '日'], row: 1, column: 2 });
   });
 
   test('with a place for the cursor behind a full row', () => {
-    expect(lay('abcdefgh')).toEqual({ rows: ['> abcdefgh', ''], row: 1, column: 0 });
-    expect(lay('abcdefghi', 8)).toEqual({ rows: ['> abcdefgh', 'i'], row: 1, column: 0 });
+    expect(layout('abcdefgh')).toEqual({ rows: ['> abcdefgh', ''], row: 1, column: 0 });
+    expect(layout('abcdefghi', 8)).toEqual({ rows: ['> abcdefgh', 'i'], row: 1, column: 0 });
   });
 
   test('with its line breaks', () => {
-    expect(lay('a\n\tb', 2)).toEqual({ rows: ['> a', '      b'], row: 1, column: 2 });
+    expect(layout('a\n\tb', 2)).toEqual({ rows: ['> a', '      b'], row: 1, column: 2 });
   });
 
   test('around the cursor, when it is higher than the terminal', () => {
-    expect(lay('1\n2\n3\n4\n5', 0, 10, 3)).toEqual({ rows: ['> 1', '  2', '  3'], row: 0, column: 2 });
-    expect(lay('1\n2\n3\n4\n5', 9, 10, 3)).toEqual({ rows: ['  3', '  4', '  5'], row: 2, column: 3 });
+    expect(layout('1\n2\n3\n4\n5', 0, 10, 3)).toEqual({ rows: ['> 1', '  2', '  3'], row: 0, column: 2 });
+    expect(layout('1\n2\n3\n4\n5', 9, 10, 3)).toEqual({ rows: ['  3', '  4', '  5'], row: 2, column: 3 });
   });
 });
 

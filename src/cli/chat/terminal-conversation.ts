@@ -3,8 +3,8 @@ import { userInfo } from 'node:os';
 import type { Approval } from '../../agent/runner.ts';
 import type { Config } from '../../config/config.ts';
 import { processTimers } from '../../events/timers.ts';
-import type { Asked } from '../../gateway/approvals.ts';
-import type { Heard } from '../../gateway/conversations.ts';
+import type { PendingApproval } from '../../gateway/approvals.ts';
+import type { ReceiveResult } from '../../gateway/conversations.ts';
 import { EndedSessions } from '../../gateway/ended-sessions.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import type { Session } from '../../lifecycle/session.ts';
@@ -14,18 +14,18 @@ import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/port.ts';
 import type { ConversationRef } from '../../store/transactions/conversations.ts';
 import { readConfig } from '../configuration.ts';
+import { endReliably } from '../end-session-reliably.ts';
 import { makeRunner } from '../gateway/make-runner.ts';
-import { insistOnEnd } from '../insist-on-end.ts';
 import { packageVersion } from '../package-version.ts';
 import { warn } from '../report-error.ts';
 import { makeHome, type Settings } from '../settings.ts';
-import { lendCompiledCode } from '../visit.ts';
+import { lendCompiledCode } from '../store-session.ts';
 import { noticeOfEnd } from './session-notices.ts';
 
 /** Whoever sits at the terminal. */
-export interface Attendant {
+export interface ReplyPresenter {
   /** The agent wants to do something it may not do unasked. */
-  asked(asked: Asked): void;
+  approvalRequested(pending: PendingApproval): void;
   /** Something is to be known that nobody asked for. */
   notice(text: string): void;
   /** This process was away for longer than its lease: the conversation is over, and its session given up. */
@@ -37,7 +37,7 @@ export interface ConversationOptions {
   readonly log: Logger;
   /** The store on this thread: quick to open, but while it is busy nothing else happens. */
   readonly inline: boolean;
-  readonly attendant: Attendant;
+  readonly presenter: ReplyPresenter;
 }
 
 /**
@@ -49,29 +49,29 @@ export class TerminalConversation {
   readonly conversation: ConversationRef;
   readonly #store: Store;
   readonly #config: Config;
-  readonly #attendant: Attendant;
+  readonly #presenter: ReplyPresenter;
   readonly #ended: EndedSessions;
   /** Sessions whose end was told: it is heard of twice. */
-  readonly #told = new Set<string>();
+  readonly #reportedEnds = new Set<string>();
   #last: string | null = null;
   #leaving = false;
   #lost = false;
 
-  private constructor(store: Store, gateway: Gateway, config: Config, { log, attendant }: ConversationOptions) {
+  private constructor(store: Store, gateway: Gateway, config: Config, { log, presenter }: ConversationOptions) {
     this.#store = store;
     this.gateway = gateway;
     this.#config = config;
-    this.#attendant = attendant;
+    this.#presenter = presenter;
     this.conversation = terminalConversation();
     this.#ended = new EndedSessions(store, processTimers, log, (id) => {
       void this.#tellEnd(id).catch(() => undefined); // The store is away; that is told elsewhere.
     });
-    gateway.approvals.watch((asked) => attendant.asked(asked));
+    gateway.approvals.watch((pending) => presenter.approvalRequested(pending));
     this.#ended.start();
   }
 
   static async open(options: ConversationOptions): Promise<TerminalConversation> {
-    const { settings, log, inline, attendant } = options;
+    const { settings, log, inline, presenter } = options;
     makeHome(settings.home);
     const config = await readConfig(settings);
     const takeBack = lendCompiledCode();
@@ -81,15 +81,15 @@ export class TerminalConversation {
       let opened: TerminalConversation | null = null;
       const gateway = await Gateway.start({
         environment: process.env,
-        ...{ config, store, log, platforms: [], restart: null, keeper: false },
+        ...{ config, store, log, platforms: [], restart: null, primary: false },
         version: packageVersion(),
         makeRunner: (ports) => makeRunner(config, { ...ports, environment: process.env }, log),
-        told: ({ key }, text) => {
-          if (key === opened?.conversation.key) attendant.notice(text);
+        onNote: ({ key }, text) => {
+          if (key === opened?.conversation.key) presenter.notice(text);
         },
         lost: () => {
           if (opened !== null) opened.#lost = true;
-          attendant.lost();
+          presenter.lost();
         },
       });
       opened = new TerminalConversation(store, gateway, config, options);
@@ -104,13 +104,13 @@ export class TerminalConversation {
     return this.gateway.runner.description;
   }
 
-  async say(text: string): Promise<Heard> {
-    const heard = await this.gateway.conversations.say({ conversation: this.conversation, text, originRef: null });
-    // Told before the reply, which would otherwise come as if from somebody who remembers.
-    if (heard.type === 'turn' && heard.received.ended !== null) await this.#tellEnd(heard.received.ended.id);
-    const session = heard.type === 'turn' ? heard.received.session : heard.session;
+  async say(text: string): Promise<ReceiveResult> {
+    const result = await this.gateway.conversations.receive({ conversation: this.conversation, text, originRef: null });
+    // Shown before the reply, which would otherwise come as if from somebody who remembers.
+    if (result.type === 'turn' && result.received.ended !== null) await this.#tellEnd(result.received.ended.id);
+    const session = result.type === 'turn' ? result.received.session : result.session;
     this.#last = session?.id ?? this.#last;
-    return heard;
+    return result;
   }
 
   /** Goes on from any session there is: the operator owns them all. Throws `session_not_found`, `session_ambiguous`. */
@@ -125,7 +125,7 @@ export class TerminalConversation {
     return session;
   }
 
-  answer({ key }: Asked, approval: Approval): void {
+  answer({ key }: PendingApproval, approval: Approval): void {
     this.gateway.approvals.answer(key, approval, null);
   }
 
@@ -146,7 +146,7 @@ export class TerminalConversation {
     let ended: string | null = null;
     try {
       await this.gateway.drain('cli_close');
-      await insistOnEnd(`this terminal's session`, async () => {
+      await endReliably(`this terminal's session`, async () => {
         ended = await this.#close();
       });
       const stopped = this.gateway.stop('shutdown');
@@ -172,10 +172,10 @@ export class TerminalConversation {
 
   async #tellEnd(sessionId: string): Promise<void> {
     const session = await this.#store.read('getSession', { sessionId });
-    if (session?.key !== this.conversation.key || this.#leaving || this.#told.has(sessionId)) return;
-    this.#told.add(sessionId);
+    if (session?.key !== this.conversation.key || this.#leaving || this.#reportedEnds.has(sessionId)) return;
+    this.#reportedEnds.add(sessionId);
     const text = noticeOfEnd(session, this.#config.sessions.rules);
-    if (text !== null) this.#attendant.notice(text);
+    if (text !== null) this.#presenter.notice(text);
   }
 }
 

@@ -11,7 +11,7 @@ export class TurnView {
   readonly #style: Style;
   readonly #reasoning: boolean;
   #text = new VisibleStream();
-  #told = '';
+  #shown = '';
   #thinking = false;
 
   constructor(screen: Screen, style: Style, reasoning: boolean) {
@@ -35,12 +35,12 @@ export class TurnView {
     if (outcome === 'failed' || outcome === 'timeout') this.#screen.line(this.#style.alarm(text));
     // No model: it was stopped, or taken into another turn, and this is what the gateway says about it.
     else if (model === null) this.#screen.line(this.#style.dim(text));
-    else if (!this.#told.endsWith(response ?? '')) this.#screen.line(text);
+    else if (!this.#shown.endsWith(response ?? '')) this.#screen.line(text);
   }
 
   #tell(text: string): void {
     if (this.#thinking) this.#endText();
-    this.#told += text;
+    this.#shown += text;
     this.#screen.say(this.#text.piece(text));
   }
 

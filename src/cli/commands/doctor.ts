@@ -6,7 +6,7 @@ import { type Finding, failed } from '../doctor/finding.ts';
 import { describeReaped, fix } from '../doctor/fix.ts';
 import { printable, printJson, printLine } from '../print.ts';
 import { makeHome, type Settings, settingsOf } from '../settings.ts';
-import { Visit } from '../visit.ts';
+import { StoreSession } from '../store-session.ts';
 
 interface Report {
   readonly findings: readonly Finding[];
@@ -40,9 +40,9 @@ async function doctor(command: Command, withFix: boolean): Promise<void> {
 }
 
 async function examineStore(settings: Settings, withFix: boolean): Promise<Report> {
-  let here: Visit;
+  let here: StoreSession;
   try {
-    here = await Visit.begin(settings);
+    here = await StoreSession.begin(settings);
   } catch (thrown) {
     if (hasCode(thrown, 'store_url', 'config_invalid', 'config_unreadable')) throw thrown;
     return { findings: [failed('store', thrown)], done: [] };
@@ -56,7 +56,7 @@ async function examineStore(settings: Settings, withFix: boolean): Promise<Repor
 }
 
 /** Puts right what can be put right. The doctor itself is no instance to be listed, so it takes part only here. */
-async function settle(here: Visit, withFix: boolean): Promise<Report> {
+async function settle(here: StoreSession, withFix: boolean): Promise<Report> {
   try {
     const settled = await here.settle();
     const done = settled === null ? [] : describeReaped(settled);

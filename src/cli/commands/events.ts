@@ -9,7 +9,7 @@ import { eventLine } from '../event-text.ts';
 import { parseList, parseWhole } from '../options.ts';
 import { outputGone, printLine } from '../print.ts';
 import { settingsOf } from '../settings.ts';
-import { type Visit, visit } from '../visit.ts';
+import { openStoreSession, type StoreSession } from '../store-session.ts';
 
 interface EventsOptions {
   readonly follow?: boolean;
@@ -55,7 +55,7 @@ async function events(command: Command, options: EventsOptions): Promise<void> {
   const show = (event: SequencedEvent): Promise<void> =>
     printLine(settings.json ? JSON.stringify(eventView(event)) : eventLine(event, true));
 
-  await visit(settings, async (here) => {
+  await openStoreSession(settings, async (here) => {
     const { session } = options;
     const sessionId = session === undefined ? null : await findInLog(here.store, session);
     const start = await startOf(here.store, options.after);
@@ -94,7 +94,7 @@ function untilStopped(): AbortSignal {
 
 /** The log from a number on, to its end; with a signal it goes on with what is written later, until aborted. */
 async function* readLog(
-  here: Visit,
+  here: StoreSession,
   start: number,
   wanted: Wanted,
   follow: AbortSignal | null,

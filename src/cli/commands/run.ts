@@ -11,11 +11,11 @@ import { BatchCommand, type Exit, exitCodeOf } from '../batch/batch-command.ts';
 import { keptWords, titleOf } from '../batch/command-line.ts';
 import { dieWithNpm } from '../batch/die-with-npm.ts';
 import { findProgram } from '../batch/find-program.ts';
-import { insistOnEnd } from '../insist-on-end.ts';
+import { endReliably } from '../end-session-reliably.ts';
 import { complain, printable, shorten } from '../print.ts';
 import { reportError, warn } from '../report-error.ts';
 import { type Settings, settingsOf } from '../settings.ts';
-import { type Visit, visit } from '../visit.ts';
+import { openStoreSession, type StoreSession } from '../store-session.ts';
 
 const WARNING_PAUSE_MS = 30_000;
 const FAILURE = 1;
@@ -56,11 +56,11 @@ async function run(settings: Settings, words: readonly string[], title = titleOf
   const shown = shorten(printable(title), TITLE_CHARS);
   let code: number | null = null;
   try {
-    const action = async (here: Visit): Promise<void> => {
+    const action = async (here: StoreSession): Promise<void> => {
       code = await runAsSession(here, settings, words, shown);
     };
     // With threads: while the store is busy, signals are still heard and passed on.
-    await visit(settings, action, { threads: true });
+    await openStoreSession(settings, action, { threads: true });
   } catch (thrown) {
     if (code === null) throw thrown;
     // The command is over; that we could not leave in order is found out by whoever comes next.
@@ -69,7 +69,12 @@ async function run(settings: Settings, words: readonly string[], title = titleOf
   return code ?? FAILURE;
 }
 
-async function runAsSession(here: Visit, settings: Settings, words: readonly string[], title: string): Promise<number> {
+async function runAsSession(
+  here: StoreSession,
+  settings: Settings,
+  words: readonly string[],
+  title: string,
+): Promise<number> {
   const engine = await here.engine();
   const [name = '', ...args] = words;
   const found = findProgram(name, process.env.PATH);
@@ -100,7 +105,7 @@ function startSession(engine: Engine, title: string, origin: Record<string, unkn
 }
 
 /** Lets the command run under our lease, and ends its session when it is over. */
-async function attend(here: Visit, engine: Engine, session: Session, command: BatchCommand): Promise<number> {
+async function attend(here: StoreSession, engine: Engine, session: Session, command: BatchCommand): Promise<number> {
   let lost = false;
   const upkeep = new Upkeep(engine, {
     heartbeatMs: here.settings.heartbeatMs,
@@ -134,7 +139,7 @@ function endingOf(exit: Exit): Ending {
 
 /** Ends the session; whatever happens, the command's exit code is not held back. */
 function endSession(engine: Engine, session: Session, ending: Ending): Promise<void> {
-  return insistOnEnd(`session ${session.id}`, async () => {
+  return endReliably(`session ${session.id}`, async () => {
     const { session: ended, already } = await engine.end(session.id, { ...ending, trigger: 'process' });
     const byOthers = already && ended.endReason !== ending.reason;
     if (byOthers) complain(`moirai: the session had been ended before: ${ended.endReason}\n`);

@@ -10,7 +10,7 @@ import { readConfig } from '../configuration.ts';
 import { findGateway } from '../gateway/holder.ts';
 import { print, printJson, printLine, relativeTime, shorten, table } from '../print.ts';
 import { type Settings, settingsOf } from '../settings.ts';
-import { type Visit, visit } from '../visit.ts';
+import { openStoreSession, type StoreSession } from '../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -29,16 +29,17 @@ interface Options {
 
 async function send(command: Command, target: string | undefined, words: string[], options: Options): Promise<void> {
   const settings = settingsOf(command);
-  if (options.list) return visit(settings, (here) => list(here, settings));
+  if (options.list) return openStoreSession(settings, (here) => list(here, settings));
   if (target === undefined) throw new MoiraiError('usage', 'a target is missing; --list shows what can be named');
-  if (options.alias !== undefined) return visit(settings, (here) => name(here, settings, target, options.alias ?? ''));
+  if (options.alias !== undefined)
+    return openStoreSession(settings, (here) => name(here, settings, target, options.alias ?? ''));
   const text = words.length === 0 || words.join(' ') === '-' ? await readAll(process.stdin) : words.join(' ');
   if (text.trim() === '') throw new MoiraiError('bad_input', 'there is nothing to send');
-  await visit(settings, (here) => sendText(here, settings, target, text));
+  await openStoreSession(settings, (here) => sendText(here, settings, target, text));
 }
 
 /** In the name of a session of its own, so that it is in the log like everything else. */
-async function sendText(here: Visit, settings: Settings, target: string, text: string): Promise<void> {
+async function sendText(here: StoreSession, settings: Settings, target: string, text: string): Promise<void> {
   const config = await readConfig(settings);
   const place = await resolveTarget(target, { store: here.store, rules: config.sessions, asker: null });
   if (place === null) throw new MoiraiError('target_unknown', 'nothing is sent to "local"');
@@ -56,7 +57,7 @@ async function sendText(here: Visit, settings: Settings, target: string, text: s
 
 const HEADINGS = ['TARGET', 'NAME', 'ALIAS', 'SEEN', 'STATE'];
 
-async function list({ store }: Visit, settings: Settings): Promise<void> {
+async function list({ store }: StoreSession, settings: Settings): Promise<void> {
   const places = await store.read('listPlaces', { platform: null });
   if (settings.json) return printJson({ data: places.map(placeView), next: null });
   if (places.length === 0) return printLine('Nobody has talked to the agent on any platform yet.');
@@ -68,7 +69,7 @@ async function list({ store }: Visit, settings: Settings): Promise<void> {
   return print(table(HEADINGS, places.map(cells)));
 }
 
-async function name({ store }: Visit, settings: Settings, target: string, alias: string): Promise<void> {
+async function name({ store }: StoreSession, settings: Settings, target: string, alias: string): Promise<void> {
   const [platform = '', ...id] = target.split(':');
   await store.write('namePlace', { platform, id: id.join(':'), alias: alias === '' ? null : alias });
   if (settings.json) return printJson({ target, alias: alias === '' ? null : alias });

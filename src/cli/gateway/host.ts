@@ -6,7 +6,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { apiBackend } from '../../gateway/api-backend.ts';
 import { configuredPlatforms, unsupportedPlatforms } from '../../gateway/configured-platforms.ts';
 import { Gateway } from '../../gateway/gateway.ts';
-import type { PlatformStatus } from '../../gateway/platform-house.ts';
+import type { PlatformStatus } from '../../gateway/platform-manager.ts';
 import type { Logger } from '../../log/logger.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/port.ts';
@@ -60,7 +60,7 @@ export class GatewayHost {
       const figures = new Figures();
       const tracer = await startTracing(config.tracing, packageVersion(), log);
       const gateway = await Gateway.start({
-        ...{ config, store, log, restart, lost, environment, keeper: true, platforms: [] },
+        ...{ config, store, log, restart, lost, environment, primary: true, platforms: [] },
         ...{ chat: configuredPlatforms(config), figures, tracer },
         version: packageVersion(),
         makeRunner: (ports) => makeRunner(config, { ...ports, environment }, log),

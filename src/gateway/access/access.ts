@@ -4,7 +4,7 @@ import type { Store } from '../../store/port.ts';
 import { chatSettings } from '../chat-settings.ts';
 
 /** Somebody at a place, as far as access goes. */
-export interface Visitor {
+export interface Requester {
   readonly platform: string;
   readonly userId: string | null;
   readonly bot: boolean;
@@ -29,8 +29,8 @@ export class Access {
     this.#config = config;
   }
 
-  async admits(visitor: Visitor): Promise<boolean> {
-    const { platform, userId, bot, place } = visitor;
+  async admits(requester: Requester): Promise<boolean> {
+    const { platform, userId, bot, place } = requester;
     if (place.type !== 'dm' && this.#isListed(platform, place.chat)) return !bot;
     if (userId === null) return false;
     if (this.#isNamed(platform, userId)) return true;
@@ -51,10 +51,10 @@ export class Access {
   }
 
   /** Why somebody may not give a command; null when they may. */
-  refusal(command: { readonly name: string; readonly operator?: true }, visitor: Visitor): string | null {
-    if (FLOOR.has(command.name) || this.isAdmin(visitor.platform, visitor.userId)) return null;
+  refusal(command: { readonly name: string; readonly operator?: true }, requester: Requester): string | null {
+    if (FLOOR.has(command.name) || this.isAdmin(requester.platform, requester.userId)) return null;
     const { dm, group } = this.#config().access.commands;
-    const allowed = visitor.place.type === 'dm' ? dm : group;
+    const allowed = requester.place.type === 'dm' ? dm : group;
     if (allowed.length > 0 ? allowed.includes(command.name) : !command.operator) return null;
     const rest =
       allowed.length === 0 ? '' : ` You may use ${[...FLOOR, ...allowed].map((name) => `/${name}`).join(', ')}.`;
@@ -83,6 +83,6 @@ function matches(list: readonly string[], platform: string, id: string): boolean
   );
 }
 
-export function visitorOf(platform: string, { id, bot }: Person, place: Place): Visitor {
+export function requesterOf(platform: string, { id, bot }: Person, place: Place): Requester {
   return { platform, userId: id, bot, place };
 }

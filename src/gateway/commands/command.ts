@@ -1,11 +1,11 @@
 import type { AgentRunner } from '../../agent/runner.ts';
-import type { JobBook } from '../../cron/job-book.ts';
+import type { JobService } from '../../cron/job-service.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { ConversationRef } from '../../store/transactions/conversations.ts';
 import type { Answerer, Approvals } from '../approvals.ts';
 import type { Children } from '../children.ts';
-import type { Heard, Said } from '../conversations.ts';
+import type { InboundMessage, ReceiveResult } from '../conversations.ts';
 import type { GatewayMemory } from '../memory.ts';
 import type { Transcripts } from '../transcripts.ts';
 import type { Turns } from '../turns.ts';
@@ -19,9 +19,9 @@ export interface CommandDeps {
   readonly transcripts: Transcripts;
   readonly memory: GatewayMemory;
   readonly children: Children;
-  readonly jobs: JobBook;
+  readonly jobs: JobService;
   /** Says something in the name of whoever gave the command. */
-  readonly say: (said: Said) => Promise<Heard>;
+  readonly receive: (message: InboundMessage) => Promise<ReceiveResult>;
   /** Of a million tokens read and written; null when it is not known. */
   readonly prices: { readonly input: number; readonly output: number } | null;
   /** Commands that plugins bring. */
@@ -44,7 +44,7 @@ export interface CommandCall {
 }
 
 /** What a command says; or what it set going. */
-export type CommandAnswer = string | Heard;
+export type CommandAnswer = string | ReceiveResult;
 
 export interface SlashCommandSpec {
   readonly name: string;

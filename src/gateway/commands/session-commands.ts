@@ -15,7 +15,7 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
     async run(call, deps) {
       const slash = { command: call.name, args: call.args };
       const facts = call.args === '' ? { slash } : { slash, title: call.args };
-      const { session, ended } = await quietly(call, deps, () => deps.engine.reset(call.conversation, facts));
+      const { session, ended } = await withTurnStopped(call, deps, () => deps.engine.reset(call.conversation, facts));
       deps.turns.wake(session.id);
       return ended === null ? 'A fresh session.' : `A fresh session. /resume ${ended} brings the last one back.`;
     },
@@ -47,7 +47,7 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
         conversation: call.conversation,
         slash: { command: call.name, args: call.args },
       } as const;
-      const { session } = await quietly(call, deps, () => deps.engine.continueFrom(from.id, 'resume', facts));
+      const { session } = await withTurnStopped(call, deps, () => deps.engine.continueFrom(from.id, 'resume', facts));
       deps.turns.wake(session.id);
       return `Back in: ${from.title ?? from.id}. I see everything said in it.`;
     },
@@ -62,7 +62,7 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
       const title = call.args === '' ? {} : { title: call.args };
       const slash = { command: call.name, args: call.args };
       const facts = { trigger: 'command', conversation: call.conversation, slash, ...title } as const;
-      const { session } = await quietly(call, deps, () => deps.engine.continueFrom(id, 'branch', facts));
+      const { session } = await withTurnStopped(call, deps, () => deps.engine.continueFrom(id, 'branch', facts));
       deps.turns.wake(session.id);
       return `Branched. /resume ${id} brings the trunk back.`;
     },
@@ -84,8 +84,10 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
 export const NOTHING_HERE = 'There is no open session here yet; write something to begin one.';
 
 /** Lets the running turn stop first, so that the session that ends has its whole transcript. */
-function quietly<T>(call: CommandCall, deps: CommandDeps, action: () => Promise<T>): Promise<T> {
-  return call.session === null ? action() : deps.turns.quietly(call.session.id, { type: 'told', by: 'new' }, action);
+function withTurnStopped<T>(call: CommandCall, deps: CommandDeps, action: () => Promise<T>): Promise<T> {
+  return call.session === null
+    ? action()
+    : deps.turns.withTurnStopped(call.session.id, { type: 'told', by: 'new' }, action);
 }
 
 /**

@@ -39,8 +39,8 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
       if (session === null) return NOTHING_HERE;
       const count = wholeNumber(call.args, 1);
       await record(call, deps);
-      const undone = await deps.turns.quietly(session.id, STOPPED, () => undo(session, count, deps));
-      return undone.length === 0 ? 'There is nothing to take back.' : `Took back: ${undone.map(quote).join(', ')}`;
+      const undone = await deps.turns.withTurnStopped(session.id, STOPPED, () => undo(session, count, deps));
+      return undone.length === 0 ? 'There is nothing to take back.' : `Undone: ${undone.map(quote).join(', ')}`;
     },
   },
   {
@@ -50,9 +50,9 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
       const { session } = call;
       if (session === null) return NOTHING_HERE;
       await record(call, deps);
-      const [text] = await deps.turns.quietly(session.id, STOPPED, () => undo(session, 1, deps));
+      const [text] = await deps.turns.withTurnStopped(session.id, STOPPED, () => undo(session, 1, deps));
       if (text === undefined) return 'There is nothing to do again.';
-      return deps.say({
+      return deps.receive({
         conversation: call.conversation,
         text,
         originRef: call.originRef,
@@ -106,7 +106,7 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
 async function sayAs(call: CommandCall, deps: CommandDeps, mode: 'queue' | 'steer'): Promise<CommandAnswer> {
   if (call.args === '') throw new MoiraiError('bad_input', `/${call.name} needs a text behind it`);
   await record(call, deps);
-  return deps.say({
+  return deps.receive({
     conversation: call.conversation,
     text: call.args,
     originRef: call.originRef,
@@ -117,7 +117,7 @@ async function sayAs(call: CommandCall, deps: CommandDeps, mode: 'queue' | 'stee
 
 /** Leaves out the last messages and all that followed them; the texts, newest first. */
 async function undo(session: Session, count: number, deps: CommandDeps): Promise<string[]> {
-  const spoken = (await deps.transcripts.standing(session.id)).filter(
+  const spoken = (await deps.transcripts.withoutUndone(session.id)).filter(
     ({ role, sessionId }) => role === 'user' && sessionId === session.id,
   );
   const undone = spoken.slice(-count);

@@ -7,13 +7,14 @@ export type Display = { readonly [Key in keyof DisplaySettings]: NonNullable<Dis
 /** The most particular word counts: the platform's setting, the general one, what the platform can do, no. */
 export function displayFor(config: DisplayConfig, platform: string, abilities: Abilities): Display {
   const particular = config.platforms[platform];
-  const said = <Key extends keyof DisplaySettings>(key: Key): DisplaySettings[Key] => particular?.[key] ?? config[key];
+  const configured = <Key extends keyof DisplaySettings>(key: Key): DisplaySettings[Key] =>
+    particular?.[key] ?? config[key];
   return {
     // What a platform cannot do, no setting makes it do.
-    streaming: abilities.edit && (said('streaming') ?? true),
-    typing: abilities.typing && (said('typing') ?? true),
-    reactions: abilities.reactions && (said('reactions') ?? false),
-    toolProgress: abilities.edit ? (said('toolProgress') ?? 'off') : 'off',
-    footer: said('footer') ?? false,
+    streaming: abilities.edit && (configured('streaming') ?? true),
+    typing: abilities.typing && (configured('typing') ?? true),
+    reactions: abilities.reactions && (configured('reactions') ?? false),
+    toolProgress: abilities.edit ? (configured('toolProgress') ?? 'off') : 'off',
+    footer: configured('footer') ?? false,
   };
 }

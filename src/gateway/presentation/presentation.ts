@@ -3,7 +3,7 @@ import type { Timers } from '../../events/timers.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Incoming, Place, Platform, ReactionSign } from '../../platforms/platform.ts';
-import { tame } from '../outside-text.ts';
+import { sanitize } from '../outside-text.ts';
 import type { TurnRun } from '../turn-run.ts';
 import type { Display } from './display.ts';
 import type { EditPace } from './edit-pace.ts';
@@ -120,6 +120,6 @@ const MOST_TOOLS = 5;
 const MAX_ARGS = 80;
 
 function toolLine(name: string, args: unknown): string {
-  const shown = args === undefined ? '' : ` ${tame(JSON.stringify(args) ?? '', MAX_ARGS)}`;
-  return `⚙ ${tame(name)}${shown}`;
+  const shown = args === undefined ? '' : ` ${sanitize(JSON.stringify(args) ?? '', MAX_ARGS)}`;
+  return `⚙ ${sanitize(name)}${shown}`;
 }

@@ -1,5 +1,5 @@
 import type { Incoming, IncomingFile, Quote } from '../../platforms/platform.ts';
-import { tame } from '../outside-text.ts';
+import { sanitize } from '../outside-text.ts';
 
 /** A file that came with a message, after we tried to fetch it. */
 export interface ReceivedFile {
@@ -28,17 +28,21 @@ export function messageText(message: Incoming, files: readonly ReceivedFile[], s
 }
 
 function senderOf({ from }: Incoming): string {
-  return tame(from.name ?? from.id ?? 'somebody') || 'somebody';
+  return sanitize(from.name ?? from.id ?? 'somebody') || 'somebody';
 }
 
 function quoteText({ text, author, own }: Quote): string {
-  const whose = own ? 'your message' : `a message of ${tame(author ?? 'somebody') || 'somebody'}`;
-  const words = tame(text, QUOTED);
+  const whose = own ? 'your message' : `a message of ${sanitize(author ?? 'somebody') || 'somebody'}`;
+  const words = sanitize(text, QUOTED);
   return words === '' ? `[This answers ${whose}.]` : `[This answers ${whose}: "${words}"]`;
 }
 
 function fileText({ file, path, problem, shows = null }: ReceivedFile): string {
-  const what = [KINDS[file.kind], file.name === null ? '' : tame(file.name), file.hint === null ? '' : tame(file.hint)];
+  const what = [
+    KINDS[file.kind],
+    file.name === null ? '' : sanitize(file.name),
+    file.hint === null ? '' : sanitize(file.hint),
+  ];
   const described = what.filter((part) => part !== '').join(' ');
   if (file.kind === 'sticker') return shows === null ? `[${described}]` : `[${described}: ${shows}]`;
   return path === null ? `[${described}, not received: ${problem ?? 'unknown'}]` : `[${described}, saved as ${path}]`;

@@ -5,12 +5,12 @@ import { keyFor, parseKey } from '../../lifecycle/session-key.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Inbox, Incoming, Place, Platform, Press } from '../../platforms/platform.ts';
 import type { ConversationRef } from '../../store/transactions/conversations.ts';
-import { type Access, type Visitor, visitorOf } from '../access/access.ts';
+import { type Access, type Requester, requesterOf } from '../access/access.ts';
 import { offerCode, pairingText } from '../access/pairing.ts';
 import type { Approvals } from '../approvals.ts';
 import { chatSettings } from '../chat-settings.ts';
-import type { Conversations, Heard } from '../conversations.ts';
-import { tame } from '../outside-text.ts';
+import type { Conversations, ReceiveResult } from '../conversations.ts';
+import { sanitize } from '../outside-text.ts';
 import type { Places } from '../places.ts';
 import { messageText } from './message-text.ts';
 import { receiveFiles } from './received-files.ts';
@@ -52,17 +52,17 @@ export class Reception implements Inbox {
   async receive(message: Incoming): Promise<void> {
     const conversation = this.#conversationOf(message);
     if (conversation === null) return;
-    const visitor = visitorOf(this.#platform.name, message.from, message.place);
-    if (!(await this.#deps.access.admits(visitor))) return this.#turnAway(message);
+    const requester = requesterOf(this.#platform.name, message.from, message.place);
+    if (!(await this.#deps.access.admits(requester))) return this.#turnAway(message);
     if (!this.#isForUs(message)) return;
     await this.#deps.places.seen(this.#platform.name, message.place);
-    await this.#take(message, conversation, visitor);
+    await this.#take(message, conversation, requester);
   }
 
   async press({ from, place, data }: Press): Promise<string | null> {
     const { access, approvals } = this.#deps;
-    const visitor = visitorOf(this.#platform.name, from, place);
-    if (!(await access.admits(visitor))) return 'You may not do that.';
+    const requester = requesterOf(this.#platform.name, from, place);
+    if (!(await access.admits(requester))) return 'You may not do that.';
     const [, answer, id] = /^(ok|no):([0-9a-f]+)$/.exec(data) ?? [];
     if (answer === undefined || id === undefined) return null;
     const approval =
@@ -87,7 +87,7 @@ export class Reception implements Inbox {
         ...(from.id === null ? {} : { participant: from.id }),
       };
       const key = keyFor(source, sessions);
-      return { key, kind: 'chat', platform: name, userId: from.id, origin: { ...tamed(place) }, attached: false };
+      return { key, kind: 'chat', platform: name, userId: from.id, origin: { ...sanitized(place) }, attached: false };
     } catch (thrown) {
       if (!hasCode(thrown, 'bad_key')) throw thrown;
       this.#deps.log.warn('a message from nowhere was dropped', { platform: name, error: thrown });
@@ -113,7 +113,7 @@ export class Reception implements Inbox {
     return wakeWords.some((word) => said.includes(word.toLowerCase()));
   }
 
-  async #take(message: Incoming, conversation: ConversationRef, visitor: Visitor): Promise<void> {
+  async #take(message: Incoming, conversation: ConversationRef, requester: Requester): Promise<void> {
     const { conversations, config, access, log, stickers, taken } = this.#deps;
     const files = await receiveFiles(conversation.platform, message.files, {
       ...{ workspace: config.agent.workspace, log, stickers },
@@ -121,28 +121,28 @@ export class Reception implements Inbox {
     const text = messageText(message, files, isShared(conversation));
     // An agent that is addressed by name in front of a command still gets the command; everything else is text.
     const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;
-    const heard = await conversations.say({
+    const result = await conversations.receive({
       ...{ conversation, text: command ? message.text : text, originRef: message.id },
       ...(command
-        ? { mayRun: (spec) => access.refusal(spec, visitor), by: answererOf(access, visitor) }
+        ? { mayRun: (spec) => access.refusal(spec, requester), by: answererOf(access, requester) }
         : { verbatim: true }),
       settleMs: settleTime(message),
     });
-    await this.#answer(message, heard);
-    if (heard.type === 'turn' && !heard.received.duplicate) taken(message, heard.received.turn.id);
+    await this.#answer(message, result);
+    if (result.type === 'turn' && !result.received.duplicate) taken(message, result.received.turn.id);
   }
 
   /** What a command says goes to where it was given. */
-  async #answer({ place, id }: Incoming, heard: Heard): Promise<void> {
-    if (heard.type !== 'answer' || heard.text === '') return;
-    if (heard.session === null) return this.#sendNow(place, heard.text);
+  async #answer({ place, id }: Incoming, result: ReceiveResult): Promise<void> {
+    if (result.type !== 'answer' || result.text === '') return;
+    if (result.session === null) return this.#sendNow(place, result.text);
     const { engine } = this.#deps;
     const deliveries = [
-      { id: `${id}:answer`, platform: this.#platform.name, target: { ...tamed(place) }, text: heard.text },
+      { id: `${id}:answer`, platform: this.#platform.name, target: { ...sanitized(place) }, text: result.text },
     ];
     await engine.store.write('addDeliveries', {
       context: engine.commandContext(),
-      sessionId: heard.session.id,
+      sessionId: result.session.id,
       deliveries,
     });
   }
@@ -169,10 +169,10 @@ function isShared({ key }: ConversationRef): boolean {
   return type !== 'dm' && participant === undefined;
 }
 
-function tamed(place: Place): Place {
-  return place.name === undefined ? place : { ...place, name: tame(place.name) };
+function sanitized(place: Place): Place {
+  return place.name === undefined ? place : { ...place, name: sanitize(place.name) };
 }
 
-function answererOf(access: Access, { platform, userId }: Visitor): { userId: string | null; admin: boolean } {
+function answererOf(access: Access, { platform, userId }: Requester): { userId: string | null; admin: boolean } {
   return { userId, admin: access.isNamedAdmin(platform, userId) };
 }

@@ -2,7 +2,7 @@ import type { AgentRunner } from '../../agent/runner.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { IncomingFile } from '../../platforms/platform.ts';
 import type { Store } from '../../store/port.ts';
-import { tame } from '../outside-text.ts';
+import { sanitize } from '../outside-text.ts';
 
 export interface StickersDeps {
   readonly store: Store;
@@ -36,7 +36,7 @@ export class Stickers {
       const bytes = await file.open(MAX_BYTES, AbortSignal.timeout(FETCH_MS));
       const said = await runner().describe?.({ bytes, mime: file.mime ?? '' }, AbortSignal.timeout(LOOK_MS));
       if (said === null || said === undefined) return null;
-      const description = tame(said, LONGEST);
+      const description = sanitize(said, LONGEST);
       await store.write('keepSetting', { name, value: description });
       return description;
     } catch (error) {

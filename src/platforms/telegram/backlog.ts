@@ -19,7 +19,7 @@ interface BacklogOptions {
  */
 export class Backlog {
   readonly #options: BacklogOptions;
-  /** Taken, but behind one that is not: they come again and are not handed over again. */
+  /** Accepted, but behind one that is not: they come again and are not handed over again. */
   readonly #ahead = new Set<number>();
   #offset: number | null = null;
 

@@ -1,4 +1,4 @@
-import type { Inbox, Means, PlatformState } from '../platform.ts';
+import type { Inbox, PlatformRuntime, PlatformState } from '../platform.ts';
 import { type Trouble, troubleOf } from './failures.ts';
 
 const RETRY_BASE_MS = 1000;
@@ -7,7 +7,7 @@ const RETRY_CAP_MS = 60_000;
 const STANDBY_MS = 5000;
 
 interface ConnectionOptions {
-  readonly means: Means;
+  readonly runtime: PlatformRuntime;
   readonly redact: (text: string) => string;
 }
 
@@ -40,7 +40,7 @@ export class Connection {
 
   succeeded(): void {
     this.#failures = 0;
-    this.#state = { ...this.#state, lastSuccessAt: this.#options.means.now() };
+    this.#state = { ...this.#state, lastSuccessAt: this.#options.runtime.now() };
     this.#become('connected', null);
   }
 
@@ -66,13 +66,13 @@ export class Connection {
   #become(phase: PlatformState['phase'], problem: string | null): void {
     if (phase === this.#state.phase && problem === this.#state.problem) return;
     this.#state = { ...this.#state, phase, problem };
-    if (problem !== null) this.#options.means.warn(`Telegram is ${phase}`, { problem });
+    if (problem !== null) this.#options.runtime.warn(`Telegram is ${phase}`, { problem });
     this.#inbox?.changed();
   }
 
   #backoff(failures: number): number {
     const full = Math.min(RETRY_BASE_MS * 2 ** failures, RETRY_CAP_MS);
-    return full * (0.5 + this.#options.means.random() / 2);
+    return full * (0.5 + this.#options.runtime.random() / 2);
   }
 
   #pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -82,7 +82,7 @@ export class Connection {
         signal.removeEventListener('abort', finish);
         resolve();
       };
-      const cancel = this.#options.means.after(ms, finish);
+      const cancel = this.#options.runtime.after(ms, finish);
       signal.addEventListener('abort', finish, { once: true });
       if (signal.aborted) finish();
     });

@@ -2,10 +2,10 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type {
   Abilities,
   Inbox,
-  Means,
   Outgoing,
   Place,
   Platform,
+  PlatformRuntime,
   PlatformState,
   ReactionSign,
   SentMessage,
@@ -31,7 +31,7 @@ export interface TelegramOptions {
   readonly webhook: Webhook | null;
   /** The largest file taken or sent. Telegram's own server gives out 20 MB at most. */
   readonly maxFileBytes: number;
-  readonly means: Means;
+  readonly runtime: PlatformRuntime;
 }
 
 const CALL_MS = 30_000;
@@ -60,13 +60,13 @@ export class Telegram implements Platform {
 
   constructor(options: TelegramOptions) {
     checkOptions(options);
-    const { means, token } = options;
+    const { runtime, token } = options;
     this.#options = { ...options, apiRoot: options.apiRoot.replace(/\/+$/, '') };
     this.#api = connectBotApi(this.#options);
     this.#redact = makeRedact(token);
-    this.#connection = new Connection({ means, redact: this.#redact });
-    this.#gate = new FloodGate(() => means.now());
-    this.#sending = new Sending({ api: this.#api, means, gate: this.#gate, redact: this.#redact });
+    this.#connection = new Connection({ runtime, redact: this.#redact });
+    this.#gate = new FloodGate(() => runtime.now());
+    this.#sending = new Sending({ api: this.#api, runtime, gate: this.#gate, redact: this.#redact });
     this.abilities = abilitiesOf(options);
   }
 
@@ -76,13 +76,13 @@ export class Telegram implements Platform {
 
   async start(inbox: Inbox): Promise<void> {
     if (this.#session !== null) return;
-    const { means } = this.#options;
-    const reception = new Reception({ api: this.#api, inbox, means, redact: this.#redact });
+    const { runtime } = this.#options;
+    const reception = new Reception({ api: this.#api, inbox, runtime, redact: this.#redact });
     const session: Session = { reception, stopped: new AbortController(), self: null, run: Promise.resolve() };
     this.#session = session;
     this.#connection.open(inbox);
     session.run = this.#run(session).catch((thrown: unknown) => {
-      means.warn('Telegram stopped by itself', { error: this.#redact(String(thrown)) });
+      runtime.warn('Telegram stopped by itself', { error: this.#redact(String(thrown)) });
     });
   }
 

@@ -1,4 +1,4 @@
-import type { Inbox, Means } from '../platform.ts';
+import type { Inbox, PlatformRuntime } from '../platform.ts';
 import { type BotApi, withDeadline } from './bot-api.ts';
 import type { Parsed } from './parse.ts';
 
@@ -10,7 +10,7 @@ const MOST_ANSWER = 200;
 interface ReceptionOptions {
   readonly api: BotApi;
   readonly inbox: Inbox;
-  readonly means: Means;
+  readonly runtime: PlatformRuntime;
   readonly redact: (text: string) => string;
 }
 
@@ -34,7 +34,7 @@ export class Reception {
     try {
       await taken;
     } catch (thrown) {
-      this.#options.means.warn('a message was not taken and will be brought again', { error: String(thrown) });
+      this.#options.runtime.warn('a message was not taken and will be brought again', { error: String(thrown) });
       throw thrown;
     } finally {
       if (this.#lanes.get(lane) === settled) this.#lanes.delete(lane);
@@ -44,7 +44,7 @@ export class Reception {
   /** Lets the inbox finish what it has. */
   async settle(): Promise<void> {
     await Promise.all(this.#lanes.values());
-    const enough = this.#options.means.after(GRACE_MS, () => this.#stopped.abort());
+    const enough = this.#options.runtime.after(GRACE_MS, () => this.#stopped.abort());
     await Promise.all(this.#answers);
     enough();
   }
@@ -59,7 +59,7 @@ export class Reception {
   }
 
   async #answerPress(query: string, shown: string | null): Promise<void> {
-    const { api, means, redact } = this.#options;
+    const { api, runtime, redact } = this.#options;
     const text = shown === null ? {} : { text: shown.slice(0, MOST_ANSWER).toWellFormed() };
     try {
       await withDeadline(this.#stopped.signal, ANSWER_MS, (deadline) =>
@@ -67,7 +67,7 @@ export class Reception {
       );
     } catch (thrown) {
       // Too late, mostly: Telegram takes answers for some seconds only.
-      means.warn('a pressed button was not answered', { error: redact(String(thrown)) });
+      runtime.warn('a pressed button was not answered', { error: redact(String(thrown)) });
     }
   }
 }

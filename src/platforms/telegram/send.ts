@@ -1,5 +1,12 @@
 import { InputFile } from 'grammy/web';
-import { type Button, type Means, type Outgoing, type OutgoingFile, type Place, SendFailure } from '../platform.ts';
+import {
+  type Button,
+  type Outgoing,
+  type OutgoingFile,
+  type Place,
+  type PlatformRuntime,
+  SendFailure,
+} from '../platform.ts';
 import { type BotApi, type CallSignal, withDeadline } from './bot-api.ts';
 import { isRefusal, sendFailureOf, successorOf } from './failures.ts';
 import type { FloodGate } from './flood-gate.ts';
@@ -26,7 +33,7 @@ interface Form {
 
 export interface SendingOptions {
   readonly api: BotApi;
-  readonly means: Means;
+  readonly runtime: PlatformRuntime;
   readonly gate: FloodGate;
   readonly redact: (text: string) => string;
 }
@@ -54,7 +61,7 @@ export class Sending {
     const [first, ...more] = stepsOf(this.#options.api, message);
     let last = await this.call(place, signal, first.make, UPLOAD_MS);
     // What is there cannot be taken back, so a failure must not make the caller send all of it again.
-    for (const step of more) last = (await this.#insist(place, step, signal)) ?? last;
+    for (const step of more) last = (await this.#retryStep(place, step, signal)) ?? last;
     return String(last);
   }
 
@@ -101,18 +108,18 @@ export class Sending {
   }
 
   /** Tries some times; says what is missing if nothing helps. */
-  async #insist(place: Place, step: Step, signal: AbortSignal): Promise<number | null> {
-    const { api, means, redact } = this.#options;
+  async #retryStep(place: Place, step: Step, signal: AbortSignal): Promise<number | null> {
+    const { api, runtime, redact } = this.#options;
     for (let tries = 1; ; tries += 1) {
       try {
         return await this.call(place, signal, step.make, UPLOAD_MS);
       } catch (thrown) {
         const { retryAfterMs, message } = sendFailureOf(thrown, redact);
         if (retryAfterMs === null || tries > MORE_TRIES || signal.aborted) {
-          means.warn('a file was not sent', { error: message });
+          runtime.warn('a file was not sent', { error: message });
           break;
         }
-        await new Promise<void>((resume) => means.after(retryAfterMs, resume));
+        await new Promise<void>((resume) => runtime.after(retryAfterMs, resume));
       }
     }
     const notice = textStep(api, { text: `(${step.carries} could not be sent)` });

@@ -19,7 +19,7 @@ interface Hint {
  */
 export class Hints {
   readonly #options: pg.ClientConfig;
-  readonly #heard: (effects: Effects) => void;
+  readonly #onHint: (effects: Effects) => void;
   readonly #self = Math.random().toString(36).slice(2);
   #client: pg.Client | null = null;
   #wanted = false;
@@ -28,9 +28,9 @@ export class Hints {
   #timer: NodeJS.Timeout | null = null;
   #sending = false;
 
-  constructor(options: pg.ClientConfig, heard: (effects: Effects) => void) {
+  constructor(options: pg.ClientConfig, onHint: (effects: Effects) => void) {
     this.#options = options;
-    this.#heard = heard;
+    this.#onHint = onHint;
   }
 
   /** Starts hearing others, and thereby telling them. */
@@ -79,7 +79,7 @@ export class Hints {
     const hint = JSON.parse(payload) as Hint;
     if (hint.from === this.#self) return;
     const { nextDeadline, deliveries } = hint;
-    this.#heard({ subscribers: new Set(hint.subscribers), nextDeadline, deliveries });
+    this.#onHint({ subscribers: new Set(hint.subscribers), nextDeadline, deliveries });
   }
 
   /** One at a time: behind a slow server hints would pile up. What comes meanwhile goes with the next one. */

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Giving, Param, Query, Row, Values } from '../transaction.ts';
+import type { Param, Query, Returning, Row, Values } from '../transaction.ts';
 
 /** A statement in PostgreSQL's spelling, with a name under which each connection prepares it once. */
 interface Statement {
@@ -15,7 +15,7 @@ interface Column {
 /** A statement of a batch on its way: its columns are known once the server has described them. */
 interface Step extends Statement {
   readonly values: (string | null)[];
-  readonly gives: Giving;
+  readonly returns: Returning;
   columns: readonly Column[] | undefined;
   readonly rows: Row[];
 }
@@ -46,10 +46,10 @@ class Batch implements pg.Submittable {
   #at = 0;
 
   constructor(queries: readonly Query[], done: (rows: Row[][]) => void, failed: (error: Error) => void) {
-    this.#steps = queries.map(({ sql, params, gives = 'rows' }) => ({
-      ...statementFor(gives === 'numbers' ? `${sql} RETURNING no` : sql),
+    this.#steps = queries.map(({ sql, params, returns = 'rows' }) => ({
+      ...statementFor(returns === 'numbers' ? `${sql} RETURNING no` : sql),
       values: params.map(toWire),
-      gives,
+      returns,
       columns: undefined,
       rows: [],
     }));
@@ -81,15 +81,15 @@ class Batch implements pg.Submittable {
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
-    const { columns = [], rows, gives } = this.#step();
+    const { columns = [], rows, returns } = this.#step();
     const values = columns.map(({ parse }, i) => parse(fields[i] ?? null));
-    rows.push(gives === 'values' ? (values as unknown as Row) : named(columns, values));
+    rows.push(returns === 'values' ? (values as unknown as Row) : named(columns, values));
   }
 
   /** `text` ends with the number of rows: `UPDATE 1`. */
   handleCommandComplete({ text }: { text: string }): void {
-    const { gives, rows } = this.#step();
-    if (gives === 'count') rows.push({ changed: Number(text.split(' ').at(-1)) });
+    const { returns, rows } = this.#step();
+    if (returns === 'count') rows.push({ changed: Number(text.split(' ').at(-1)) });
     this.#at++;
   }
 

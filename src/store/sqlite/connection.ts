@@ -3,11 +3,11 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
-import type { Giving, Query, Row, Tx } from '../transaction.ts';
+import type { Query, Returning, Row, Tx } from '../transaction.ts';
 import { sqliteDialect } from './dialect.ts';
 import { wrapSqlite } from './errors.ts';
 import { assertLocalFileSystem } from './file-system.ts';
-import { insist } from './turnstile.ts';
+import { retryWhileBusy } from './turnstile.ts';
 
 /** Before this version a WAL could lose its tail when it was reset. */
 const MIN_SQLITE = [3, 51, 3] as const;
@@ -23,7 +23,7 @@ export class SqliteConnection {
   readonly #db: DatabaseSync;
   readonly #statements = new Map<string, Prepared>();
   /** Answers to standing queries, for as long as a commit. */
-  readonly #standing = new Map<string, Row[]>();
+  readonly #cached = new Map<string, Row[]>();
   #wrote = false;
 
   private constructor(db: DatabaseSync, path: string) {
@@ -38,11 +38,11 @@ export class SqliteConnection {
       const db = new DatabaseSync(path, { timeout: 0 });
       try {
         const connection = new SqliteConnection(db, path);
-        insist(() => assertOurs(db, path));
+        retryWhileBusy(() => assertOurs(db, path));
         // A newer store is refused before anything in it is touched.
-        insist(() => connection.#schemaVersion());
-        insist(() => makeDurable(db, path));
-        insist(() => connection.#migrate());
+        retryWhileBusy(() => connection.#schemaVersion());
+        retryWhileBusy(() => makeDurable(db, path));
+        retryWhileBusy(() => connection.#migrate());
         return connection;
       } catch (thrown) {
         db.close();
@@ -79,7 +79,7 @@ export class SqliteConnection {
 
   /** Runs a statement that has no parameters and gives no rows. */
   exec(sql: string): void {
-    this.#standing.clear();
+    this.#cached.clear();
     this.#execute({ sql, params: [] });
   }
 
@@ -98,13 +98,13 @@ export class SqliteConnection {
   }
 
   #execute(query: Query): Row[] {
-    return query.standing ? this.#recall(query) : this.#ask(query);
+    return query.cacheable ? this.#recall(query) : this.#ask(query);
   }
 
   #recall(query: Query): Row[] {
     const id = `${query.params.join()} ${query.sql}`;
-    const rows = this.#standing.get(id) ?? this.#ask(query);
-    this.#standing.set(id, rows);
+    const rows = this.#cached.get(id) ?? this.#ask(query);
+    this.#cached.set(id, rows);
     return rows;
   }
 
@@ -116,12 +116,12 @@ export class SqliteConnection {
   #prepare(query: Query): Prepared {
     const { sql } = query;
     const reads = /^\s*(SELECT|PRAGMA)\b/i.test(sql);
-    const gives = query.gives ?? (reads || /\bRETURNING\b/.test(sql) ? 'rows' : 'nothing');
-    const run = RUNNERS[gives](this.#db.prepare(sql));
+    const returns = query.returns ?? (reads || /\bRETURNING\b/.test(sql) ? 'rows' : 'nothing');
+    const run = RUNNERS[returns](this.#db.prepare(sql));
     const unsettles = !reads && STANDING_TABLES.test(sql);
     const prepared: Prepared = (params) => {
       if (!reads) this.#wrote = true;
-      if (unsettles) this.#standing.clear();
+      if (unsettles) this.#cached.clear();
       return run(params);
     };
     this.#statements.set(sql, prepared);
@@ -155,7 +155,7 @@ export class SqliteConnection {
 const STANDING_TABLES = /\b(instances|subscribers)\b/;
 
 /** How to run a statement, by what it gives. */
-const RUNNERS: Readonly<Record<Giving | 'nothing', (statement: StatementSync) => Prepared>> = {
+const RUNNERS: Readonly<Record<Returning | 'nothing', (statement: StatementSync) => Prepared>> = {
   rows: (statement) => (params) => statement.all(...params) as Row[],
   values: (statement) => {
     statement.setReturnArrays(true);

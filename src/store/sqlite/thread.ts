@@ -10,15 +10,15 @@ const YOUNG_MB = 8;
 export class StoreThread {
   onEffects: (effects: Effects) => void = () => undefined;
   readonly #worker: Worker;
-  readonly #bell = new Int32Array(new SharedArrayBuffer(4));
+  readonly #wakeCounter = new Int32Array(new SharedArrayBuffer(4));
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: MoiraiError): void }>();
   readonly #exited: Promise<void>;
   #nextId = 1;
   #closed = false;
 
-  private constructor(task: Omit<WorkerTask, 'bell'>) {
+  private constructor(task: Omit<WorkerTask, 'wakeCounter'>) {
     const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
-    const workerData: WorkerTask = { ...task, bell: this.#bell };
+    const workerData: WorkerTask = { ...task, wakeCounter: this.#wakeCounter };
     this.#worker = new Worker(new URL(file, import.meta.url), {
       workerData,
       name: `store-${task.role}`,
@@ -27,7 +27,7 @@ export class StoreThread {
     this.#exited = new Promise((done) => this.#worker.once('exit', () => done()));
   }
 
-  static start(task: Omit<WorkerTask, 'bell'>): Promise<StoreThread> {
+  static start(task: Omit<WorkerTask, 'wakeCounter'>): Promise<StoreThread> {
     const thread = new StoreThread(task);
     return new Promise((started, failed) => {
       thread.#worker.on('message', (text: string) => {
@@ -61,8 +61,8 @@ export class StoreThread {
 
   post(message: ToWorker): void {
     this.#worker.postMessage(JSON.stringify(message));
-    Atomics.add(this.#bell, 0, 1);
-    Atomics.notify(this.#bell, 0);
+    Atomics.add(this.#wakeCounter, 0, 1);
+    Atomics.notify(this.#wakeCounter, 0);
   }
 
   async close(): Promise<void> {

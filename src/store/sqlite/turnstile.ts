@@ -27,9 +27,9 @@ export class Turnstile {
     const now = performance.now();
     // Passing costs a few system calls: a writer that commits all the time pays them once per courtesy.
     if (now - this.#lastPass < COURTESY_MS && attempt(begin)) return;
-    insist(() => this.#gate.exec('BEGIN IMMEDIATE'));
+    retryWhileBusy(() => this.#gate.exec('BEGIN IMMEDIATE'));
     try {
-      insist(begin);
+      retryWhileBusy(begin);
     } finally {
       this.#gate.exec('ROLLBACK');
     }
@@ -42,7 +42,7 @@ export class Turnstile {
 }
 
 /** Tries until it works; for opening a store, when there is no turnstile yet. */
-export function insist(action: () => void): void {
+export function retryWhileBusy(action: () => void): void {
   const deadline = performance.now() + MAX_WAIT_MS;
   while (!attempt(action)) {
     if (performance.now() > deadline) {

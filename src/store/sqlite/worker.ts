@@ -11,7 +11,7 @@ export interface WorkerTask {
   readonly path: string;
   readonly rules: ResetRules;
   /** Rung for each message: a count that the worker sleeps on. */
-  readonly bell: Int32Array<SharedArrayBuffer>;
+  readonly wakeCounter: Int32Array<SharedArrayBuffer>;
 }
 
 export type ToWorker =
@@ -45,10 +45,10 @@ function serve(port: MessagePort, task: WorkerTask): void {
   const engine = open(port, task);
   if (engine === null) return;
   for (;;) {
-    const rung = Atomics.load(task.bell, 0);
+    const rung = Atomics.load(task.wakeCounter, 0);
     const { requests, close } = takeMessages(port, engine);
     if (requests.length > 0) answer(port, engine, requests);
-    else if (!close) Atomics.wait(task.bell, 0, rung);
+    else if (!close) Atomics.wait(task.wakeCounter, 0, rung);
     if (close) break;
   }
   engine.close();

@@ -3,7 +3,7 @@ import type { Command, TokenUsage } from '../../lifecycle/commands.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
 import type { Session, SessionWithTurns, Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
-import { type Ask, type Query, query, type Tx, type TxContext, textOf, together } from '../transaction.ts';
+import { type Ask, batch, type Query, query, type Tx, type TxContext, textOf } from '../transaction.ts';
 import { appending, type EventToWrite, type NumberedEvent, openLanes, placeOf } from './record.ts';
 import { INSERT_SESSION, sessionParams, sessionUpdate } from './rows.ts';
 import { lockSession, type WriteScope } from './sessions.ts';
@@ -46,7 +46,7 @@ export function* applyEach(ctx: TxContext, scope: WriteScope, changes: readonly 
     applied.flatMap(({ events }) => events),
   );
   // The events last: what a written event tells has been done.
-  const answers = yield* together<readonly Ask<NumberedEvent[]>[]>(...applied.map(({ saving }) => saving), appended);
+  const answers = yield* batch<readonly Ask<NumberedEvent[]>[]>(...applied.map(({ saving }) => saving), appended);
   yield* openLanes(ctx, scope.subscribers, answers.at(-1) ?? []);
   for (const { before, after } of applied) noteDeadline(ctx, before, after.session);
   yield* endChildren(

@@ -5,8 +5,9 @@ import { policyFor } from '../../lifecycle/reset-policy.ts';
 import { hasApplied, type Origin, type Session, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
 import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
-import { type Ask, type Query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
+import { type Ask, batch, type Query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
 import { apply, type Extras } from './apply.ts';
+import { takeUnanswered } from './external-notes.ts';
 import { appendCommand, messageRows } from './messages.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
 import {
@@ -19,7 +20,6 @@ import {
   sessionQuery,
   type WriteScope,
 } from './sessions.ts';
-import { takeUnanswered } from './told.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
 export interface ConversationRef {
@@ -50,7 +50,7 @@ export interface StartArgs {
 export function* startSession(ctx: TxContext, args: StartArgs): Tx<Session> {
   const scope = yield* enter(ctx, args.context);
   yield* lockKey(ctx, args.conversation.key);
-  const [known] = yield* together(sessionQuery(ctx, args.sessionId));
+  const [known] = yield* batch(sessionQuery(ctx, args.sessionId));
   if (known !== undefined && hasApplied(known.session, args.context.commandId)) return known.session;
   const { sessionId, parentId, lineage, title } = args;
   const start = startCommand(sessionId, args.conversation, { parentId, lineage, title });
@@ -137,7 +137,7 @@ function knownTurn({ originRef, turnId }: ReceiveArgs): Ask<Turn | undefined> {
 }
 
 function* repeated(ctx: TxContext, args: ReceiveArgs, turn: Turn): Tx<Received | undefined> {
-  const [loaded] = yield* together(sessionQuery(ctx, turn.sessionId));
+  const [loaded] = yield* batch(sessionQuery(ctx, turn.sessionId));
   if (loaded === undefined) return undefined;
   // The same turn id again is the same call again, whose answer was lost: it begins what it began.
   const begun = turn.id === args.turnId && turn.state === 'running' && loaded.session.owner === args.context.instanceId;
@@ -172,12 +172,12 @@ function* applyStart(
   extras: Extras = {},
 ): Tx<SessionWithTurns> {
   // What dies with its process is nobody's conversation.
-  const told = start.attached ? [] : yield* takeUnanswered(ctx, start.key);
-  return yield* apply(ctx, scope, null, [start, ...appendCommand(told, null), ...commands], {
+  const externalNotes = start.attached ? [] : yield* takeUnanswered(ctx, start.key);
+  return yield* apply(ctx, scope, null, [start, ...appendCommand(externalNotes, null), ...commands], {
     ...extras,
     rows: (after) => {
       const empty = { ...after, session: { ...after.session, messageCount: 0 } };
-      return [...messageRows(ctx, empty, told), ...(extras.rows?.(after) ?? [])];
+      return [...messageRows(ctx, empty, externalNotes), ...(extras.rows?.(after) ?? [])];
     },
   });
 }
@@ -306,7 +306,7 @@ export function* continueSession(
   const { scope, loaded: from } = yield* enterSession(ctx, args.context, args.fromId);
   const conversation = args.conversation ?? conversationOf(from.session);
   if (conversation.key !== from.session.key) yield* lockKey(ctx, conversation.key);
-  const [open] = yield* together(openSessionQuery(ctx, conversation.key));
+  const [open] = yield* batch(openSessionQuery(ctx, conversation.key));
   if (open !== undefined && open.session.id === args.newSessionId) {
     return { session: open.session, ended: null, created: true };
   }

@@ -2,7 +2,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { SessionWithTurns } from '../../lifecycle/session.ts';
 import type { SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { pageSize } from '../limits.ts';
-import { numberOf, type Param, query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
+import { batch, numberOf, type Param, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type CommandContext, enter, lockKey, lockSessions, sessionQuery } from './sessions.ts';
 
@@ -61,7 +61,7 @@ function* lockExisting(ctx: TxContext, sessionId: string): Tx<SessionWithTurns |
   if (start === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
   // Whoever continues it holds the same lock: nobody begins to see a transcript that is about to go.
   yield* lockKey(ctx, textOf(start, 'session_key'));
-  const [loaded] = yield* together(sessionQuery(ctx, sessionId));
+  const [loaded] = yield* batch(sessionQuery(ctx, sessionId));
   return loaded;
 }
 

@@ -6,6 +6,7 @@ import * as conversations from './conversations.ts';
 import * as credentials from './credentials.ts';
 import * as deletion from './deletion.ts';
 import * as deliveries from './deliveries.ts';
+import * as externalNotes from './external-notes.ts';
 import * as facts from './facts.ts';
 import * as inspection from './inspection.ts';
 import * as jobs from './jobs.ts';
@@ -18,7 +19,6 @@ import * as promises from './promises.ts';
 import * as reading from './reading.ts';
 import * as sessions from './sessions.ts';
 import * as settings from './settings.ts';
-import * as told from './told.ts';
 import * as turns from './turns.ts';
 
 /** Transactions that change the store, by name: the whole vocabulary of its port. */
@@ -69,7 +69,7 @@ export const WRITES = {
   removeJob: jobs.removeJob,
   scheduleJob: jobs.scheduleJob,
   claimTick: jobs.claimTick,
-  tellConversation: told.tellConversation,
+  addExternalNote: externalNotes.addExternalNote,
 } as const;
 
 /** Transactions that only look. (On PostgreSQL, reading the log may number it first.) */

@@ -305,13 +305,13 @@ export function* failLane(ctx: TxContext, args: FailArgs): Tx<boolean> {
       : { dueAt: ctx.now + args.retryInMs, attempts: args.attempts, waits: args.waits, error },
   );
   if (!mine) return false;
-  if (dead) yield* bury(ctx, args, error);
+  if (dead) yield* deadLetter(ctx, args, error);
   const first = args.attempts + args.waits === 1;
   if ((first || dead) && failed.eventType !== 'hook:failed') yield* tellFailure(ctx, scope.subscribers, args, error);
   return true;
 }
 
-function* bury(ctx: TxContext, args: FailArgs, error: string): Tx<void> {
+function* deadLetter(ctx: TxContext, args: FailArgs, error: string): Tx<void> {
   yield* query(
     `INSERT INTO dead_letters (subscriber, event_no, session_key, event_id, attempts, error, at, replay)
      VALUES (?, ?, ?, ?, ?, ?, ?, 0)

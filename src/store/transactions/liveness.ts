@@ -125,7 +125,7 @@ export interface Reaped {
  */
 export function* reap(ctx: TxContext, args: ReapArgs): Tx<Reaped> {
   const scope = yield* enter(ctx, args.context);
-  const lost = yield* buryInstances(ctx, scope, args.provenDead);
+  const lost = yield* markDead(ctx, scope, args.provenDead);
   const orphans = yield* query(
     `SELECT s.id, s.owner FROM owned_sessions s LEFT JOIN instances i ON i.id = s.owner
      WHERE i.id IS NULL OR i.state = 'dead' ORDER BY s.id LIMIT ?`,
@@ -137,7 +137,7 @@ export function* reap(ctx: TxContext, args: ReapArgs): Tx<Reaped> {
 }
 
 /** Marks expired and proven-dead instances, frees their claims, and writes `instance:lost` once for each. */
-function* buryInstances(ctx: TxContext, scope: WriteScope, provenDead: readonly string[]): Tx<string[]> {
+function* markDead(ctx: TxContext, scope: WriteScope, provenDead: readonly string[]): Tx<string[]> {
   const proven = provenDead.length === 0 ? '' : `OR id IN (${placeholders(provenDead.length)})`;
   const candidates = yield* query(
     `SELECT id FROM instances WHERE state = 'up' AND id <> ? AND (lease_until <= ? ${proven}) ORDER BY id`,

@@ -3,6 +3,7 @@ import { matches } from '../../lifecycle/events.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import {
   type Ask,
+  batch,
   numberOf,
   type Param,
   type Query,
@@ -10,7 +11,6 @@ import {
   repeated,
   type Tx,
   type TxContext,
-  together,
 } from '../transaction.ts';
 
 export interface Subscriber {
@@ -54,7 +54,7 @@ export const NOWHERE: Omit<EventPlace, 'instance'> = {
  * The caller holds the lock of the conversation, so numbers rise in commit order within it.
  */
 export function* record(ctx: TxContext, subscribers: readonly Subscriber[], events: readonly EventToWrite[]): Tx<void> {
-  const [written] = yield* together(appending(ctx, events));
+  const [written] = yield* batch(appending(ctx, events));
   yield* openLanes(ctx, subscribers, written);
 }
 
@@ -94,7 +94,7 @@ function insertion(ctx: TxContext, events: readonly EventToWrite[]): Query {
     const key = place.session_key ?? NO_KEY;
     params.push(place.session_id, sessionSeq, key, draft.type, ctx.now, JSON.stringify(body));
   }
-  return { sql: INSERT_EVENTS(events.length), params, gives: 'numbers' };
+  return { sql: INSERT_EVENTS(events.length), params, returns: 'numbers' };
 }
 
 interface Lane {

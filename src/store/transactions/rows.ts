@@ -102,7 +102,7 @@ export function sessionUpdate(before: Session, after: Session): Query {
   const quiet = QUIET_FIELDS.every((field) => before[field] === after[field]);
   const params = (quiet ? BUSY_FIELDS : ALL_FIELDS).map((field) => toParam(after[field]));
   params.push(after.id, before.version);
-  return { sql: quiet ? UPDATE_BUSY : UPDATE_ALL, params, gives: 'count' };
+  return { sql: quiet ? UPDATE_BUSY : UPDATE_ALL, params, returns: 'count' };
 }
 
 function toParam(value: Session[keyof Session]): Param {
@@ -118,7 +118,7 @@ export function* querySessions(sql: string, ...params: Param[]): Tx<Session[]> {
 }
 
 export function selectingSessions(sql: string, params: readonly Param[]): Query {
-  return { sql, params, gives: 'values' };
+  return { sql, params, returns: 'values' };
 }
 
 /** The answer to `selectingSessions`. */

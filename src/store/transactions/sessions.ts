@@ -3,6 +3,7 @@ import type { SessionWithTurns } from '../../lifecycle/session.ts';
 import type { Dialect } from '../dialect.ts';
 import {
   type Ask,
+  batch,
   nullableNumber,
   numberOf,
   query,
@@ -11,7 +12,6 @@ import {
   type Tx,
   type TxContext,
   textOf,
-  together,
 } from '../transaction.ts';
 import type { Subscriber } from './record.ts';
 import { SELECT_SESSION, SELECT_TURN, selectingSessions, toSessions, toTurn } from './rows.ts';
@@ -42,7 +42,7 @@ function enterQuery(ctx: TxContext, context: CommandContext): Ask<WriteScope> {
   // A statement of its own: the lease must be read as it is once the lock is held.
   const locks = instanceLock === null ? [] : [{ sql: instanceLock.share, params: [context.instanceId] }];
   return {
-    queries: [...locks, { sql: LEASE_AND_SUBSCRIBERS, params: [context.instanceId], standing: true }],
+    queries: [...locks, { sql: LEASE_AND_SUBSCRIBERS, params: [context.instanceId], cacheable: true }],
     read: (answers) => {
       const rows = answers[locks.length] ?? [];
       const lease = rows.find((row) => row.lease_until !== null);
@@ -58,7 +58,7 @@ function enterQuery(ctx: TxContext, context: CommandContext): Ask<WriteScope> {
 }
 
 export function* enter(ctx: TxContext, context: CommandContext): Tx<WriteScope> {
-  const [scope] = yield* together(enterQuery(ctx, context));
+  const [scope] = yield* batch(enterQuery(ctx, context));
   return scope;
 }
 
@@ -69,7 +69,7 @@ export function* enterKey<T = undefined>(
   key: string,
   more: Ask<T | undefined> = NOTHING,
 ): Tx<{ scope: WriteScope; loaded: SessionWithTurns | undefined; more: T | undefined }> {
-  const [scope, , read, loaded] = yield* together(
+  const [scope, , read, loaded] = yield* batch(
     enterQuery(ctx, context),
     lockKeyQuery(ctx, key),
     more,
@@ -86,7 +86,7 @@ export function* enterSession(
   context: CommandContext,
   sessionId: string,
 ): Tx<{ scope: WriteScope; loaded: SessionWithTurns }> {
-  const [scope, loaded] = yield* together(enterQuery(ctx, context), lockSessionQuery(ctx, sessionId));
+  const [scope, loaded] = yield* batch(enterQuery(ctx, context), lockSessionQuery(ctx, sessionId));
   return { scope, loaded };
 }
 
@@ -100,7 +100,7 @@ export function patternsOf(json: string): readonly string[] {
 
 /** Makes all writers of a conversation queue up behind this transaction. */
 export function* lockKey(ctx: TxContext, key: string): Tx<void> {
-  yield* together(lockKeyQuery(ctx, key));
+  yield* batch(lockKeyQuery(ctx, key));
 }
 
 function lockKeyQuery(ctx: TxContext, key: string): Ask<void> {
@@ -144,7 +144,7 @@ function* tryLock(ctx: TxContext, sessionIds: readonly string[]): Tx<readonly st
 
 /** Locks the conversation of a session and reads its life. */
 export function* lockSession(ctx: TxContext, sessionId: string): Tx<SessionWithTurns> {
-  const [loaded] = yield* together(lockSessionQuery(ctx, sessionId));
+  const [loaded] = yield* batch(lockSessionQuery(ctx, sessionId));
   return loaded;
 }
 

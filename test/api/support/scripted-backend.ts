@@ -1,17 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import type { Progress } from '../../../src/agent/runner.ts';
-import type { ApiBackend, Doing, PlatformRequest, Readiness, Reply, Saying, Taken } from '../../../src/api/backend.ts';
-import { JobBook } from '../../../src/cron/job-book.ts';
+import type {
+  AcceptedTurn,
+  ApiBackend,
+  ChatRequest,
+  PlatformRequest,
+  Readiness,
+  Reply,
+  TurnActivity,
+} from '../../../src/api/backend.ts';
+import { JobService } from '../../../src/cron/job-service.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { MoiraiError } from '../../../src/errors/moirai-error.ts';
 import type { ConversationRef, Received } from '../../../src/store/transactions/conversations.ts';
 
 /** What the agent does with a text: shows progress, waits, and says how it came out. */
-export type Script = (saying: Saying, show: (progress: Progress) => void) => Promise<Partial<Reply>> | Partial<Reply>;
+export type Script = (
+  request: ChatRequest,
+  show: (progress: Progress) => void,
+) => Promise<Partial<Reply>> | Partial<Reply>;
 
 interface Kept {
   readonly body: string;
-  readonly taken: Taken;
+  readonly accepted: AcceptedTurn;
 }
 
 const USAGE = { input: 7, output: 3 };
@@ -19,20 +30,20 @@ const USAGE = { input: 7, output: 3 };
 /** A gateway without a model: what is said becomes a real turn of a real session, and a script answers it. */
 export class ScriptedBackend implements ApiBackend {
   readonly model = 'loom-1';
-  readonly said: Saying[] = [];
+  readonly said: ChatRequest[] = [];
   readonly #engine: Engine;
   readonly #kept = new Map<string, Kept>();
-  readonly #doing = new Map<string, Doing>();
+  readonly #doing = new Map<string, TurnActivity>();
   #state: Readiness['state'] = 'ready';
-  script: Script = (saying) => ({ text: `You said: ${saying.text}` });
+  script: Script = (request) => ({ text: `You said: ${request.text}` });
 
   readonly jobs: ApiBackend['jobs'];
 
   constructor(engine: Engine) {
     this.#engine = engine;
-    const book = new JobBook({ store: engine.store, timezone: 'UTC', random: Math.random });
+    const service = new JobService({ store: engine.store, timezone: 'UTC', random: Math.random });
     this.jobs = {
-      book,
+      service,
       target: async (to) => {
         if (to === 'home' || to === 'local') return { to };
         throw new MoiraiError('target_unknown', `there is no target ${to}`);
@@ -40,17 +51,17 @@ export class ScriptedBackend implements ApiBackend {
     };
   }
 
-  async say(saying: Saying): Promise<Taken> {
+  async receive(request: ChatRequest): Promise<AcceptedTurn> {
     if (this.#state === 'draining') throw new MoiraiError('draining', 'the gateway is draining');
-    const { idempotencyKey, credential, ...body } = saying;
-    if (idempotencyKey === null) return this.#take(saying);
+    const { idempotencyKey, credential, ...body } = request;
+    if (idempotencyKey === null) return this.#take(request);
     const known = this.#kept.get(`${credential} ${idempotencyKey}`);
     if (known === undefined) {
-      const taken = await this.#take(saying);
-      this.#kept.set(`${credential} ${idempotencyKey}`, { body: JSON.stringify(body), taken });
-      return taken;
+      const accepted = await this.#take(request);
+      this.#kept.set(`${credential} ${idempotencyKey}`, { body: JSON.stringify(body), accepted });
+      return accepted;
     }
-    if (known.body === JSON.stringify(body)) return known.taken;
+    if (known.body === JSON.stringify(body)) return known.accepted;
     throw new MoiraiError('idempotency_conflict', `"${idempotencyKey}" came with another body before`);
   }
 
@@ -84,17 +95,17 @@ export class ScriptedBackend implements ApiBackend {
     return { turns_running: this.#doing.size, turns_waiting: 0 };
   }
 
-  doing(sessionId: string): Doing | null {
+  turnActivity(sessionId: string): TurnActivity | null {
     return this.#doing.get(sessionId) ?? null;
   }
 
-  async #take(saying: Saying): Promise<Taken> {
-    this.said.push(saying);
-    const conversation = this.#conversationOf(saying);
-    if (saying.text === '/new') return this.#reset(conversation);
-    const received = await this.#engine.receive({ conversation, text: saying.text, originRef: null, by: 'user' });
+  async #take(request: ChatRequest): Promise<AcceptedTurn> {
+    this.said.push(request);
+    const conversation = this.#conversationOf(request);
+    if (request.text === '/new') return this.#reset(conversation);
+    const received = await this.#engine.receive({ conversation, text: request.text, originRef: null, by: 'user' });
     const listeners = new Set<(progress: Progress) => void>();
-    const reply = this.#answer(saying, received, (progress) => {
+    const reply = this.#answer(request, received, (progress) => {
       for (const listener of listeners) listener(progress);
     });
     reply.catch(() => undefined); // Whoever waits for the reply hears of it; nobody may be waiting.
@@ -109,13 +120,13 @@ export class ScriptedBackend implements ApiBackend {
     };
   }
 
-  #conversationOf({ conversation, platform, userId }: Saying): ConversationRef {
+  #conversationOf({ conversation, platform, userId }: ChatRequest): ConversationRef {
     const name = conversation ?? `one-shot-${randomUUID()}`;
     const key = `agent:main:${platform}:dm:${encodeURIComponent(name)}`;
     return { key, kind: 'api', platform, userId, origin: null, attached: conversation === null };
   }
 
-  async #reset(conversation: ConversationRef): Promise<Taken> {
+  async #reset(conversation: ConversationRef): Promise<AcceptedTurn> {
     const { session } = await this.#engine.reset(conversation, { slash: { command: 'new', args: '' } });
     const facts = { sessionId: session.id, turnId: null };
     const rest = { outcome: 'done', errorCode: null, model: null, usage: null } as const;
@@ -126,25 +137,25 @@ export class ScriptedBackend implements ApiBackend {
     };
   }
 
-  async #answer(saying: Saying, { session, turn }: Received, show: (progress: Progress) => void): Promise<Reply> {
+  async #answer(request: ChatRequest, { session, turn }: Received, show: (progress: Progress) => void): Promise<Reply> {
     this.#doing.set(session.id, { phase: 'thinking', tool: null });
     // The client is told that it was taken before anything happens.
     await new Promise((next) => setTimeout(next, 5));
-    const scripted = await this.script(saying, (progress) => {
+    const scripted = await this.script(request, (progress) => {
       if (progress.type === 'tool_start') this.#doing.set(session.id, { phase: 'tool', tool: progress.name });
       show(progress);
     });
     this.#doing.delete(session.id);
-    const facts = { sessionId: session.id, turnId: turn.id, model: saying.model ?? this.model, usage: USAGE };
+    const facts = { sessionId: session.id, turnId: turn.id, model: request.model ?? this.model, usage: USAGE };
     const reply: Reply = { ...facts, text: '', outcome: 'done', errorCode: null, ...scripted };
     await this.#engine.finish({ sessionId: session.id, epoch: session.epoch }, turn.id, {
       ...{ outcome: reply.outcome, response: reply.text, model: reply.model, usage: reply.usage },
       messages: [
-        { role: 'user', text: saying.text, turnId: turn.id },
+        { role: 'user', text: request.text, turnId: turn.id },
         { role: 'assistant', text: reply.text, turnId: turn.id },
       ],
     });
-    if (saying.conversation === null) await this.#engine.end(session.id, { reason: 'api_close', trigger: 'api' });
+    if (request.conversation === null) await this.#engine.end(session.id, { reason: 'api_close', trigger: 'api' });
     return reply;
   }
 }

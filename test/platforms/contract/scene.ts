@@ -1,11 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Abilities, Inbox, Incoming, Means, Place, Platform, Press } from '../../../src/platforms/platform.ts';
+import type {
+  Abilities,
+  Inbox,
+  Incoming,
+  Place,
+  Platform,
+  PlatformRuntime,
+  Press,
+} from '../../../src/platforms/platform.ts';
 import { patience } from '../../support/patience.ts';
 
 /** Where something is said: the driver knows which chat that is. */
 export type Where = 'dm' | 'group' | 'thread';
 
-export interface Said {
+export interface UserMessage {
   readonly text: string;
   readonly where?: Where;
   readonly file?: { readonly name: string; readonly mime: string; readonly bytes: Uint8Array };
@@ -35,7 +43,7 @@ export interface Driver extends AsyncDisposable {
   readonly warnings: readonly string[];
   place(where: Where): Place;
   /** Somebody says something; returns the id of the message. */
-  say(said: Said): Promise<string>;
+  say(said: UserMessage): Promise<string>;
   /** What we have sent and people see now, oldest first. */
   shown(): readonly Shown[];
   /** How a text looks there that could turn a line around; as it is unless said. */
@@ -132,8 +140,8 @@ export class TestInbox implements Inbox {
   }
 }
 
-/** Means whose time runs `speed` times as fast. */
-export function testMeans(speed = 100): Means & { readonly warnings: string[] } {
+/** A runtime whose time runs `speed` times as fast. */
+export function testRuntime(speed = 100): PlatformRuntime & { readonly warnings: string[] } {
   const warnings: string[] = [];
   const started = Date.now();
   return {

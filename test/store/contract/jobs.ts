@@ -271,7 +271,7 @@ function tell(
 ): Promise<boolean> {
   const deliveries = [{ id: text, platform: 'telegram', target: { chat: '42' }, text }];
   const key = 'agent:main:telegram:dm:42';
-  return scene.store.write('tellConversation', {
+  return scene.store.write('addExternalNote', {
     ...{ context: scene.context(), sessionId, id: text, deliveries, key, note: `note of ${text}`, ...more },
   });
 }

@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { jobLine, jobView } from '../../../cron/job-view.ts';
 import { namedTarget } from '../../../gateway/job-targets.ts';
 import { readConfig } from '../../configuration.ts';
-import { jobBook, waitsForGateway } from '../../job-book.ts';
+import { jobService, waitsForGateway } from '../../job-service.ts';
 import { printable, printJson, printLine } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 interface Options {
   readonly name?: string;
@@ -34,11 +34,11 @@ async function add(command: Command, schedule: string, words: readonly string[],
   const settings = settingsOf(command);
   const { sessions } = await readConfig(settings);
   const { name, tz: timezone } = options;
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const target = await namedTarget(options.to, { store, rules: sessions });
-    const book = jobBook(store, sessions.rules.reset.timezone);
+    const service = jobService(store, sessions.rules.reset.timezone);
     const made = { madeIn: null, madeBy: null };
-    const job = await book.add({ schedule, prompt: words.join(' '), name, timezone, target, ...made });
+    const job = await service.add({ schedule, prompt: words.join(' '), name, timezone, target, ...made });
     if (settings.json) return printJson(jobView(job));
     return printLine(`Scheduled: ${printable(jobLine(job))}.${waitsForGateway(settings.home)}`);
   });

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { jobView, stateOf } from '../../../cron/job-view.ts';
 import type { Job, JobRun } from '../../../store/transactions/jobs.ts';
-import { jobBook } from '../../job-book.ts';
+import { jobService } from '../../job-service.ts';
 import { print, printJson, printLine, relativeTime, shorten, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -21,8 +21,8 @@ const HEADINGS = ['ID', 'NAME', 'SCHEDULE', 'ZONE', 'NEXT', 'LAST', 'WHAT'];
 
 async function list(command: Command): Promise<void> {
   const settings = settingsOf(command);
-  await visit(settings, async ({ store }) => {
-    const jobs = await jobBook(store).list(null);
+  await openStoreSession(settings, async ({ store }) => {
+    const jobs = await jobService(store).list(null);
     if (settings.json) return printJson({ data: jobs.map(jobView), next: null });
     if (jobs.length === 0) return printLine('Nothing is scheduled.');
     const now = Date.now();

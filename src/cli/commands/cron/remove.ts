@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { jobLine } from '../../../cron/job-view.ts';
-import { changeJob } from '../../job-book.ts';
+import { changeJob } from '../../job-service.ts';
 
 export function define(command: Command): void {
   command
@@ -9,7 +9,7 @@ export function define(command: Command): void {
     .action((job: string) =>
       changeJob(
         command,
-        (book) => book.remove(job, null),
+        (service) => service.remove(job, null),
         (done) => `Removed: ${jobLine(done)}`,
       ),
     );

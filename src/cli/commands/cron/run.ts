@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { changeJob, waitsForGateway } from '../../job-book.ts';
+import { changeJob, waitsForGateway } from '../../job-service.ts';
 import { settingsOf } from '../../settings.ts';
 
 export function define(command: Command): void {
@@ -9,7 +9,7 @@ export function define(command: Command): void {
     .action((job: string) =>
       changeJob(
         command,
-        (book) => book.run(job, null),
+        (service) => service.run(job, null),
         ({ id, name }) => `${name ?? id} is due now.${waitsForGateway(settingsOf(command).home)}`,
       ),
     );

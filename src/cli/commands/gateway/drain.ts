@@ -16,7 +16,9 @@ export function define(command: Command): void {
 
 async function drain(settings: Settings): Promise<void> {
   const client = await GatewayClient.to(needGateway(settings.home), settings);
-  const standing = await client.drain();
-  if (settings.json) return printJson(standing);
-  return printLine(`The gateway takes no new messages: ${printable(standing.checks.turns?.detail ?? standing.state)}.`);
+  const readiness = await client.drain();
+  if (settings.json) return printJson(readiness);
+  return printLine(
+    `The gateway takes no new messages: ${printable(readiness.checks.turns?.detail ?? readiness.state)}.`,
+  );
 }

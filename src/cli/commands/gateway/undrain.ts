@@ -10,6 +10,6 @@ export function define(command: Command): void {
 
 async function undrain(settings: Settings): Promise<void> {
   const client = await GatewayClient.to(needGateway(settings.home), settings);
-  const standing = await client.undrain();
-  return settings.json ? printJson(standing) : printLine('The gateway takes messages again.');
+  const readiness = await client.undrain();
+  return settings.json ? printJson(readiness) : printLine('The gateway takes messages again.');
 }

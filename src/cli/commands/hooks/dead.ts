@@ -5,7 +5,7 @@ import { findSubscriber } from '../../hook-names.ts';
 import { DEFAULT_PAGE, parseLimit } from '../../options.ts';
 import { print, printJson, printLine, relativeTime, shorten, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -22,7 +22,7 @@ const ERROR_CHARS = 100;
 async function dead(command: Command, name: string | undefined, options: { limit?: string }): Promise<void> {
   const settings = settingsOf(command);
   const limit = options.limit === undefined ? DEFAULT_PAGE : parseLimit(options.limit);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const subscriber = name === undefined ? null : await findSubscriber(store, name);
     const letters = await store.read('listDeadLetters', { subscriber, limit });
     if (settings.json) return printJson({ data: letters.map(viewOf), next: null });

@@ -6,7 +6,7 @@ import { readConfig } from '../../configuration.ts';
 import { type HookRow, hookRows } from '../../hook-list.ts';
 import { print, printable, printJson, printLine, shorten, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -27,7 +27,7 @@ async function list(command: Command): Promise<void> {
   const { hooks } = await readConfig(settings);
   const folder = hooksFolder(settings.home);
   const found = await discoverHooks(folder, process.env.PATH ?? '');
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const rows = hookRows(found, hooks.webhooks, await store.read('listSubscribers', {}));
     if (settings.json) return printJson({ data: rows, next: null });
     if (rows.length === 0) return printLine(`No hooks in ${printable(folder)}, and no webhooks.`);

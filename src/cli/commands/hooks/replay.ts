@@ -4,7 +4,7 @@ import { findSubscriber } from '../../hook-names.ts';
 import { parseWhole } from '../../options.ts';
 import { printJson, printLine } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 interface ReplayOptions {
   readonly from?: string;
@@ -28,7 +28,7 @@ async function replay(command: Command, name: string, { from, dead }: ReplayOpti
   const settings = settingsOf(command);
   if (from !== undefined && dead === true) throw new MoiraiError('bad_input', 'give either --from or --dead, not both');
   const fromSeq = from === undefined ? null : parseWhole('--from', from, 0, Number.MAX_SAFE_INTEGER);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const subscriber = await findSubscriber(store, name);
     const { events } = await store.write('replay', { subscriber, fromSeq });
     if (settings.json) return printJson({ subscriber, events });

@@ -28,7 +28,7 @@ The event is sent whether the hook listens to it or not; nothing is recorded. Ex
 
 const MOST_LINES = 1000;
 
-interface Said {
+interface OutputLine {
   readonly stream: 'stdout' | 'stderr';
   readonly line: string;
 }
@@ -38,13 +38,13 @@ async function test(command: Command, name: string, type: string, options: { jso
   const sample = sampleEvent(type, new Date().toISOString());
   const event = { ...sample, ...fieldsIn(options.jsonFile), type: sample.type };
   const { hooks } = await readConfig(settings);
-  const output: Said[] = [];
+  const output: OutputLine[] = [];
   const { ms, error } = await attempt(
     settings,
     hooks,
     name,
     event,
-    (said) => output.length < MOST_LINES && output.push(said),
+    (line) => output.length < MOST_LINES && output.push(line),
   );
   if (settings.json) {
     await printJson({ name, event, ok: error === null, ms, error: error?.message ?? null, output });
@@ -63,12 +63,12 @@ async function attempt(
   config: HooksConfig,
   name: string,
   event: MoiraiEvent,
-  hear: (said: Said) => unknown,
+  onLine: (line: OutputLine) => unknown,
 ): Promise<Trial> {
   const found = await discoverHooks(hooksFolder(settings.home), process.env.PATH ?? '');
   const hook = found.find((each) => each.name === name.replace(/^hook:/, ''));
   if (hook?.state === 'bad') throw new MoiraiError('hook_invalid', `${hook.name}: ${hook.problem}`);
-  if (hook !== undefined) return runHook(settings, config, hook, event, hear);
+  if (hook !== undefined) return runHook(settings, config, hook, event, onLine);
   const webhook = config.webhooks.find((each) => each.name === name.replace(/^webhook:/, ''));
   if (webhook === undefined)
     throw notFound(
@@ -88,9 +88,9 @@ function runHook(
   { timeoutMs }: HooksConfig,
   hook: UsableHook,
   event: MoiraiEvent,
-  hear: (said: Said) => unknown,
+  onLine: (line: OutputLine) => unknown,
 ): Promise<Trial> {
-  const sink = (stream: Said['stream'], line: string): unknown => hear({ stream, line });
+  const sink = (stream: OutputLine['stream'], line: string): unknown => onLine({ stream, line });
   return tryHook(hook, event, { home, timeoutMs, environment: process.env, sink });
 }
 

@@ -3,7 +3,7 @@ import { readConfig } from '../../configuration.ts';
 import { type MemoryRow, memoryRows } from '../../memory-list.ts';
 import { print, printJson, printLine, shorten, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -25,7 +25,7 @@ const TROUBLE_CHARS = 100;
 async function list(command: Command): Promise<void> {
   const settings = settingsOf(command);
   const config = await readConfig(settings);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const rows = await memoryRows(config, store);
     if (settings.json) return printJson({ data: rows, next: null });
     if (rows.length === 0) return printLine('No memory is configured.');

@@ -10,7 +10,7 @@ import type { Store } from '../../../store/port.ts';
 import { readConfig } from '../../configuration.ts';
 import { print, printable, printJson, printLine, relativeTime, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -26,7 +26,7 @@ Memories in files and in the store can be looked at; what a service made of a co
 async function show(command: Command, of: string | undefined): Promise<void> {
   const settings = settingsOf(command);
   const config = await readConfig(settings);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const isName = of !== undefined && INSPECTABLE.includes(of);
     const provider = isName ? of : config.memory.provider;
     const memory = await openMemory(config, provider, store);

@@ -4,7 +4,7 @@ import { approveCode } from '../../../gateway/access/pairing.ts';
 import type { Store } from '../../../store/port.ts';
 import { printable, printJson, printLine } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 import { pairingView } from './list.ts';
 
 export function define(command: Command): void {
@@ -23,7 +23,7 @@ async function approve(command: Command, words: readonly string[]): Promise<void
   const settings = settingsOf(command);
   const [first = '', second, ...rest] = words;
   if (rest.length > 0) throw new MoiraiError('usage', 'one platform and one code at a time');
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const [platform, code] = second === undefined ? [await onlyPlatform(store), first] : [first, second];
     const pairing = await approveCode(store, platform, code);
     if (settings.json) return printJson(pairingView(pairing));

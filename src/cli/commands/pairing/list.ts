@@ -3,7 +3,7 @@ import { isoTime } from '../../../engine/views.ts';
 import type { Pairing } from '../../../store/transactions/pairing.ts';
 import { print, printJson, printLine, relativeTime, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -19,7 +19,7 @@ const HEADINGS = ['PLATFORM', 'USER', 'NAME', 'STATE', 'SINCE', 'REQUEST'];
 
 async function list(command: Command): Promise<void> {
   const settings = settingsOf(command);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const pairings = await store.read('listPairings', {});
     if (settings.json) return printJson({ data: pairings.map(pairingView), next: null });
     if (pairings.length === 0) return printLine('Nobody waits, and nobody was let in.');

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { MoiraiError } from '../../../errors/moirai-error.ts';
 import { printJson, printLine } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -20,7 +20,7 @@ async function revoke(command: Command, words: readonly string[]): Promise<void>
   const [first = '', second, ...rest] = words;
   if (rest.length > 0) throw new MoiraiError('usage', 'one platform and one user at a time');
   const userId = second ?? first;
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const known = (await store.read('listPairings', {})).filter((pairing) => pairing.userId === userId);
     const [found, another] = second === undefined ? known : known.filter(({ platform }) => platform === first);
     if (found === undefined) throw new MoiraiError('pairing_unknown', `nobody called ${userId} was let in or waits`);

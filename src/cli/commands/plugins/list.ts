@@ -4,7 +4,7 @@ import { subscriberOf } from '../../../plugins/observers.ts';
 import type { SubscriberStatus } from '../../../store/transactions/lanes.ts';
 import { print, printable, printJson, printLine, shorten, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -22,7 +22,7 @@ const TROUBLE_CHARS = 100;
 
 async function list(command: Command): Promise<void> {
   const settings = settingsOf(command);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const found = await discoverPlugins(pluginsFolder(settings.home));
     const subscribers = await store.read('listSubscribers', {});
     const rows = found.map((plugin) => viewOf(plugin, subscribers));

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { printJson, printLine } from '../../print.ts';
 import { type Settings, settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -16,7 +16,7 @@ Its events stay in the log. A session whose transcript others see (they resumed 
 they are.`;
 
 async function deleteSession(settings: Settings, idOrPrefix: string): Promise<void> {
-  await visit(settings, async (here) => {
+  await openStoreSession(settings, async (here) => {
     const { id } = await here.store.read('findSession', { idOrPrefix });
     const { ended } = await (await here.engine()).delete(id, 'cli');
     if (settings.json) return printJson({ id, deleted: true, ended });

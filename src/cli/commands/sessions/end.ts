@@ -4,7 +4,7 @@ import { MoiraiError } from '../../../errors/moirai-error.ts';
 import { printable, printJson, printLine, relativeTime } from '../../print.ts';
 import { reasonOf } from '../../session-text.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 /** The reasons for which somebody from outside may end a session; the others are the machine's to give. */
 const REASONS = ['api_close', 'admin_close'] as const;
@@ -21,7 +21,7 @@ export function define(command: Command): void {
 async function end(command: Command, idOrPrefix: string, options: { reason?: string }): Promise<void> {
   const settings = settingsOf(command);
   const reason = parseReason(options.reason ?? 'admin_close');
-  await visit(settings, async (here) => {
+  await openStoreSession(settings, async (here) => {
     const found = await here.store.read('findSession', { idOrPrefix });
     const engine = await here.engine();
     const { session, already } = await engine.end(found.id, { reason, trigger: 'cli' });

@@ -8,7 +8,7 @@ import type { Store } from '../../../store/port.ts';
 import { parseNames } from '../../options.ts';
 import { outputGone, print, printable, printJson, printLine } from '../../print.ts';
 import { type Settings, settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 const FORMATS = ['json', 'md'] as const;
 
@@ -30,7 +30,7 @@ export function define(command: Command): void {
 async function exportSession(settings: Settings, idOrPrefix: string, options: ExportOptions): Promise<void> {
   parseNames('--format', options.format, FORMATS);
   const { output } = options;
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const session = await store.read('findSession', { idOrPrefix });
     const inTerminal = output === undefined && process.stdout.isTTY;
     const pieces = options.format === 'md' ? asMarkdown(store, session, inTerminal) : asJson(store, session);

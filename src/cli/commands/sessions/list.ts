@@ -6,7 +6,7 @@ import { DEFAULT_PAGE, parseLimit, parseList, parseNames, parseSince } from '../
 import { print, printable, printJson, printLine, table } from '../../print.ts';
 import { SESSION_HEADINGS, sessionRow } from '../../session-text.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 /** What people mean by "my sessions"; the machine's own kinds are shown when asked for. */
 const DEFAULT_KINDS = ['chat', 'cli', 'api'];
@@ -50,7 +50,7 @@ Examples:
 async function list(command: Command, options: ListOptions): Promise<void> {
   const settings = settingsOf(command);
   const filter = filterOf(options);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const { sessions, next } = await store.read('listSessions', filter);
     if (settings.json) return printJson({ data: sessions.map(sessionView), next });
     if (sessions.length === 0) return printLine(nothingFound(options));

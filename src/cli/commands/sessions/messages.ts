@@ -4,7 +4,7 @@ import { indentedText } from '../../message-text.ts';
 import { DEFAULT_PAGE, parseLimit, parseWhole } from '../../options.ts';
 import { printJson, printLine } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 interface MessagesOptions {
   readonly limit?: string;
@@ -25,7 +25,7 @@ async function messages(command: Command, idOrPrefix: string, options: MessagesO
   const limit = options.limit === undefined ? DEFAULT_PAGE : parseLimit(options.limit);
   const { cursor = '0' } = options;
   const after = parseWhole('--cursor', cursor, 0, Number.MAX_SAFE_INTEGER);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const session = await store.read('findSession', { idOrPrefix });
     const page = await store.read('listMessages', { sessionId: session.id, after, limit });
     const last = page.at(-1);

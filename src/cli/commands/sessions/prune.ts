@@ -7,7 +7,7 @@ import { readConfig } from '../../configuration.ts';
 import { parseNames } from '../../options.ts';
 import { facts, print, printJson, printLine } from '../../print.ts';
 import { type Settings, settingsOf } from '../../settings.ts';
-import { type Visit, visit } from '../../visit.ts';
+import { openStoreSession, type StoreSession } from '../../store-session.ts';
 
 interface PruneOptions {
   readonly olderThan?: string;
@@ -38,7 +38,7 @@ Examples:
 
 async function prune(settings: Settings, options: PruneOptions): Promise<void> {
   const rules = await rulesOf(settings, options);
-  await visit(settings, async (here) => {
+  await openStoreSession(settings, async (here) => {
     const counts = options.dryRun ? await here.store.read('prunableSessions', { rules }) : await pruneAll(here, rules);
     const total = Object.values(counts).reduce((sum, n) => sum + n, 0);
     if (settings.json) return printJson({ dry_run: options.dryRun === true, removed: total, by_kind: counts });
@@ -57,7 +57,7 @@ async function rulesOf(settings: Settings, { olderThan, kind }: PruneOptions): P
 }
 
 /** In rounds: a session goes only after those of other kinds that continue it. */
-async function pruneAll(here: Visit, rules: readonly PruneRule[]): Promise<Counts> {
+async function pruneAll(here: StoreSession, rules: readonly PruneRule[]): Promise<Counts> {
   const engine = await here.engine();
   const counts: Counts = {};
   for (let again = true; again; ) {

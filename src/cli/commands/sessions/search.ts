@@ -4,7 +4,7 @@ import { indentedText } from '../../message-text.ts';
 import { DEFAULT_PAGE, parseLimit } from '../../options.ts';
 import { printJson, printLine, shorten } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 const TEXT_CHARS = 300;
 const INDEX_BATCH = 2000;
@@ -20,7 +20,7 @@ export function define(command: Command): void {
 async function search(command: Command, text: string, options: { limit?: string }): Promise<void> {
   const settings = settingsOf(command);
   const limit = options.limit === undefined ? DEFAULT_PAGE : parseLimit(options.limit);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     while (await store.write('indexMessages', { limit: INDEX_BATCH })) {
       // In pieces, so that nobody waits long behind it.
     }

@@ -4,7 +4,7 @@ import { eventLine } from '../../event-text.ts';
 import { facts, print, printJson, printLine } from '../../print.ts';
 import { sessionFacts } from '../../session-text.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 const EVENTS_SHOWN = 10;
 
@@ -17,7 +17,7 @@ export function define(command: Command): void {
 
 async function show(command: Command, idOrPrefix: string): Promise<void> {
   const settings = settingsOf(command);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const session = await store.read('findSession', { idOrPrefix });
     if (settings.json) return printJson(sessionView(session));
     const lineage = await store.read('lineageOf', { sessionId: session.id });

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { statsView } from '../../../engine/views.ts';
 import { facts, print, printJson } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -13,7 +13,7 @@ export function define(command: Command): void {
 
 async function stats(command: Command): Promise<void> {
   const settings = settingsOf(command);
-  await visit(settings, async ({ store }) => {
+  await openStoreSession(settings, async ({ store }) => {
     const counted = await store.read('stats', {});
     if (settings.json) return printJson(statsView(counted));
     const { total, open, openOwned, openUnowned, ended } = counted;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { sessionView } from '../../../engine/views.ts';
 import { printable, printJson, printLine } from '../../print.ts';
 import { type Settings, settingsOf } from '../../settings.ts';
-import { visit } from '../../visit.ts';
+import { openStoreSession } from '../../store-session.ts';
 
 export function define(command: Command): void {
   command
@@ -13,7 +13,7 @@ export function define(command: Command): void {
 }
 
 async function setTitle(settings: Settings, idOrPrefix: string, title: string): Promise<void> {
-  await visit(settings, async (here) => {
+  await openStoreSession(settings, async (here) => {
     const { id } = await here.store.read('findSession', { idOrPrefix });
     const { session } = await (await here.engine()).setTitle(id, title === '' ? null : title);
     if (settings.json) return printJson(sessionView(session));

@@ -4,8 +4,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clampText, plainLine } from '../data/plain-text.ts';
 import type { Source } from '../data/source.ts';
 import { Composer } from './composer.tsx';
-import { ConversationBook } from './conversation-book.ts';
 import { ConversationHead, ConversationList } from './conversation-list.tsx';
+import { ConversationStore } from './conversation-store.ts';
 import { Log } from './log.tsx';
 import { Thread } from './thread.ts';
 import './chat.css';
@@ -26,10 +26,10 @@ const ANNOUNCED_CHARS = 400;
 export function Chat({ source, changes }: ChatProps) {
   const [announced, setAnnounced] = useState('');
   const [drawer, setDrawer] = useState(false);
-  const { book, threads } = useMemo(() => openBook(source, setAnnounced), [source]);
-  const thread = threads.get(book.open.value);
+  const { conversations, threads } = useMemo(() => openConversations(source, setAnnounced), [source]);
+  const thread = threads.get(conversations.open.value);
   useEffect(() => () => threads.close(), [threads]);
-  useLooking(book, thread, changes);
+  useLooking(conversations, thread, changes);
   const side = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!drawer) return undefined;
@@ -42,19 +42,19 @@ export function Chat({ source, changes }: ChatProps) {
   }, [drawer]);
 
   const say = (text: string): void => {
-    if (!text.startsWith('/')) book.said(thread.conversation, text);
+    if (!text.startsWith('/')) conversations.said(thread.conversation, text);
     thread.say(text);
   };
   return (
     <section class="chat" aria-label="Chat">
       <div ref={side} class={`chat-side${drawer ? ' chat-side-open' : ''}`}>
-        <ConversationList book={book} onChosen={() => setDrawer(false)} />
+        <ConversationList conversations={conversations} onChosen={() => setDrawer(false)} />
       </div>
       {drawer && (
         <button type="button" class="chat-veil" aria-label="Close the list" onClick={() => setDrawer(false)} />
       )}
       <div class="chat-main">
-        <ConversationHead book={book} drawer={drawer} onList={() => setDrawer(!drawer)} />
+        <ConversationHead conversations={conversations} drawer={drawer} onList={() => setDrawer(!drawer)} />
         <Log key={thread.conversation} thread={thread} />
         <Composer source={source} thread={thread} onSay={say} />
       </div>
@@ -65,8 +65,8 @@ export function Chat({ source, changes }: ChatProps) {
   );
 }
 
-function openBook(source: Source, announce: (text: string) => void) {
-  const book = new ConversationBook(source, localStorage);
+function openConversations(source: Source, announce: (text: string) => void) {
+  const conversations = new ConversationStore(source, localStorage);
   const open = new Map<string, Thread>();
   const replied = (text: string): void => announce(`Reply: ${plainLine(clampText(text, ANNOUNCED_CHARS).text)}`);
   const threads = {
@@ -74,7 +74,7 @@ function openBook(source: Source, announce: (text: string) => void) {
     get(conversation: string): Thread {
       const known = open.get(conversation);
       if (known !== undefined) return known;
-      const found = book.take.bind(book);
+      const found = conversations.take.bind(conversations);
       const thread = new Thread({ source, conversation, shelf: sessionStorage, found, replied });
       open.set(conversation, thread);
       return thread;
@@ -83,13 +83,17 @@ function openBook(source: Source, announce: (text: string) => void) {
       for (const thread of open.values()) thread.close();
     },
   };
-  return { book, threads };
+  return { conversations, threads };
 }
 
 /** Looks for what is new: when the conversation is opened, when something changed, and now and then. */
-function useLooking(book: ConversationBook, thread: Thread, changes: ReadonlySignal<unknown> | undefined): void {
+function useLooking(
+  conversations: ConversationStore,
+  thread: Thread,
+  changes: ReadonlySignal<unknown> | undefined,
+): void {
   // The threads tell what is wrong; a list that could not be read is read again soon.
-  const lookAtList = (): void => void book.refresh().catch(() => undefined);
+  const lookAtList = (): void => void conversations.refresh().catch(() => undefined);
   useEffect(() => {
     let looks = 0;
     const look = (): void => {
@@ -97,7 +101,7 @@ function useLooking(book: ConversationBook, thread: Thread, changes: ReadonlySig
       void thread.history.refresh();
       if (looks++ % LIST_EVERY === 0) lookAtList();
     };
-    const reread = (): void => book.read();
+    const reread = (): void => conversations.read();
     look();
     const timer = setInterval(look, LOOK_EVERY_MS);
     document.addEventListener('visibilitychange', look);
@@ -107,7 +111,7 @@ function useLooking(book: ConversationBook, thread: Thread, changes: ReadonlySig
       document.removeEventListener('visibilitychange', look);
       window.removeEventListener('storage', reread);
     };
-  }, [book, thread]);
+  }, [conversations, thread]);
   useSignalEffect(() => {
     if (changes === undefined) return undefined;
     void changes.value;

@@ -1,5 +1,5 @@
 import { postJson, type Source } from '../data/source.ts';
-import type { Outcome } from './say.ts';
+import type { Outcome } from './send-message.ts';
 
 export interface Command {
   readonly name: string;

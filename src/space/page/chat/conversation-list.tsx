@@ -1,13 +1,19 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ConversationBook, Listed } from './conversation-book.ts';
+import type { ConversationStore, Listed } from './conversation-store.ts';
 import { when } from './when.ts';
 
 /** The conversations there are, to choose from. */
-export function ConversationList({ book, onChosen }: { book: ConversationBook; onChosen: () => void }) {
-  const known = book.listed.value.filter((line) => line.known);
-  const others = book.listed.value.filter((line) => !line.known);
+export function ConversationList({
+  conversations,
+  onChosen,
+}: {
+  conversations: ConversationStore;
+  onChosen: () => void;
+}) {
+  const known = conversations.listed.value.filter((line) => line.known);
+  const others = conversations.listed.value.filter((line) => !line.known);
   const choose = (id: string): void => {
-    book.choose(id);
+    conversations.choose(id);
     onChosen();
   };
   return (
@@ -16,17 +22,17 @@ export function ConversationList({ book, onChosen }: { book: ConversationBook; o
         type="button"
         class="chat-new"
         onClick={() => {
-          book.begin();
+          conversations.begin();
           onChosen();
         }}
       >
         New conversation
       </button>
-      <Lines lines={known} open={book.open.value} onChoose={choose} />
+      <Lines lines={known} open={conversations.open.value} onChoose={choose} />
       {others.length > 0 && (
         <>
           <h3>On this gateway</h3>
-          <Lines lines={others} open={book.open.value} onChoose={choose} />
+          <Lines lines={others} open={conversations.open.value} onChoose={choose} />
         </>
       )}
     </nav>
@@ -56,9 +62,9 @@ function Lines({ lines, open, onChoose }: { lines: readonly Listed[]; open: stri
 }
 
 /** The open conversation: its title, and what can be done with it. */
-export function ConversationHead(props: { book: ConversationBook; drawer: boolean; onList: () => void }) {
-  const { book, drawer, onList } = props;
-  const line = book.listed.value.find(({ id }) => id === book.open.value);
+export function ConversationHead(props: { conversations: ConversationStore; drawer: boolean; onList: () => void }) {
+  const { conversations, drawer, onList } = props;
+  const line = conversations.listed.value.find(({ id }) => id === conversations.open.value);
   const [doing, setDoing] = useState<{ what: 'rename' | 'remove'; id: string } | null>(null);
   const what = doing !== null && doing.id === line?.id ? doing.what : null;
   const begin = (next: 'rename' | 'remove') => () => setDoing(line === undefined ? null : { what: next, id: line.id });
@@ -75,7 +81,7 @@ export function ConversationHead(props: { book: ConversationBook; drawer: boolea
         ☰
       </button>
       {what === 'rename' && line !== undefined ? (
-        <Rename line={line} book={book} onEnd={end} />
+        <Rename line={line} conversations={conversations} onEnd={end} />
       ) : (
         <>
           <h2>{line?.title ?? ''}</h2>
@@ -91,25 +97,25 @@ export function ConversationHead(props: { book: ConversationBook; drawer: boolea
           )}
         </>
       )}
-      {what === 'remove' && line !== undefined && <Remove line={line} book={book} onEnd={end} />}
+      {what === 'remove' && line !== undefined && <Remove line={line} conversations={conversations} onEnd={end} />}
     </header>
   );
 }
 
-interface Doing {
+interface LineActionProps {
   readonly line: Listed;
-  readonly book: ConversationBook;
+  readonly conversations: ConversationStore;
   readonly onEnd: () => void;
 }
 
-function Rename({ line, book, onEnd }: Doing) {
+function Rename({ line, conversations, onEnd }: LineActionProps) {
   const field = useFocus<HTMLInputElement>();
   const [title, setTitle] = useState(line.newest?.title ?? line.title);
   const [trouble, setTrouble] = useState('');
   const save = async (event: Event): Promise<void> => {
     event.preventDefault();
     try {
-      await book.rename(line.id, title);
+      await conversations.rename(line.id, title);
       onEnd();
     } catch {
       setTrouble('The gateway did not take it.');
@@ -137,7 +143,7 @@ function Rename({ line, book, onEnd }: Doing) {
   );
 }
 
-function Remove({ line, book, onEnd }: Doing) {
+function Remove({ line, conversations, onEnd }: LineActionProps) {
   const button = useFocus<HTMLButtonElement>();
   return (
     <div class="chat-remove" role="alertdialog" aria-label="Remove from the list">
@@ -148,7 +154,7 @@ function Remove({ line, book, onEnd }: Doing) {
         type="button"
         ref={button}
         onClick={() => {
-          book.remove(line.id);
+          conversations.remove(line.id);
           onEnd();
         }}
       >

@@ -1,7 +1,7 @@
 import { plainLine, plainText } from '../data/plain-text.ts';
-import type { Asking } from './ear.ts';
 import { Formatted } from './formatted.tsx';
-import { isCommand } from './say.ts';
+import type { ApprovalQuestion } from './live-reply-buffer.ts';
+import { isCommand } from './send-message.ts';
 import type { Send, Thread } from './thread.ts';
 import { endWords, type Item, type Note, type Session, type Tool } from './transcript.ts';
 import { when } from './when.ts';
@@ -141,7 +141,7 @@ function LiveReply({ send, thread }: { send: Send; thread: Thread }) {
 const ANSWERS = { asked: 'It asks whether it may:', allowed: 'You allowed:', denied: 'It was not allowed:' } as const;
 
 /** Something the agent may do only when a person says so. Silence is a no. */
-function Question({ asking, thread }: { asking: Asking; thread: Thread }) {
+function Question({ asking, thread }: { asking: ApprovalQuestion; thread: Thread }) {
   const { action, state } = asking;
   return (
     <div class="chat-note chat-question" role={state === 'asked' ? 'alert' : undefined} data-state={state}>

@@ -1,7 +1,7 @@
 import { batch, computed, signal } from '@preact/signals';
 import { sentenceOf } from '../data/answer-error.ts';
 import { askJson, type Source } from '../data/source.ts';
-import { keyOf, type Page } from './conversation-book.ts';
+import { keyOf, type Page } from './conversation-store.ts';
 import type { Part, Row, Session } from './transcript.ts';
 
 const PAGE = 60;
@@ -39,7 +39,7 @@ export class History {
     this.#options = options;
   }
 
-  /** Looks for what is new. Asked while it looks, it looks once more afterwards. */
+  /** Looks for what is new. A call while it looks makes it look once more afterwards. */
   refresh(): Promise<void> {
     if (this.#refreshing !== null) {
       this.#again = true;

@@ -1,10 +1,10 @@
 import { batch, computed, type Signal, signal } from '@preact/signals';
 import { sentenceOf } from '../data/answer-error.ts';
 import type { Source } from '../data/source.ts';
-import { Ear, type Live } from './ear.ts';
 import { History } from './history.ts';
+import { type Live, LiveReplyBuffer } from './live-reply-buffer.ts';
 import { newId } from './new-id.ts';
-import { ConnectionLost, isCommand, type Outcome, say } from './say.ts';
+import { ConnectionLost, isCommand, type Outcome, sendMessage } from './send-message.ts';
 import { itemsOf, type Note, noteOf, type Session } from './transcript.ts';
 
 /** Something said here that is not answered yet. */
@@ -14,9 +14,9 @@ export interface Send {
   readonly at: string;
   readonly turnId: Signal<string | null>;
   readonly live: Signal<Live>;
-  /** Said by a button: nobody wants to read it. */
+  /** Sent by a button: nobody wants to read it. */
   readonly quiet: boolean;
-  /** Heard from its beginning. */
+  /** Its reply was received from its beginning. */
   readonly whole: boolean;
 }
 
@@ -43,12 +43,12 @@ export class Thread {
   readonly #closing = new AbortController();
 
   /** The turns that are told live: one string, so that nothing is made anew for every word of them. */
-  readonly #told = computed(() => {
+  readonly #shownTurns = computed(() => {
     const heard = this.sends.value.filter(({ live, whole }) => whole && live.value.state !== 'failed');
     return heard.flatMap(({ turnId }) => turnId.value ?? []).join(' ');
   });
   readonly items = computed(() =>
-    itemsOf(this.history.parts.value, this.#notes.value, new Set(this.#told.value.split(' '))),
+    itemsOf(this.history.parts.value, this.#notes.value, new Set(this.#shownTurns.value.split(' '))),
   );
   /** Turns whose question is in the transcript already. */
   readonly asked = computed(
@@ -113,18 +113,18 @@ export class Thread {
   async #deliver(send: Send): Promise<void> {
     const { source } = this.#options;
     const { key, text, turnId } = send;
-    const ear = new Ear(send.live, (told) => {
-      if (told.type !== 'taken') return;
-      turnId.value = told.turnId;
+    const buffer = new LiveReplyBuffer(send.live, (event) => {
+      if (event.type !== 'taken') return;
+      turnId.value = event.turnId;
       this.#keepUnanswered();
     });
-    const saying = { conversation: this.conversation, text, key, turnId: turnId.value };
+    const message = { conversation: this.conversation, text, key, turnId: turnId.value };
     try {
-      const outcome = await say(source, saying, (told) => ear.hear(told), this.#closing.signal);
-      ear.close();
+      const outcome = await sendMessage(source, message, (event) => buffer.receive(event), this.#closing.signal);
+      buffer.close();
       await this.#settle(send, outcome);
     } catch (thrown) {
-      ear.close();
+      buffer.close();
       if (this.#closing.signal.aborted) return;
       send.live.value = { ...send.live.value, state: 'failed', trouble: troubleOf(thrown, send) };
     }
@@ -138,8 +138,8 @@ export class Thread {
       newest === undefined
         ? null
         : { sessionId: newest.session.id, position: newest.rows.at(-1)?.position ?? newest.before };
-    const told = noteOf(outcome);
-    const isNews = told !== null && !(send.quiet && outcome.reply === 'Stopped.');
+    const note = noteOf(outcome);
+    const isNews = note !== null && !(send.quiet && outcome.reply === 'Stopped.');
     const command = outcome.turn_id === null && !send.quiet ? send.text : null;
     batch(() => {
       const { value: all } = this.sends;
@@ -147,10 +147,10 @@ export class Thread {
       // Its notes, and its own, go where it goes: into the transcript, or behind what was said before it.
       const where = before === undefined ? { place, behind: null } : { place, behind: before.key };
       const moved = this.#notes.value.map((note) => (note.behind === send.key ? { ...note, ...where } : note));
-      this.#notes.value = isNews ? [...moved, { key: `note-${send.key}`, command, ...told, ...where }] : moved;
+      this.#notes.value = isNews ? [...moved, { key: `note-${send.key}`, command, ...note, ...where }] : moved;
       this.drop(send);
     });
-    if (isNews || outcome.reply !== '') this.#options.replied(told?.text ?? outcome.reply);
+    if (isNews || outcome.reply !== '') this.#options.replied(note?.text ?? outcome.reply);
   }
 
   get #shelfName(): string {

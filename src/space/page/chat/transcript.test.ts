@@ -101,8 +101,8 @@ test('a question without a reply says so, unless a note tells why', () => {
   expect(brief(itemsOf(asked, [], NONE))).toEqual([
     ...['user: one', 'remark There was no reply.', 'user: two', 'user: more'],
   ]);
-  const told = brief(itemsOf(asked, [note('Stopped.', { sessionId: 'a', position: 1 })], NONE));
-  expect(told).toEqual(['user: one', 'note Stopped.', 'user: two', 'user: more']);
+  const shown = brief(itemsOf(asked, [note('Stopped.', { sessionId: 'a', position: 1 })], NONE));
+  expect(shown).toEqual(['user: one', 'note Stopped.', 'user: two', 'user: more']);
 });
 
 test('the end of a session is told in words', () => {

@@ -1,4 +1,4 @@
-import type { Outcome } from './say.ts';
+import type { Outcome } from './send-message.ts';
 
 /** A session as `/v1/sessions` shows it; what of it is used here. */
 export interface Session {
@@ -80,15 +80,15 @@ export function itemsOf(parts: readonly Part[], notes: readonly Note[], live: Re
   for (const [i, part] of parts.entries()) {
     const { session } = part;
     const own = notes.filter(({ place, behind }) => behind === null && place?.sessionId === session.id);
-    let told = 0;
+    let shown = 0;
     const tellUpTo = (position: number): void => {
-      for (; told < own.length; told++) {
-        const note = own[told];
+      for (; shown < own.length; shown++) {
+        const note = own[shown];
         if (note?.place === null || note === undefined || note.place.position > position) return;
         items.push({ type: 'note', key: note.key, note });
       }
     };
-    const rows = standing(part.rows);
+    const rows = withoutUndone(part.rows);
     for (const [j, row] of rows.entries()) {
       const shown = items.length;
       tellUpTo(row.position - 1);
@@ -111,7 +111,7 @@ function unansweredBefore(rows: readonly Row[], at: number, sessionId: string): 
 }
 
 /** Rows without those that were taken back. */
-function standing(rows: readonly Row[]): Row[] {
+function withoutUndone(rows: readonly Row[]): Row[] {
   let kept: Row[] = [];
   for (const row of rows) {
     const from = row.role === 'undo' ? Number(row.data?.from) : Number.NaN;

@@ -8,7 +8,7 @@ export interface Drawer {
 }
 
 /** Why a person is asked for the key. */
-export type Asking =
+export type KeyRequest =
   | { readonly why: 'missing' | 'wrong' }
   /** Too many wrong ones: no key is looked at until then (a time of this machine's clock). */
   | { readonly why: 'wait'; readonly until: number };
@@ -17,7 +17,7 @@ const NAME = 'moirai-key';
 
 /** The key to the gateways, and whether somebody has to be asked for it. It never appears in an address. */
 export class KeyRing {
-  readonly asking = signal<Asking | null>(null);
+  readonly asking = signal<KeyRequest | null>(null);
   /** Counts the keys given: who was refused waits for the next one. */
   readonly given = signal(0);
   readonly known = signal(false);

@@ -65,7 +65,7 @@ async function keyAfter(before: number, { ring, pause }: LinkParts, signal: Abor
   stop();
 }
 
-interface Parting {
+interface Disconnection {
   readonly words: string;
   readonly keyRefused: boolean;
   readonly waitMs: number | null;
@@ -89,7 +89,7 @@ class Call {
   }
 
   /** Stays as long as the source does; returns why it did not, or that it is to be followed in the other way. */
-  async stay(): Promise<Parting | 'switch'> {
+  async stay(): Promise<Disconnection | 'switch'> {
     const stream = this.#parts.streaming.value;
     const stop = this.#parts.streaming.subscribe((now) => {
       if (now !== stream) this.#switch.abort();
@@ -111,19 +111,19 @@ class Call {
   }
 
   async #stay(): Promise<void> {
-    this.#hear();
+    this.#markHeard();
     const { id } = this.#source;
     const seq = this.#parts.world.seqOf(id);
     const headers: Record<string, string> = { accept: 'text/event-stream' };
     if (seq > 0) headers['last-event-id'] = String(seq);
     const response = await this.#source.fetch(PATH, { headers, signal: this.#signal });
-    this.#hear();
+    this.#markHeard();
     if (NO_STREAM.includes(response.status)) return this.#poll(null, NO_STREAM_WORDS);
     if (!response.ok) throw await AnswerError.from(response);
     // An older version takes no notice of what is accepted, and answers with JSON.
     if (!isStream(response)) return this.#poll(response, NO_STREAM_WORDS);
     if (response.body === null) return;
-    for await (const event of readEvents(response.body, () => this.#hear())) this.#take(event);
+    for await (const event of readEvents(response.body, () => this.#markHeard())) this.#take(event);
   }
 
   #take(event: ServerEvent | null): void {
@@ -151,7 +151,7 @@ class Call {
     while (true) {
       const headers: Record<string, string> = { accept: 'application/json' };
       if (etag !== null) headers['if-none-match'] = etag;
-      this.#hear();
+      this.#markHeard();
       response ??= await this.#source.fetch(this.#question(odd), { headers, signal: this.#signal });
       if (response.status === 304) world.heard(this.#source.id);
       else if (response.ok) {
@@ -182,13 +182,13 @@ class Call {
   }
 
   /** Something was heard: the silence begins anew. */
-  #hear(): void {
+  #markHeard(): void {
     clearTimeout(this.#silence);
     this.#silence = setTimeout(() => this.#cut.abort(), SILENCE_MS);
   }
 }
 
-function parting(words: string): Parting {
+function parting(words: string): Disconnection {
   return { words, keyRefused: false, waitMs: null };
 }
 

@@ -18,7 +18,7 @@ export interface SourceView {
   readonly more: boolean;
 }
 
-interface SourceBook extends SourceView {
+interface SourceRecord extends SourceView {
   state: SourceView['state'];
   why: string;
   heardAt: number | null;
@@ -72,10 +72,10 @@ export class World {
   /** The newest first. */
   readonly ends: WorldEnd[] = [];
   readonly #parts: WorldParts;
-  readonly #books = new Map<string, SourceBook>();
+  readonly #records = new Map<string, SourceRecord>();
   readonly #ended = new Set<string>();
   readonly #farewells = new Set<(ends: readonly WorldEnd[]) => void>();
-  #told: WorldEnd[] = [];
+  #unreportedEnds: WorldEnd[] = [];
   #fresh = false;
   #scheduled = false;
   #calmedAt = Number.NEGATIVE_INFINITY;
@@ -85,16 +85,16 @@ export class World {
   }
 
   get sources(): readonly SourceView[] {
-    return [...this.#books.values()];
+    return [...this.#records.values()];
   }
 
   sourceOf(id: string): Source | null {
-    return this.#books.get(id)?.source ?? null;
+    return this.#records.get(id)?.source ?? null;
   }
 
   add(source: Source): void {
-    if (this.#books.has(source.id)) return;
-    this.#books.set(source.id, {
+    if (this.#records.has(source.id)) return;
+    this.#records.set(source.id, {
       source,
       ...{ state: 'connecting', why: '', heardAt: null, odd: null, gateways: [], self: null },
       ...{ totals: null, more: false, seq: 0, sessions: new Map() },
@@ -110,60 +110,60 @@ export class World {
 
   /** The source was heard, though it had nothing new to say. */
   heard(id: string): void {
-    const book = this.#book(id);
-    book.heardAt = this.#parts.now();
-    if (book.state !== 'live') this.#goLive(book);
+    const record = this.#record(id);
+    record.heardAt = this.#parts.now();
+    if (record.state !== 'live') this.#goLive(record);
   }
 
   gone(id: string, why: string): void {
-    const book = this.#book(id);
-    if (book.state === 'gone' && book.why === why) return;
-    book.state = 'gone';
-    book.why = why;
-    for (const session of book.sessions.keys()) this.#settle(session);
+    const record = this.#record(id);
+    if (record.state === 'gone' && record.why === why) return;
+    record.state = 'gone';
+    record.why = why;
+    for (const session of record.sessions.keys()) this.#settle(session);
     this.#changed();
   }
 
   /** The newest number that was heard of a source: where its stream goes on. */
   seqOf(id: string): number {
-    return this.#book(id).seq;
+    return this.#record(id).seq;
   }
 
   note(id: string, odd: string | null): void {
-    this.#book(id).odd = odd;
+    this.#record(id).odd = odd;
     this.#changed();
   }
 
   /** Returns the sessions that were there before and are not any more, without a word about their end. */
   applySnapshot(id: string, snapshot: SeenSnapshot): SeenSession[] {
-    const book = this.#book(id);
-    const before = [...book.sessions.values()];
-    book.sessions.clear();
-    for (const view of snapshot.sessions) if (!this.#ended.has(view.id)) book.sessions.set(view.id, view);
-    book.odd = snapshot.odd;
-    book.totals = snapshot.totals;
-    book.more = snapshot.more;
-    book.seq = snapshot.seq;
-    this.#setGateways(book, snapshot.gateways);
+    const record = this.#record(id);
+    const before = [...record.sessions.values()];
+    record.sessions.clear();
+    for (const view of snapshot.sessions) if (!this.#ended.has(view.id)) record.sessions.set(view.id, view);
+    record.odd = snapshot.odd;
+    record.totals = snapshot.totals;
+    record.more = snapshot.more;
+    record.seq = snapshot.seq;
+    this.#setGateways(record, snapshot.gateways);
     this.heard(id);
     for (const view of before) this.#settle(view.id);
-    for (const session of book.sessions.keys()) this.#settle(session);
+    for (const session of record.sessions.keys()) this.#settle(session);
     this.#changed();
-    return before.filter((view) => !book.sessions.has(view.id));
+    return before.filter((view) => !record.sessions.has(view.id));
   }
 
   applyDelta(id: string, delta: SeenDelta): void {
-    const book = this.#book(id);
+    const record = this.#record(id);
     for (const end of delta.ended) this.end(id, end);
-    for (const session of delta.removed) book.sessions.delete(session);
-    for (const view of delta.sessions) if (!this.#ended.has(view.id)) book.sessions.set(view.id, view);
-    if (delta.totals !== null) book.totals = delta.totals;
-    if (delta.more !== null) book.more = delta.more;
-    if (delta.odd !== null) book.odd = delta.odd;
-    book.seq = delta.seq;
-    const moved = delta.gateways !== null && this.#setGateways(book, delta.gateways);
+    for (const session of delta.removed) record.sessions.delete(session);
+    for (const view of delta.sessions) if (!this.#ended.has(view.id)) record.sessions.set(view.id, view);
+    if (delta.totals !== null) record.totals = delta.totals;
+    if (delta.more !== null) record.more = delta.more;
+    if (delta.odd !== null) record.odd = delta.odd;
+    record.seq = delta.seq;
+    const moved = delta.gateways !== null && this.#setGateways(record, delta.gateways);
     this.heard(id);
-    if (moved) for (const session of book.sessions.keys()) this.#settle(session);
+    if (moved) for (const session of record.sessions.keys()) this.#settle(session);
     for (const session of delta.removed) this.#settle(session);
     for (const { id: session } of delta.sessions) this.#settle(session);
     this.#changed();
@@ -174,16 +174,16 @@ export class World {
    * where it is not shown any more.
    */
   end(id: string, end: EndView, last: SeenSession | null = null): void {
-    const { source } = this.#book(id);
+    const { source } = this.#record(id);
     if (this.#ended.has(end.id)) return;
     const view = this.sessions.get(end.id)?.view ?? last;
     this.#remember(end.id);
-    for (const book of this.#books.values()) book.sessions.delete(end.id);
+    for (const record of this.#records.values()) record.sessions.delete(end.id);
     this.#settle(end.id);
-    const told = { ...end, source, view };
-    this.ends.unshift(told);
+    const ended = { ...end, source, view };
+    this.ends.unshift(ended);
     this.ends.length = Math.min(this.ends.length, ENDS_KEPT);
-    this.#told.push(told);
+    this.#unreportedEnds.push(ended);
     this.#changed();
   }
 
@@ -191,47 +191,48 @@ export class World {
     return this.#ended.has(id);
   }
 
-  #goLive(book: SourceBook): void {
-    book.state = 'live';
-    book.why = '';
-    for (const session of book.sessions.keys()) this.#settle(session);
+  #goLive(record: SourceRecord): void {
+    record.state = 'live';
+    record.why = '';
+    for (const session of record.sessions.keys()) this.#settle(session);
     this.#changed();
   }
 
   /** Returns whether sessions may have to be shown from elsewhere, as the source is another gateway than before. */
-  #setGateways(book: SourceBook, gateways: readonly SeenGateway[]): boolean {
+  #setGateways(record: SourceRecord, gateways: readonly SeenGateway[]): boolean {
     const self = gateways.find((one) => one.self)?.id ?? null;
-    const moved = self !== book.self;
-    book.gateways = gateways;
-    book.self = self;
+    const moved = self !== record.self;
+    record.gateways = gateways;
+    record.self = self;
     return moved;
   }
 
   /** Shows a session from where it is known best, or not at all. */
   #settle(id: string): void {
     const before = this.sessions.get(id);
-    const book = this.#bestFor(id, before?.source.id);
-    const view = book?.sessions.get(id);
-    if (book === undefined || view === undefined) {
+    const record = this.#bestFor(id, before?.source.id);
+    const view = record?.sessions.get(id);
+    if (record === undefined || view === undefined) {
       this.sessions.delete(id);
       return;
     }
-    const live = book.state === 'live';
-    const room = view.gateway ?? book.self ?? book.source.id;
-    if (before?.view === view && before.source === book.source && before.live === live && before.room === room) return;
-    this.sessions.set(id, { view, source: book.source, room, live });
+    const live = record.state === 'live';
+    const room = view.gateway ?? record.self ?? record.source.id;
+    if (before?.view === view && before.source === record.source && before.live === live && before.room === room)
+      return;
+    this.sessions.set(id, { view, source: record.source, room, live });
   }
 
   /** The owner knows most; else it stays where it is shown, while that source lives; else anybody who lives. */
-  #bestFor(id: string, shownFrom: string | undefined): SourceBook | undefined {
-    let best: SourceBook | undefined;
+  #bestFor(id: string, shownFrom: string | undefined): SourceRecord | undefined {
+    let best: SourceRecord | undefined;
     let bestRank = -1;
-    for (const book of this.#books.values()) {
-      const view = book.sessions.get(id);
+    for (const record of this.#records.values()) {
+      const view = record.sessions.get(id);
       if (view === undefined) continue;
-      const owns = book.self !== null && view.gateway === book.self;
-      const rank = (book.state === 'live' ? 4 : 0) + (owns ? 2 : 0) + (book.source.id === shownFrom ? 1 : 0);
-      if (rank > bestRank) [best, bestRank] = [book, rank];
+      const owns = record.self !== null && view.gateway === record.self;
+      const rank = (record.state === 'live' ? 4 : 0) + (owns ? 2 : 0) + (record.source.id === shownFrom ? 1 : 0);
+      if (rank > bestRank) [best, bestRank] = [record, rank];
     }
     return best;
   }
@@ -245,10 +246,10 @@ export class World {
     }
   }
 
-  #book(id: string): SourceBook {
-    const book = this.#books.get(id);
-    if (book === undefined) throw new RangeError(`no source "${id}"`);
-    return book;
+  #record(id: string): SourceRecord {
+    const record = this.#records.get(id);
+    if (record === undefined) throw new RangeError(`no source "${id}"`);
+    return record;
   }
 
   #changed(): void {
@@ -276,9 +277,9 @@ export class World {
 
   #tell(): void {
     this.#fresh = false;
-    const told = this.#told;
-    this.#told = [];
-    if (told.length > 0) for (const listener of this.#farewells) listener(told);
+    const ended = this.#unreportedEnds;
+    this.#unreportedEnds = [];
+    if (ended.length > 0) for (const listener of this.#farewells) listener(ended);
     this.version.value++;
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { chooseFit, linesIn } from './fit.ts';
-import { type Box, divide, gridFor, planHouse } from './layout.ts';
+import { type Box, divide, gridFor, planRooms } from './layout.ts';
 import { FIGURE, MINI, SPECK } from './sheet.ts';
 
 const area = ({ width, height }: Box): number => width * height;
@@ -35,7 +35,7 @@ test('everybody has a cell of their own inside of their room, on every screen', 
     { id: 'two', areas: ['api', 'cli', 'cron'].map((name) => ({ name, capacity: 700 })) },
   ];
   for (const [width, height] of SIZES) {
-    const rooms = planHouse(demands, width, height, 1);
+    const rooms = planRooms(demands, width, height, 1);
     for (const [at, room] of rooms.entries()) {
       for (const other of rooms.slice(at + 1)) expect(apart(room.box, other.box)).toBe(true);
       for (const [index, plan] of room.areas.entries()) {
@@ -48,12 +48,12 @@ test('everybody has a cell of their own inside of their room, on every screen', 
 
 test('the same people get the same plan', () => {
   const demands = [{ id: 'one', areas: [{ name: 'cli', capacity: 30 }] }];
-  expect(planHouse(demands, 1440, 900, 2)).toEqual(planHouse(demands, 1440, 900, 2));
+  expect(planRooms(demands, 1440, 900, 2)).toEqual(planRooms(demands, 1440, 900, 2));
 });
 
 test('ten thousand fit on one page as figures with a face', () => {
   const areas = ['api', 'cli', 'cron', 'telegram'].map((name) => ({ name, capacity: 690 }));
-  const rooms = planHouse(
+  const rooms = planRooms(
     ['a', 'b', 'c', 'd'].map((id) => ({ id, areas })),
     1440,
     900,

@@ -122,7 +122,7 @@ function balance<T extends Furnished>(box: Box, demand: readonly number[], furni
 const grown = (mean: number, cell: number): number => (Number.isFinite(cell) && cell > 0 ? (mean / cell) ** 1.2 : 1);
 
 /** Rooms that fill the whole picture. `unit` is how many pixels of the picture make one of the page. */
-export function planHouse(demands: readonly Demand[], width: number, height: number, unit: number): RoomPlan[] {
+export function planRooms(demands: readonly Demand[], width: number, height: number, unit: number): RoomPlan[] {
   const whole = inset({ x: 0, y: 0, width, height }, (GAP / 2) * unit);
   const wanted = demands.map((room) => room.areas.reduce((sum, area) => sum + area.capacity, 0));
   const cells = wanted.reduce((sum, capacity) => sum + capacity, 0);

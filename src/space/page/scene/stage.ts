@@ -1,7 +1,7 @@
 import type { Actor, Area, Cast, Room } from './cast.ts';
 import { chooseFit, type Fit, type Lines, linesIn } from './fit.ts';
 import type { AreaPlan, Box, RoomPlan } from './layout.ts';
-import { planHouse } from './layout.ts';
+import { planRooms } from './layout.ts';
 import type { View } from './view.ts';
 
 /** An area as it stands on the canvas, in pixels of the canvas. */
@@ -47,7 +47,7 @@ export class Stage {
       id: info.id,
       areas: Array.from(areas.values(), ({ platform, capacity }) => ({ name: platform, capacity })).sort(byName),
     }));
-    this.#plans = planHouse(demands, this.width, this.height, this.unit);
+    this.#plans = planRooms(demands, this.width, this.height, this.unit);
   }
 
   /** Looks at the plan anew. */

@@ -11,7 +11,7 @@ import { announce, openSession, selectedId } from '../ui.ts';
 import { Pick, Search, SortPick } from './filters.tsx';
 import { type Column, Grid, type Sort } from './grid.tsx';
 import { figureColumn, textColumn, timeColumn } from './open-sessions.tsx';
-import { plural, Said, Trouble } from './parts.tsx';
+import { PlainText, plural, Trouble } from './parts.tsx';
 
 const KINDS = ['chat', 'cli', 'api', 'cron', 'webhook', 'batch', 'child'];
 const REASONS = [
@@ -39,7 +39,7 @@ const COLUMNS: readonly Column<KeptSession>[] = [
 function Name({ row }: { row: KeptSession }) {
   return (
     <span class="name">
-      <Said text={labelOf(row)} />
+      <PlainText text={labelOf(row)} />
     </span>
   );
 }
@@ -109,7 +109,7 @@ export function EndedSessions({ choice }: { choice: ComponentChildren }) {
   );
 }
 
-type Asked = Omit<EndedQuery, 'cursor'>;
+type EndedFilter = Omit<EndedQuery, 'cursor'>;
 
 interface Found {
   readonly rows: readonly KeptSession[];
@@ -117,7 +117,7 @@ interface Found {
   readonly cursors: ReadonlyMap<string, string | null>;
 }
 
-function useEnded(world: World, asked: Asked) {
+function useEnded(world: World, asked: EndedFilter) {
   const [found, setFound] = useState<Found>({ rows: [], cursors: new Map() });
   const [trouble, setTrouble] = useState<string | null>(null);
   const [loading, setLoading] = useState(true);
@@ -156,7 +156,7 @@ function useEnded(world: World, asked: Asked) {
   };
 }
 
-async function loadPages(world: World, asked: Asked, { rows, cursors }: Found): Promise<Found> {
+async function loadPages(world: World, asked: EndedFilter, { rows, cursors }: Found): Promise<Found> {
   const known = new Map(rows.map((row) => [row.id, row]));
   const next = new Map<string, string | null>();
   for (const [id, cursor] of cursors) {

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { sentenceOf } from '../data/answer-error.ts';
 import { askEvents, type LoggedEvent } from '../data/kept-session.ts';
 import type { Source } from '../data/source.ts';
-import { Ago, Said, SaidAtLength, Trouble } from './parts.tsx';
+import { Ago, LongPlainText, PlainText, Trouble } from './parts.tsx';
 
 interface EventsProps {
   readonly source: Source;
@@ -42,13 +42,13 @@ export function EventsList({ source, id, version }: EventsProps) {
             <details class="fold">
               <summary>
                 <code>
-                  <Said text={event.type} />
+                  <PlainText text={event.type} />
                 </code>
                 <span class="faint">
                   <Ago at={event.at} />
                 </span>
               </summary>
-              <SaidAtLength text={JSON.stringify(event, null, 2)} />
+              <LongPlainText text={JSON.stringify(event, null, 2)} />
             </details>
           </li>
         ))}

@@ -4,7 +4,7 @@ import { sentenceOf } from '../data/answer-error.ts';
 import { type Room, roomsOf } from '../data/rooms.ts';
 import { announce, now } from '../ui.ts';
 import { Dialog } from './dialog.tsx';
-import { Ago, Fact, Facts, Moment, plural, Said, Trouble } from './parts.tsx';
+import { Ago, Fact, Facts, Moment, PlainText, plural, Trouble } from './parts.tsx';
 
 /** How each gateway is; more of it when it is asked. */
 export function GatewayChips() {
@@ -22,7 +22,7 @@ export function GatewayChips() {
         {waiting.value !== null && (
           <li class="chip" data-state="connecting">
             <span>
-              <Said text={waiting.value} />
+              <PlainText text={waiting.value} />
             </span>
           </li>
         )}
@@ -38,14 +38,14 @@ export function GatewayChips() {
             >
               <span class="chip-mark" aria-hidden="true" />
               <span class="chip-name">
-                <Said text={room.name} />
+                <PlainText text={room.name} />
               </span>
               <span class="faint">
                 {room.live ? room.state : room.state === 'connecting' ? 'connecting' : 'not heard'}
               </span>
               {room.gateway !== null && (
                 <span class="faint version">
-                  <Said text={room.gateway.version} />
+                  <PlainText text={room.gateway.version} />
                 </span>
               )}
               {room.source?.odd && <span class="badge">other version</span>}
@@ -85,21 +85,21 @@ function GatewayDialog({ room, onClose }: { room: Room; onClose: () => void }) {
     <Dialog title={room.name} onClose={onClose}>
       <Facts>
         <Fact name="State">
-          <Said text={room.note} />
+          <PlainText text={room.note} />
         </Fact>
         <Fact name="Version">
-          <Said text={gateway?.version ?? 'unknown'} />
+          <PlainText text={gateway?.version ?? 'unknown'} />
         </Fact>
         {source?.odd && <Fact name="Other version">{source.odd}</Fact>}
         {gateway !== null && (
           <>
             <Fact name="Instance">
               <code>
-                <Said text={gateway.id} />
+                <PlainText text={gateway.id} />
               </code>
             </Fact>
             <Fact name="Host">
-              <Said text={`${gateway.host}${gateway.pid === null ? '' : `, process ${gateway.pid}`}`} />
+              <PlainText text={`${gateway.host}${gateway.pid === null ? '' : `, process ${gateway.pid}`}`} />
             </Fact>
             <Fact name="Started">
               <Moment at={gateway.startedAt} />
@@ -136,11 +136,11 @@ function Checks({ readiness }: { readiness: Readiness }) {
         <li key={name} data-ok={ok}>
           <span aria-hidden="true">{ok ? '✓' : '✗'}</span>
           <strong>
-            <Said text={name} />
+            <PlainText text={name} />
           </strong>
           <span class="hidden">{ok ? 'is well' : 'is not well'}</span>
           <span class="faint">
-            <Said text={detail} />
+            <PlainText text={detail} />
           </span>
         </li>
       ))}

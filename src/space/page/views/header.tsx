@@ -5,7 +5,7 @@ import type { World } from '../data/world.ts';
 import { PHASES } from '../protocol.ts';
 import { goTo, helpOpen, nextTheme, theme, VIEWS, view } from '../ui.ts';
 import { GatewayChips } from './gateway-chips.tsx';
-import { PHASE_WORDS, PhaseDot, Said } from './parts.tsx';
+import { PHASE_WORDS, PhaseDot, PlainText } from './parts.tsx';
 
 const TITLES = { space: 'Space', sessions: 'Sessions', timeline: 'Timeline', listeners: 'Listeners', chat: 'Chat' };
 
@@ -123,7 +123,7 @@ function PhaseCounts({ world }: { world: World }) {
       {[...counts].map(([phase, count]) => (
         <li key={phase} data-phase={phase} data-count={count} class={count === 0 ? 'zero' : undefined}>
           <PhaseDot phase={phase} />
-          <strong>{count.toLocaleString()}</strong> <Said text={PHASE_WORDS[phase] ?? phase} />
+          <strong>{count.toLocaleString()}</strong> <PlainText text={PHASE_WORDS[phase] ?? phase} />
         </li>
       ))}
       {grey > 0 && (

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
-import type { Asking } from '../data/key-ring.ts';
+import type { KeyRequest } from '../data/key-ring.ts';
 import { spanOf } from '../data/spans.ts';
 import { now } from '../ui.ts';
 import { Dialog } from './dialog.tsx';
@@ -12,7 +12,7 @@ export function KeyDialog() {
   return asking === null ? null : <KeyForm asking={asking} />;
 }
 
-function KeyForm({ asking }: { asking: Asking }) {
+function KeyForm({ asking }: { asking: KeyRequest }) {
   const { ring } = useSpace();
   const field = useRef<HTMLInputElement>(null);
   const [remember, setRemember] = useState(false);

@@ -6,7 +6,7 @@ import { askJson, postJson, type Source } from '../data/source.ts';
 import { oneOfEachStore } from '../data/stores.ts';
 import { announce } from '../ui.ts';
 import { Dialog } from './dialog.tsx';
-import { Ago, plural, Said, Trouble } from './parts.tsx';
+import { Ago, PlainText, plural, Trouble } from './parts.tsx';
 
 interface Subscriber {
   readonly name: string;
@@ -69,7 +69,7 @@ function SourceListeners({ source, title }: { source: Source; title: string | nu
     <div class="listeners" data-source={source.id}>
       {title !== null && (
         <h2>
-          <Said text={title} />
+          <PlainText text={title} />
         </h2>
       )}
       <Trouble text={trouble} />
@@ -108,7 +108,7 @@ function ListenerCard({ listener, onReplay }: { listener: Subscriber; onReplay: 
     <li class="card" data-listener={name} data-state={state}>
       <div class="card-head">
         <h3>
-          <Said text={name} />
+          <PlainText text={name} />
         </h3>
         <span class="badge" data-state={state}>
           {words[state]}
@@ -129,11 +129,11 @@ function ListenerCard({ listener, onReplay }: { listener: Subscriber; onReplay: 
           </>
         )}
         {' · '}
-        <Said text={listener.events.join(', ')} />
+        <PlainText text={listener.events.join(', ')} />
       </p>
       {error !== null && (
         <p class="last-error">
-          <Said text={error} />
+          <PlainText text={error} />
         </p>
       )}
       <button type="button" onClick={onReplay} data-action="replay">
@@ -183,7 +183,7 @@ function ReplayDialog({ listener, source, onClose, onDone }: ReplayProps) {
       <form onSubmit={(event) => void replay(event)}>
         <p>
           <strong>
-            <Said text={listener.name} />
+            <PlainText text={listener.name} />
           </strong>{' '}
           hears once more what it may have heard already.
         </p>

@@ -16,7 +16,7 @@ import type { WorldSession } from '../data/world.ts';
 import { announce, now, openSession, selectedId } from '../ui.ts';
 import { Pick, Search, SortPick } from './filters.tsx';
 import { type Column, Grid, type Sort } from './grid.tsx';
-import { Ago, PHASE_WORDS, PhaseMark, plural, Said } from './parts.tsx';
+import { Ago, PHASE_WORDS, PhaseMark, PlainText, plural } from './parts.tsx';
 
 const idOf = ({ view }: WorldSession): string => view.id;
 
@@ -90,7 +90,7 @@ export function OpenSessions({ choice }: { choice: ComponentChildren }) {
   );
 }
 
-/** Said once the person has stopped typing, and not for every session that comes or goes by itself. */
+/** Announced once the person has stopped typing, and not for every session that comes or goes by itself. */
 function useCountAnnounced(count: number, filter: Filter): void {
   const first = useRef(true);
   useEffect(() => {
@@ -111,7 +111,7 @@ function columnsFor(nameOf: (room: string) => string): Column<WorldSession>[] {
       cell: ({ view, live }) => (
         <>
           <span class="name">
-            <Said text={labelOf(view)} />
+            <PlainText text={labelOf(view)} />
           </span>
           {!live && <span class="badge">last known</span>}
         </>
@@ -143,7 +143,12 @@ function columnsFor(nameOf: (room: string) => string): Column<WorldSession>[] {
 }
 
 export function textColumn<T>(id: string, title: string, read: (row: T) => string): Column<T> {
-  return { id, title, cell: (row) => <Said text={read(row)} />, compare: (a, b) => compareTexts(read(a), read(b)) };
+  return {
+    id,
+    title,
+    cell: (row) => <PlainText text={read(row)} />,
+    compare: (a, b) => compareTexts(read(a), read(b)),
+  };
 }
 
 export function figureColumn<T>(id: string, title: string, read: (row: T) => number): Column<T> {

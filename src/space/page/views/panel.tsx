@@ -8,7 +8,7 @@ import { countdownOf, momentOf, spanOf } from '../data/spans.ts';
 import type { World, WorldSession } from '../data/world.ts';
 import { closeSession, now, openSession } from '../ui.ts';
 import { EventsList } from './events-list.tsx';
-import { Fact, Facts, Moment, PhaseMark, Said, Trouble } from './parts.tsx';
+import { Fact, Facts, Moment, PhaseMark, PlainText, Trouble } from './parts.tsx';
 import { SessionActions } from './session-actions.tsx';
 import { Transcript } from './transcript.tsx';
 
@@ -24,7 +24,7 @@ export function Panel({ id }: { id: string }) {
     <aside class="panel" aria-labelledby="panel-title" data-session={id} data-state={kept?.state ?? live?.view.state}>
       <header>
         <h2 id="panel-title" ref={heading} tabIndex={-1}>
-          <Said text={label} />
+          <PlainText text={label} />
         </h2>
         <button type="button" class="quiet" onClick={closeSession} aria-label="Close the panel" title="Close (Esc)">
           ✕
@@ -100,7 +100,9 @@ function Status({ kept, live }: Known) {
       <Fact name={ended ? 'Ended as' : 'Phase'}>
         {ended ? (
           <strong class="reason" data-reason={kept.end_reason}>
-            <Said text={`${kept.end_reason ?? 'unknown'}${kept.end_cause === null ? '' : ` (${kept.end_cause})`}`} />
+            <PlainText
+              text={`${kept.end_reason ?? 'unknown'}${kept.end_cause === null ? '' : ` (${kept.end_cause})`}`}
+            />
           </strong>
         ) : (
           <PhaseMark phase={view?.phase ?? kept?.state ?? 'unknown'} tool={view?.tool ?? null} />
@@ -156,28 +158,28 @@ function Origin({ id, kept, live }: Known & { id: string }) {
       <Facts>
         <Fact name="Id">
           <code>
-            <Said text={id} />
+            <PlainText text={id} />
           </code>
         </Fact>
         <Fact name="Key">
           <code>
-            <Said text={view?.key ?? kept?.key ?? 'unknown'} />
+            <PlainText text={view?.key ?? kept?.key ?? 'unknown'} />
           </code>
         </Fact>
         <Fact name="Kind">
-          <Said text={view?.kind ?? kept?.kind ?? 'unknown'} />
+          <PlainText text={view?.kind ?? kept?.kind ?? 'unknown'} />
         </Fact>
         <Fact name="Platform">
-          <Said text={view?.platform ?? kept?.platform ?? 'unknown'} />
+          <PlainText text={view?.platform ?? kept?.platform ?? 'unknown'} />
         </Fact>
         <Fact name="User">
-          <Said text={view?.user ?? kept?.user_id ?? 'nobody in particular'} />
+          <PlainText text={view?.user ?? kept?.user_id ?? 'nobody in particular'} />
         </Fact>
         <Fact name="Before it">
           <Parent kept={kept} />
         </Fact>
         <Fact name="Owner">
-          {owner === null ? <span class="none">none: it rests in the store</span> : <Said text={owner} />}
+          {owner === null ? <span class="none">none: it rests in the store</span> : <PlainText text={owner} />}
         </Fact>
         <Fact name="Owner's heartbeat">
           <Moment at={view?.last_heartbeat_at ?? kept?.last_heartbeat_at ?? null} />
@@ -195,7 +197,7 @@ function Parent({ kept }: { kept: KeptSession | null }) {
     <>
       {kept?.lineage ?? 'from'}{' '}
       <button type="button" class="link" onClick={() => openSession(parent)}>
-        <Said text={parent} />
+        <PlainText text={parent} />
       </button>
     </>
   );

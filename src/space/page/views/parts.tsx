@@ -6,14 +6,14 @@ import { PHASES } from '../protocol.ts';
 import { now } from '../ui.ts';
 
 /** One line from people. It keeps to itself: nothing in it turns what stands beside it. */
-export function Said({ text }: { text: string }) {
+export function PlainText({ text }: { text: string }) {
   return <bdi>{plainLine(text)}</bdi>;
 }
 
 const CLAMPED_AT = 1200;
 
 /** A text from people, its beginning first when it is long. */
-export function SaidAtLength({ text }: { text: string }) {
+export function LongPlainText({ text }: { text: string }) {
   const [whole, setWhole] = useState(false);
   const { text: beginning, cut } = clampText(text, CLAMPED_AT);
   return (
@@ -65,10 +65,10 @@ export function PhaseMark({ phase, tool, bare }: { phase: string; tool?: string 
   return (
     <span class="phase" data-phase={KNOWN.has(phase) ? phase : 'unknown'}>
       <PhaseDot phase={phase} />
-      {!bare && <span>{PHASE_WORDS[phase] ?? <Said text={phase} />}</span>}
+      {!bare && <span>{PHASE_WORDS[phase] ?? <PlainText text={phase} />}</span>}
       {tool !== null && tool !== undefined && (
         <code>
-          <Said text={tool} />
+          <PlainText text={tool} />
         </code>
       )}
     </span>
@@ -98,7 +98,7 @@ export function PhaseDot({ phase }: { phase: string }) {
 export function Trouble({ text }: { text: string | null }) {
   return text === null ? null : (
     <p class="trouble" role="alert">
-      <Said text={text} />
+      <PlainText text={text} />
     </p>
   );
 }

@@ -4,7 +4,7 @@ import { type KeptSession, pathOf } from '../data/kept-session.ts';
 import { postJson, type Source } from '../data/source.ts';
 import { announce, openSession } from '../ui.ts';
 import { Dialog } from './dialog.tsx';
-import { Said, Trouble } from './parts.tsx';
+import { PlainText, Trouble } from './parts.tsx';
 
 interface ActionsProps {
   readonly kept: KeptSession;
@@ -66,10 +66,10 @@ function EndDialog({ kept, source, label, onClose, onEnded }: EndDialogProps) {
     <Dialog title="End this session?" onClose={onClose}>
       <p class="named">
         <strong>
-          <Said text={label} />
+          <PlainText text={label} />
         </strong>
         <code>
-          <Said text={kept.id} />
+          <PlainText text={kept.id} />
         </code>
       </p>
       <p>What runs in it is stopped. The transcript stays, and the session can be resumed as a new one.</p>
@@ -109,7 +109,7 @@ function Resume({ kept, source }: { kept: KeptSession; source: Source }) {
         <p class="notice" data-resumed={next.id}>
           It goes on in{' '}
           <button type="button" class="link" onClick={() => openSession(next.id)}>
-            <Said text={next.id} />
+            <PlainText text={next.id} />
           </button>
           .
         </p>

@@ -7,7 +7,7 @@ import { PHASES } from '../protocol.ts';
 import type { Scene, SceneRoom, SceneSession, SceneWorld } from '../scene/port.ts';
 import { createScene } from '../scene/scene.ts';
 import { closeSession, openSession, selectedId } from '../ui.ts';
-import { Ago, PHASE_WORDS, PhaseDot, Said } from './parts.tsx';
+import { Ago, PHASE_WORDS, PhaseDot, PlainText } from './parts.tsx';
 
 /** The picture, what its signs mean, and who has left. */
 export function SpaceView() {
@@ -164,10 +164,10 @@ function RecentEnds() {
           {world.ends.map(({ id, view, reason, cause, at }) => (
             <li key={id}>
               <button type="button" class="link" onClick={() => openSession(id)}>
-                <Said text={view === null ? id : labelOf(view)} />
+                <PlainText text={view === null ? id : labelOf(view)} />
               </button>
               <span class="reason">
-                <Said text={cause === null ? reason : `${reason} (${cause})`} />
+                <PlainText text={cause === null ? reason : `${reason} (${cause})`} />
               </span>
               <span class="faint">
                 <Ago at={at} />

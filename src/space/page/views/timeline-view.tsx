@@ -16,7 +16,7 @@ import {
 import type { World } from '../data/world.ts';
 import { theme } from '../ui.ts';
 import type { Chart } from './chart.ts';
-import { Said, Trouble } from './parts.tsx';
+import { PlainText, Trouble } from './parts.tsx';
 
 const REFRESH_MS = 4_000;
 const FIRST_RANGE: Range = RANGES[0] ?? { id: '1h', words: '1 h', seconds: 3_600, step: 60 };
@@ -149,7 +149,7 @@ function ChartLegend({ timeline, hidden, onToggle }: FrameProps & { onToggle: (n
               data-hatched={index > 8}
               aria-hidden="true"
             />
-            <Said text={name} />
+            <PlainText text={name} />
             <strong>{total(countsOf(timeline, name)).toLocaleString()}</strong>
           </button>
         </li>
@@ -177,7 +177,7 @@ function TimelineTable({ timeline }: { timeline: Timeline }) {
                 <th scope="col">from</th>
                 {names.map((name) => (
                   <th key={name} scope="col">
-                    <Said text={name} />
+                    <PlainText text={name} />
                   </th>
                 ))}
               </tr>

@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { sentenceOf } from '../data/answer-error.ts';
 import { askMessagesAfter, askMessagesBefore, type Message } from '../data/kept-session.ts';
 import type { Source } from '../data/source.ts';
-import { Ago, Said, SaidAtLength, Trouble } from './parts.tsx';
+import { Ago, LongPlainText, PlainText, Trouble } from './parts.tsx';
 
 interface TranscriptProps {
   readonly source: Source;
@@ -71,14 +71,14 @@ function MessageItem({ message }: { message: Message }) {
     <li class="message" data-role={role}>
       <p class="message-head">
         <strong>
-          <Said text={name === null ? role : `${role}: ${name}`} />
+          <PlainText text={name === null ? role : `${role}: ${name}`} />
         </strong>
         {failed && <span class="badge">failed</span>}
         <span class="faint">
           <Ago at={at} />
         </span>
       </p>
-      {text !== '' && (folded ? <Fold name={beginningOf(text)} text={text} /> : <SaidAtLength text={text} />)}
+      {text !== '' && (folded ? <Fold name={beginningOf(text)} text={text} /> : <LongPlainText text={text} />)}
       {calls.map((call, index) => (
         <Fold key={index} name={`uses ${call.name}`} text={JSON.stringify(call.args, null, 2)} />
       ))}
@@ -95,9 +95,9 @@ function Fold({ name, text }: { name: string; text: string }) {
   return (
     <details class="fold">
       <summary>
-        <Said text={name} />
+        <PlainText text={name} />
       </summary>
-      <SaidAtLength text={text} />
+      <LongPlainText text={text} />
     </details>
   );
 }

@@ -9,7 +9,7 @@ const LONGEST_MS = 2_000;
  * the session was taken over or the store is gone, is lost to the transcript, and the turn's own row still has what the
  * person wrote.
  */
-export async function keepLastWords(context: TurnContext, rows: readonly MessageToAppend[]): Promise<void> {
+export async function keepUnsavedRows(context: TurnContext, rows: readonly MessageToAppend[]): Promise<void> {
   if (rows.length === 0) return;
   const kept = context.keep(rows).catch(() => undefined);
   await Promise.race([kept, sleep(LONGEST_MS, undefined, { ref: false })]);

@@ -1,4 +1,4 @@
-import { numberOf, query, queryOne, type Tx, type TxContext, textOf, together } from '../transaction.ts';
+import { batch, numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
@@ -10,7 +10,7 @@ import { type CommandContext, enterSession, lockKey, openSessionQuery } from './
  * session may end between the telling and the answer.
  */
 
-export interface Telling {
+export interface ExternalNoteArgs {
   readonly context: CommandContext;
   /** The session that has something to say: the delivery is its own. */
   readonly sessionId: string;
@@ -25,7 +25,7 @@ export interface Telling {
 }
 
 /** Says something to a conversation: on its way out and known to the agent there, or neither. False if it was before. */
-export function* tellConversation(ctx: TxContext, args: Telling): Tx<boolean> {
+export function* addExternalNote(ctx: TxContext, args: ExternalNoteArgs): Tx<boolean> {
   const { context, sessionId, id, deliveries, key, note } = args;
   const { scope } = yield* enterSession(ctx, context, sessionId);
   const before = yield* queryOne(
@@ -38,7 +38,7 @@ export function* tellConversation(ctx: TxContext, args: Telling): Tx<boolean> {
   // Whoever starts a session there holds the same lock: it sees the row below, or this sees the session.
   yield* lockKey(ctx, key);
   yield* keep(ctx, id, key, note);
-  const [loaded] = yield* together(openSessionQuery(ctx, key));
+  const [loaded] = yield* batch(openSessionQuery(ctx, key));
   if (loaded === undefined) return true;
   const messages = [noteOf(note)];
   yield* apply(ctx, scope, loaded, appendCommand(messages, null), { rows: () => messageRows(ctx, loaded, messages) });

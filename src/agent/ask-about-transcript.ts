@@ -8,7 +8,7 @@ import { numbered, type TranscriptRow, userRow } from './transcript.ts';
 const LONGEST_ANSWER = 8000;
 
 /** The model's answer to a question behind a transcript, or its beginning; null when there is no room to ask. */
-export async function consider(
+export async function askAboutTranscript(
   rows: readonly TranscriptRow[],
   question: string,
   model: ModelSession,
@@ -18,10 +18,10 @@ export async function consider(
   const asked = [...rows, ...numbered(rows, rows.at(-1)?.sessionId ?? '', [userRow(null, question)])];
   if (isFull(tokensOf(asked, model.fixedCharacters), model.window)) return null;
   const enough = new AbortController();
-  let said = '';
+  let answer = '';
   const onText = (text: string): void => {
-    said += text;
-    if (said.length > LONGEST_ANSWER) enough.abort();
+    answer += text;
+    if (answer.length > LONGEST_ANSWER) enough.abort();
   };
   try {
     const listeners = { onText, onReasoning: () => undefined };
@@ -31,5 +31,5 @@ export async function consider(
     if (hasCode(thrown, 'model_overflow')) return null;
     if (!enough.signal.aborted) throw thrown;
   }
-  return said.slice(0, LONGEST_ANSWER);
+  return answer.slice(0, LONGEST_ANSWER);
 }

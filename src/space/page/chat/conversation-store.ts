@@ -42,7 +42,7 @@ const TITLE_CHARS = 60;
 const EMPTY = 'Empty conversation';
 
 /** Which conversations there are: in this browser's list, and in the gateway. */
-export class ConversationBook {
+export class ConversationStore {
   readonly open = signal('');
   readonly #known = signal<readonly Known[]>([]);
   readonly #kept = signal<ReadonlyMap<string, Kept>>(new Map());

@@ -3,7 +3,7 @@ import type { Session } from '../../lifecycle/session.ts';
 import type { Ended, Pulse, UnderWay } from '../../store/transactions/activity.ts';
 import type { Instance } from '../../store/transactions/liveness.ts';
 import type { ApiParts } from '../api.ts';
-import { Sheet } from './sheet.ts';
+import { ActivitySnapshot } from './snapshot.ts';
 import { activityView, endView, gatewayView, isAlive } from './views.ts';
 
 /** The most sessions that are shown: those active last. */
@@ -46,11 +46,11 @@ export interface Snapshot {
  * what had happened when he asked, his own doings among it; and costs what has happened since the last look, not what
  * there is. One look at a time; all who ask while one is under way share the next.
  */
-export class ActivityBoard {
+export class ActivityTracker {
   readonly #parts: ApiParts;
   readonly #name = randomUUID().slice(0, 8);
   #cards = new Map<string, Card>();
-  #sheet = new Sheet();
+  #sessionTexts = new ActivitySnapshot();
   #gone: Gone[] = [];
   #turns: UnderWay = {};
   #alive: ReadonlySet<string> = new Set();
@@ -93,7 +93,7 @@ export class ActivityBoard {
     const etag = `"${this.#name}.${this.#change}.${this.#seq}"`;
     if (this.#snapshot?.etag === etag) return this.#snapshot;
     const head = `{"seq":${this.#seq},"gateways":${this.#gateways},"totals":${this.#totals},"more":${this.#more},"sessions":[`;
-    this.#snapshot = { parts: [Buffer.from(head), ...this.#sheet.render(), Buffer.from(']}')], etag };
+    this.#snapshot = { parts: [Buffer.from(head), ...this.#sessionTexts.render(), Buffer.from(']}')], etag };
     return this.#snapshot;
   }
 
@@ -215,7 +215,7 @@ export class ActivityBoard {
   /** True when whoever looks on should be told. */
   #remove(id: string, end: Ended | null, change: number): boolean {
     const known = this.#cards.delete(id);
-    this.#sheet.remove(id);
+    this.#sessionTexts.remove(id);
     // One that began and ended between two looks was never seen, but its end is worth telling.
     if (!known && end === null) return false;
     this.#gone.push({ id, end, change, seq: this.#seq });
@@ -234,11 +234,11 @@ export class ActivityBoard {
     const { engine, backend } = this.#parts;
     const { owner } = card.session;
     const turns = this.#turns[id];
-    const doing = owner === engine.instance && turns !== undefined ? (backend.doing?.(id) ?? null) : null;
+    const doing = owner === engine.instance && turns !== undefined ? (backend.turnActivity?.(id) ?? null) : null;
     const text = JSON.stringify(activityView(card.session, turns, owner !== null && this.#alive.has(owner), doing));
     if (text === card.text) return false;
     Object.assign(card, { text, change, seq: this.#seq });
-    this.#sheet.put(id, text);
+    this.#sessionTexts.put(id, text);
     return true;
   }
 

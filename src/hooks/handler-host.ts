@@ -8,7 +8,7 @@ import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Handler } from './handler.ts';
 import type { HandlerFile } from './handler-file.ts';
-import type { HandlerFacts, Order, Word } from './handler-words.ts';
+import type { HandlerFacts, HandlerMessage, Order } from './handler-messages.ts';
 
 interface Remote {
   readonly file: HandlerFile;
@@ -20,7 +20,7 @@ interface Remote {
 type Call = PromiseWithResolvers<void>;
 
 /** The gateway's side of the process that runs the hooks: handlers that are somewhere else. */
-export class HandlerHouse {
+export class HandlerHost {
   readonly #remotes = new Map<number, Remote>();
   readonly #calls = new Map<number, Call>();
   #worker: ChildProcess | null = null;
@@ -91,10 +91,10 @@ export class HandlerHouse {
       detached: true,
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
-    worker.on('message', (word: Word) => this.#heard(word));
+    worker.on('message', (word: HandlerMessage) => this.#onMessage(word));
     worker.on('error', (cause) => this.#lost(worker, cause));
     worker.on('exit', () => this.#lost(worker, null));
-    humble(worker);
+    lowerPriority(worker);
     // What holds the process open is the gateway, not its hooks.
     worker.unref();
     worker.channel?.unref();
@@ -102,7 +102,7 @@ export class HandlerHouse {
     return worker;
   }
 
-  #heard(word: Word): void {
+  #onMessage(word: HandlerMessage): void {
     if (word.word === 'done') this.#done(word);
     else if (word.word === 'processes') this.#count(word.handler, word.count);
     else if (word.word === 'said')
@@ -119,7 +119,7 @@ export class HandlerHouse {
     return this.#remotes.get(handler)?.log;
   }
 
-  #done({ call, error }: Extract<Word, { word: 'done' }>): void {
+  #done({ call, error }: Extract<HandlerMessage, { word: 'done' }>): void {
     const waiting = this.#calls.get(call);
     this.#calls.delete(call);
     if (error === null) waiting?.resolve();
@@ -147,7 +147,7 @@ function makeOrder(handler: number, { file, facts }: Remote): Order {
 const LOW_PRIORITY = 10;
 
 /** People wait for the gateway, and nobody for a hook. */
-function humble({ pid }: ChildProcess): void {
+function lowerPriority({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) setPriority(pid, LOW_PRIORITY);
   } catch {

@@ -13,7 +13,7 @@ import type { ConfiguredPlatform } from './configured-platforms.ts';
 import type { Conversations } from './conversations.ts';
 import { footerOf, outgoing } from './outgoing.ts';
 import { Places } from './places.ts';
-import { PlatformManager, type PlatformStatus } from './platform-house.ts';
+import { PlatformManager, type PlatformStatus } from './platform-manager.ts';
 import { platformSender, type ReplyShape } from './platform-sender.ts';
 import { displayFor } from './presentation/display.ts';
 import { EditPace } from './presentation/edit-pace.ts';
@@ -47,7 +47,7 @@ export class ChatPlatforms {
   readonly access: Access;
   readonly places: Places;
   readonly #deps: ChatPlatformsDeps;
-  readonly #house: PlatformManager;
+  readonly #manager: PlatformManager;
   readonly #presentation: Presentation;
   readonly #stickers: Stickers;
   readonly #pace: EditPace;
@@ -64,60 +64,60 @@ export class ChatPlatforms {
       platformOf: (session) => this.platformOf(session),
       displayOf: (platform) => displayFor(config.display, platform.name, platform.abilities),
     });
-    this.#house = new PlatformManager({
+    this.#manager = new PlatformManager({
       ...{ engine, timers, log, configured, brought: deps.brought },
       inboxOf: (platform, changed) => new Reception(platform, this.#receptionDeps(), changed),
       ready: () => {
         deps.wakeOutbox();
-        this.#house.offerCommands(deps.commands());
+        this.#manager.offerCommands(deps.commands());
       },
     });
   }
 
   start(): void {
-    this.#house.start();
+    this.#manager.start();
   }
 
   /** Plugins bring others than before. */
   refresh(): void {
-    this.#house.refresh();
+    this.#manager.refresh();
   }
 
   stopReceiving(): Promise<void> {
-    return this.#house.stopReceiving();
+    return this.#manager.stopReceiving();
   }
 
   leave(): Promise<void> {
-    return this.#house.leave();
+    return this.#manager.leave();
   }
 
   get names(): readonly string[] {
-    return [...this.#deps.senders.map(({ name }) => name), ...this.#house.names];
+    return [...this.#deps.senders.map(({ name }) => name), ...this.#manager.names];
   }
 
   get senders(): readonly Sender[] {
     return [
       ...this.#deps.senders,
-      ...this.#house.open.map((platform) => platformSender(platform, this.places, this.#pace)),
+      ...this.#manager.open.map((platform) => platformSender(platform, this.places, this.#pace)),
     ];
   }
 
   status(): PlatformStatus[] {
-    return this.#house.status();
+    return this.#manager.status();
   }
 
   find(name: string): Platform | null {
-    return this.#house.find(name);
+    return this.#manager.find(name);
   }
 
   /** The platform on which a session's people are, if it is there. */
   platformOf(session: Session): Platform | null {
-    return deliverable(session) ? this.#house.find(session.platform) : null;
+    return deliverable(session) ? this.#manager.find(session.platform) : null;
   }
 
   /** Whether a session's person may still talk. Whoever has the API key, or a terminal here, always may. */
   async admits(session: Pick<Session, 'kind' | 'platform' | 'origin' | 'key' | 'userId'>): Promise<boolean> {
-    if (!deliverable(session) || !this.#house.names.includes(session.platform)) return true;
+    if (!deliverable(session) || !this.#manager.names.includes(session.platform)) return true;
     const { type, chat = '' } = parseKey(session.key);
     const place = { type, chat };
     return this.access.admits({ platform: session.platform, userId: session.userId, bot: false, place });

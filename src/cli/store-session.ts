@@ -17,7 +17,7 @@ import { makeHome, type Settings } from './settings.ts';
  * One command's time in the store. It begins with what the dead left, so that what the command shows is true; it takes
  * part under an instance of its own only once something is to be written; and it leaves nothing behind.
  */
-export class Visit {
+export class StoreSession {
   readonly store: Store;
   readonly settings: StoreSettings;
   readonly ids: Ids = timeSortedIds(Date.now, () => randomBytes(4).readUInt32LE() / 2 ** 32);
@@ -30,12 +30,12 @@ export class Visit {
   }
 
   /** Opens the store. `threads` is for a command that stays: it must hear signals while the store is busy. */
-  static async begin(settings: Settings, options: { threads?: boolean } = {}): Promise<Visit> {
+  static async begin(settings: Settings, options: { threads?: boolean } = {}): Promise<StoreSession> {
     makeHome(settings.home);
     const configured = await storeSettingsOf(settings);
     const inline = options.threads !== true;
     const store = await openStore(configured.url, settings.home, configured.rules, { inline });
-    return new Visit(store, configured);
+    return new StoreSession(store, configured);
   }
 
   /** Settles what dead processes left; null when there was nothing. Only looks, as long as there is nothing. */
@@ -78,13 +78,13 @@ export class Visit {
 }
 
 /** Does something in the store, behind what the dead left, and leaves in order. */
-export async function visit<T>(
+export async function openStoreSession<T>(
   settings: Settings,
-  action: (visit: Visit) => Promise<T>,
+  action: (session: StoreSession) => Promise<T>,
   options: { threads?: boolean } = {},
 ): Promise<T> {
   const takeBack = options.threads ? lendCompiledCode() : () => undefined;
-  const here = await Visit.begin(settings, options);
+  const here = await StoreSession.begin(settings, options);
   try {
     await here.settle();
     takeBack();

@@ -18,7 +18,7 @@ export type Order =
   | { readonly order: 'leave'; readonly call: number };
 
 /** What it answers and tells. */
-export type Word =
+export type HandlerMessage =
   | { readonly word: 'done'; readonly call: number; readonly error: { code: string; message: string } | null }
   | { readonly word: 'processes'; readonly handler: number; readonly count: number }
   | { readonly word: 'said'; readonly handler: number; readonly stream: 'stdout' | 'stderr'; readonly line: string }

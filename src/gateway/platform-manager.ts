@@ -2,7 +2,7 @@ import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Timers } from '../events/timers.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Inbox, Means, Platform, PlatformState } from '../platforms/platform.ts';
+import type { Inbox, Platform, PlatformRuntime, PlatformState } from '../platforms/platform.ts';
 import type { CredentialHolder } from '../store/transactions/credentials.ts';
 import type { ConfiguredPlatform } from './configured-platforms.ts';
 
@@ -30,19 +30,19 @@ const COMMANDS_MS = 30_000;
 /** The chat platforms of a gateway. Each comes up by itself; one that does not keeps nobody else from it. */
 export class PlatformManager {
   readonly #deps: PlatformManagerDeps;
-  readonly #rooms: readonly Room[];
+  readonly #platforms: readonly ManagedPlatform[];
   /** Platforms of plugins that we listen to. */
-  readonly #guests = new WeakSet<Platform>();
+  readonly #fromPlugins = new WeakSet<Platform>();
   #listening = false;
 
   constructor(deps: PlatformManagerDeps) {
     this.#deps = deps;
-    this.#rooms = deps.configured.map((configured) => new Room(configured, deps));
+    this.#platforms = deps.configured.map((configured) => new ManagedPlatform(configured, deps));
   }
 
   /** Does not wait for any of them. */
   start(): void {
-    for (const room of this.#rooms) room.start();
+    for (const managed of this.#platforms) managed.start();
     this.#listening = true;
     this.refresh();
   }
@@ -51,8 +51,8 @@ export class PlatformManager {
   refresh(): void {
     if (!this.#listening) return;
     for (const platform of this.#deps.brought()) {
-      if (this.#guests.has(platform)) continue;
-      this.#guests.add(platform);
+      if (this.#fromPlugins.has(platform)) continue;
+      this.#fromPlugins.add(platform);
       const changed = (): void => undefined;
       platform.start(this.#deps.inboxOf(platform, changed)).then(
         () => this.#deps.ready(platform),
@@ -63,11 +63,14 @@ export class PlatformManager {
 
   /** Those that can send. */
   get open(): readonly Platform[] {
-    return [...this.#rooms.flatMap(({ platform }) => (platform === null ? [] : [platform])), ...this.#deps.brought()];
+    return [
+      ...this.#platforms.flatMap(({ platform }) => (platform === null ? [] : [platform])),
+      ...this.#deps.brought(),
+    ];
   }
 
   get names(): readonly string[] {
-    return [...this.#rooms, ...this.#deps.brought()].map(({ name }) => name);
+    return [...this.#platforms, ...this.#deps.brought()].map(({ name }) => name);
   }
 
   find(name: string): Platform | null {
@@ -75,7 +78,7 @@ export class PlatformManager {
   }
 
   status(): PlatformStatus[] {
-    return [...this.#rooms, ...this.#deps.brought()].map(({ name, state }) => ({ name, ...state }));
+    return [...this.#platforms, ...this.#deps.brought()].map(({ name, state }) => ({ name, ...state }));
   }
 
   /** Tells every platform's clients which commands there are. */
@@ -90,18 +93,18 @@ export class PlatformManager {
   /** Takes nothing more in. What they hold stays open: replies still leave. */
   async stopReceiving(): Promise<void> {
     this.#listening = false;
-    const guests = this.#deps.brought().filter((platform) => this.#guests.has(platform));
-    await Promise.all([...this.#rooms, ...guests].map((room) => room.stop()));
+    const broughtByPlugins = this.#deps.brought().filter((platform) => this.#fromPlugins.has(platform));
+    await Promise.all([...this.#platforms, ...broughtByPlugins].map((managed) => managed.stop()));
   }
 
   /** Lets the next one have the credentials. */
   async leave(): Promise<void> {
-    await Promise.all(this.#rooms.map((room) => room.release()));
+    await Promise.all(this.#platforms.map((managed) => managed.release()));
   }
 }
 
 /** One platform: its credential, and itself once the credential is ours. */
-class Room {
+class ManagedPlatform {
   readonly name: string;
   platform: Platform | null = null;
   readonly #configured: ConfiguredPlatform;
@@ -111,7 +114,7 @@ class Room {
   #stopped = false;
   #cancel: () => void = () => undefined;
   #coming: Promise<void> = Promise.resolve();
-  #told = '';
+  #reported = '';
 
   constructor(configured: ConfiguredPlatform, deps: PlatformManagerDeps) {
     this.name = configured.name;
@@ -158,7 +161,7 @@ class Room {
 
   async #open(): Promise<void> {
     const { log, inboxOf } = this.#deps;
-    const platform = await this.#configured.make(this.#means());
+    const platform = await this.#configured.make(this.#runtime());
     this.platform = platform;
     await platform.start(inboxOf(platform, () => this.#changed(platform)));
     log.info('platform started', { platform: this.name });
@@ -186,9 +189,9 @@ class Room {
 
   /** Each change once: a server that is away is not told about every second. */
   #say(phase: string, problem: string | null): void {
-    const said = `${phase}: ${problem ?? ''}`;
-    if (said === this.#told) return;
-    this.#told = said;
+    const line = `${phase}: ${problem ?? ''}`;
+    if (line === this.#reported) return;
+    this.#reported = line;
     // What is wrong the platform has said in its own words.
     this.#deps.log.info('platform changed', { platform: this.name, phase });
     this.#announce(phase, problem);
@@ -205,7 +208,7 @@ class Room {
     });
   }
 
-  #means(): Means {
+  #runtime(): PlatformRuntime {
     const { timers, log } = this.#deps;
     return {
       now: Date.now,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AnswerError } from '../data/answer-error.ts';
 import type { Source } from '../data/source.ts';
-import { ConnectionLost, isCommand, type Saying, say, type Told } from './say.ts';
+import { ConnectionLost, isCommand, type OutgoingMessage, type ReplyEvent, sendMessage } from './send-message.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const SAYING: Saying = { conversation: 'c', text: 'hello', key: 'k', turnId: null };
+const MESSAGE: OutgoingMessage = { conversation: 'c', text: 'hello', key: 'k', turnId: null };
 const TAKEN = event('session', { session_id: 's', turn_id: 't' });
 const DONE = { session_id: 's', turn_id: 't', reply: 'good day', outcome: 'done' };
 
@@ -49,24 +49,24 @@ function gateway(...answers: (() => Response)[]): { source: Source; bodies: Reco
   return { source: { id: 'here', name: 'here', base: '', fetch }, bodies };
 }
 
-async function saying(source: Source, changes: Partial<Saying> = {}) {
-  const heard: Told[] = [];
+async function send(source: Source, changes: Partial<OutgoingMessage> = {}) {
+  const received: ReplyEvent[] = [];
   const never = new AbortController().signal;
-  const end = say(source, { ...SAYING, ...changes }, (told) => heard.push(told), never);
+  const end = sendMessage(source, { ...MESSAGE, ...changes }, (event) => received.push(event), never);
   end.catch(() => undefined);
   await vi.runAllTimersAsync();
-  return { heard, end };
+  return { received, end };
 }
 
 describe('what is said', () => {
   test('is answered piece by piece', async () => {
-    const told = [TAKEN, ': still here\n\n', event('text', { text: 'good ' }), event('text', { text: 'däy' })];
+    const events = [TAKEN, ': still here\n\n', event('text', { text: 'good ' }), event('text', { text: 'däy' })];
     const tool = event('tool', { id: '1', name: 'look', state: 'start', args: {} });
     const toolEnd = event('tool', { id: '1', name: 'look', state: 'end', ok: false });
-    const { source, bodies } = gateway(() => stream([...told, tool, toolEnd, event('done', DONE)].join('')));
-    const { heard, end } = await saying(source);
+    const { source, bodies } = gateway(() => stream([...events, tool, toolEnd, event('done', DONE)].join('')));
+    const { received, end } = await send(source);
     expect(await end).toEqual(DONE);
-    expect(heard).toEqual([
+    expect(received).toEqual([
       { type: 'taken', sessionId: 's', turnId: 't' },
       { type: 'text', text: 'good ' },
       { type: 'text', text: 'däy' },
@@ -84,30 +84,30 @@ describe('what is said', () => {
       () => stream(TAKEN),
       () => stream(TAKEN + event('done', DONE)),
     );
-    const { heard, end } = await saying(source);
+    const { received, end } = await send(source);
     expect(await end).toEqual(DONE);
     expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1);
-    expect(heard.filter(({ type }) => type === 'apart')).toHaveLength(4);
+    expect(received.filter(({ type }) => type === 'apart')).toHaveLength(4);
   });
 
-  test('is given up after a few tries when nobody has heard it', async () => {
+  test('is given up after a few tries when nobody has received it', async () => {
     const { source, bodies } = gateway();
-    const { end } = await saying(source);
+    const { end } = await send(source);
     await expect(end).rejects.toThrow(ConnectionLost);
     expect(bodies).toHaveLength(3);
   });
 
   test('is not said again to one who refuses it', async () => {
     const { source, bodies } = gateway(() => refusal(503, 'draining'));
-    const { end } = await saying(source);
+    const { end } = await send(source);
     await expect(end).rejects.toThrow(AnswerError);
     expect(bodies).toHaveLength(1);
   });
 
-  test('is asked for again when nothing is heard for long', async () => {
+  test('is asked for again when nothing is received for long', async () => {
     const silent = (): Response => new Response(new ReadableStream({ start: (c) => c.enqueue(new Uint8Array([58])) }));
     const { source } = gateway(silent, () => stream(TAKEN + event('done', DONE)));
-    const hears: Source = {
+    const answering: Source = {
       ...source,
       fetch: async (path, init) => {
         const response = await source.fetch(path, init);
@@ -121,13 +121,13 @@ describe('what is said', () => {
         return new Response(body);
       },
     };
-    const { end } = await saying(hears);
+    const { end } = await send(answering);
     expect(await end).toEqual(DONE);
   });
 
   test('is a command that is never repeated by itself, as it may have been done', async () => {
     const { source, bodies } = gateway();
-    const { end } = await saying(source, { text: '/new' });
+    const { end } = await send(source, { text: '/new' });
     await expect(end).rejects.toThrow(ConnectionLost);
     expect(bodies).toHaveLength(1);
   });
@@ -137,7 +137,7 @@ describe('what is said', () => {
       () => stream(TAKEN, { cut: true }),
       () => stream(TAKEN + event('done', DONE)),
     );
-    const { end } = await saying(source, { text: '/queue  later ' });
+    const { end } = await send(source, { text: '/queue  later ' });
     expect(await end).toEqual(DONE);
     expect(bodies.map(({ text }) => text)).toEqual(['/queue  later ', '/queue  later ']);
   });

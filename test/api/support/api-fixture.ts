@@ -6,7 +6,7 @@ import { bootTestEngine, openTestStore, type TestStore } from '../../support/sto
 import { ScriptedBackend } from './scripted-backend.ts';
 
 /** A port, opened anew for each test, on a real store that the tests of a group share. */
-export interface House {
+export interface ApiFixture {
   readonly opened: TestStore;
   readonly engine: Engine;
   readonly backend: ScriptedBackend;
@@ -17,34 +17,34 @@ export interface House {
   reopen(options: Partial<ApiOptions>): Promise<void>;
 }
 
-export function houseTests(options: Partial<ApiOptions> = {}): House {
-  const house = {} as { -readonly [K in keyof House]: House[K] };
+export function apiFixture(options: Partial<ApiOptions> = {}): ApiFixture {
+  const fixture = {} as { -readonly [K in keyof ApiFixture]: ApiFixture[K] };
   const note = (message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
-    house.logged.push(`${message}: ${String(fields.error)}`);
+    fixture.logged.push(`${message}: ${String(fields.error)}`);
   };
   const open = (rules: Partial<ApiOptions>): Promise<RunningApi> =>
     startApi({
       ...{ host: '127.0.0.1', port: 0, apiKey: null, allowedOrigins: [], version: '0.0.0-test' },
-      ...{ backend: house.backend, engine: house.engine, log: { error: note, warn: note } },
+      ...{ backend: fixture.backend, engine: fixture.engine, log: { error: note, warn: note } },
       ...options,
       ...rules,
     });
-  house.reopen = async (rules) => {
-    await house.api.close();
-    house.api = await open(rules);
+  fixture.reopen = async (rules) => {
+    await fixture.api.close();
+    fixture.api = await open(rules);
   };
   beforeAll(async () => {
-    house.opened = await openTestStore('sqlite');
-    house.engine = await bootTestEngine(house.opened.store);
+    fixture.opened = await openTestStore('sqlite');
+    fixture.engine = await bootTestEngine(fixture.opened.store);
   });
-  afterAll(() => house.opened.remove());
+  afterAll(() => fixture.opened.remove());
   beforeEach(async () => {
-    house.logged = [];
-    house.backend = new ScriptedBackend(house.engine);
-    house.api = await open({});
+    fixture.logged = [];
+    fixture.backend = new ScriptedBackend(fixture.engine);
+    fixture.api = await open({});
   });
-  afterEach(() => house.api.close());
-  return house;
+  afterEach(() => fixture.api.close());
+  return fixture;
 }
 
 export interface Answer {
@@ -55,7 +55,7 @@ export interface Answer {
   readonly json: any;
 }
 
-export interface Asking {
+export interface RequestOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** An object is sent as JSON, a text as it is. */
@@ -63,7 +63,7 @@ export interface Asking {
 }
 
 /** One request by Node's own client, which lets any header be set. */
-export function ask(api: RunningApi, path: string, asking: Asking = {}): Promise<Answer> {
+export function ask(api: RunningApi, path: string, asking: RequestOptions = {}): Promise<Answer> {
   const { body, headers = {} } = asking;
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   const method = asking.method ?? (body === undefined ? 'GET' : 'POST');

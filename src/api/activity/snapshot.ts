@@ -8,7 +8,7 @@ interface Page {
 }
 
 /** Many small texts by name, and all of them together, separated by commas, as bytes. */
-export class Sheet {
+export class ActivitySnapshot {
   readonly #pages: Page[] = [];
   readonly #places = new Map<string, Page>();
   /** Pages that have room, the fullest use first come first served. */

@@ -3,7 +3,7 @@ import { readEvents } from '../data/event-reader.ts';
 import type { Source } from '../data/source.ts';
 
 /** Something to be said, under a key of its own: however often it is sent, it is answered once. */
-export interface Saying {
+export interface OutgoingMessage {
   readonly conversation: string;
   readonly text: string;
   readonly key: string;
@@ -12,7 +12,7 @@ export interface Saying {
 }
 
 /** What is heard before the end. */
-export type Told =
+export type ReplyEvent =
   | { readonly type: 'taken'; readonly sessionId: string; readonly turnId: string | null }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool'; readonly id: string; readonly name: string; readonly ok: boolean | null }
@@ -48,36 +48,36 @@ export const isCommand = (text: string): boolean => /^\s*\/[a-z][\w-]*(@\S+)?(\s
  * Says something and waits for the end, over lost connections and restarts of the gateway. Throws `AnswerError` for a
  * refusal and `ConnectionLost` when it gives up.
  */
-export async function say(
+export async function sendMessage(
   source: Source,
-  saying: Saying,
-  hear: (told: Told) => void,
+  message: OutgoingMessage,
+  receive: (event: ReplyEvent) => void,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  let { turnId } = saying;
+  let { turnId } = message;
   let failures = 0;
-  const listen = (told: Told): void => {
+  const listen = (event: ReplyEvent): void => {
     failures = 0;
-    if (told.type === 'taken') turnId = told.turnId;
-    hear(told);
+    if (event.type === 'taken') turnId = event.turnId;
+    receive(event);
   };
   for (;;) {
     try {
-      return await sayOnce(source, saying, listen, signal);
+      return await sendOnce(source, message, listen, signal);
     } catch (thrown) {
       signal.throwIfAborted();
       failures++;
-      if (!isWorthAnother(thrown, saying, turnId !== null, failures)) throw asLoss(thrown);
+      if (!isWorthAnother(thrown, message, turnId !== null, failures)) throw asLoss(thrown);
     }
-    hear({ type: 'apart' });
+    receive({ type: 'apart' });
     await new Promise((resume) => setTimeout(resume, Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failures)));
   }
 }
 
-async function sayOnce(
+async function sendOnce(
   source: Source,
-  { conversation, text, key }: Saying,
-  hear: (told: Told) => void,
+  { conversation, text, key }: OutgoingMessage,
+  receive: (event: ReplyEvent) => void,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const silence = new AbortController();
@@ -95,7 +95,7 @@ async function sayOnce(
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), QUIET_MS);
       if (event === null) continue;
-      const end = understand(event.event, JSON.parse(event.data), hear);
+      const end = understand(event.event, JSON.parse(event.data), receive);
       if (end !== null) return end;
     }
     throw new ConnectionLost('the reply broke off');
@@ -113,13 +113,13 @@ interface Frame extends Outcome {
   readonly action: string;
 }
 
-function understand(event: string, data: Frame, hear: (told: Told) => void): Outcome | null {
-  if (event === 'session') hear({ type: 'taken', sessionId: data.session_id, turnId: data.turn_id });
-  else if (event === 'text') hear({ type: 'text', text: data.text });
+function understand(event: string, data: Frame, receive: (event: ReplyEvent) => void): Outcome | null {
+  if (event === 'session') receive({ type: 'taken', sessionId: data.session_id, turnId: data.turn_id });
+  else if (event === 'text') receive({ type: 'text', text: data.text });
   else if (event === 'tool') {
-    hear({ type: 'tool', id: data.id, name: data.name, ok: data.state === 'end' ? data.ok : null });
+    receive({ type: 'tool', id: data.id, name: data.name, ok: data.state === 'end' ? data.ok : null });
   } else if (event === 'approval') {
-    hear({ type: 'approval', id: data.id, action: data.action, state: data.state as ApprovalState });
+    receive({ type: 'approval', id: data.id, action: data.action, state: data.state as ApprovalState });
   } else if (event === 'done') {
     // The gateway stops, and the turn goes on in the next one: whoever waits comes back.
     if (data.error?.code === 'draining') throw new ConnectionLost(data.error.message);
@@ -128,7 +128,7 @@ function understand(event: string, data: Frame, hear: (told: Told) => void): Out
   return null;
 }
 
-function isWorthAnother(thrown: unknown, { text }: Saying, taken: boolean, failures: number): boolean {
+function isWorthAnother(thrown: unknown, { text }: OutgoingMessage, taken: boolean, failures: number): boolean {
   if (thrown instanceof AnswerError) return taken && isPassing(thrown) && failures < TRIES_AFTER_TAKEN;
   // A command that is no turn has no key: sent twice, it may be done twice.
   if (!taken) return !isCommand(text) && failures < TRIES_BEFORE_TAKEN;

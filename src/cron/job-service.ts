@@ -19,7 +19,7 @@ export interface JobRequest {
 /** Whose jobs: those made in one conversation; null for an operator, who has them all. */
 export type JobScope = string | null;
 
-export interface JobBookOptions {
+export interface JobServiceOptions {
   readonly store: Store;
   readonly timezone: string;
   readonly random: () => number;
@@ -31,10 +31,10 @@ const MAX_NAME = 100;
 const MAX_PROMPT = 20_000;
 
 /** All that can be done to jobs, whichever door it is asked at. Needs a store and nothing that runs. */
-export class JobBook {
-  readonly #options: JobBookOptions;
+export class JobService {
+  readonly #options: JobServiceOptions;
 
-  constructor(options: JobBookOptions) {
+  constructor(options: JobServiceOptions) {
     this.#options = options;
   }
 

@@ -39,7 +39,7 @@ test.each([
   await chat.say('one');
   await chat.say('two');
   const rows = chat.transcript.length;
-  expect(await runner.consider(about(chat), QUESTION)).toBe('a thought');
+  expect(await runner.askAbout(about(chat), QUESTION)).toBe('a thought');
   const asked = questions(server);
   expect(asked.at(-1)!.raw.startsWith(readAlready(asked.at(-2)!))).toBe(true);
   expect(asked.at(-1)!.body.tools).toEqual(asked.at(-2)!.body.tools);
@@ -56,7 +56,7 @@ test('a thought that does not end is cut off', async () => {
   const { runner } = runnerAt(server.url, { ports: { remember: async () => undefined } });
   const chat = new Conversation(runner);
   await chat.say('one');
-  expect((await runner.consider(about(chat), QUESTION))?.length).toBe(8000);
+  expect((await runner.askAbout(about(chat), QUESTION))?.length).toBe(8000);
 });
 
 test('nothing is asked about nothing, nor where it does not fit', async () => {
@@ -67,15 +67,15 @@ test('nothing is asked about nothing, nor where it does not fit', async () => {
   await using server = await startOpenAiServer((request) => (isQuestion(request) ? tooLong : { text: 'done' }));
   const { runner } = runnerAt(server.url);
   const chat = new Conversation(runner);
-  expect(await runner.consider(about(chat), QUESTION)).toBeNull();
+  expect(await runner.askAbout(about(chat), QUESTION)).toBeNull();
   expect(questions(server)).toEqual([]);
   await chat.say('one');
-  expect(await runner.consider(about(chat), QUESTION)).toBeNull();
+  expect(await runner.askAbout(about(chat), QUESTION)).toBeNull();
   const narrow = runnerAt(server.url, { model: { contextWindow: 100 } }).runner;
   const before = questions(server).length;
-  expect(await narrow.consider(about(chat), QUESTION)).toBeNull();
+  expect(await narrow.askAbout(about(chat), QUESTION)).toBeNull();
   expect(questions(server)).toHaveLength(before);
-  expect(await new OfflineRunner().consider()).toBeNull();
+  expect(await new OfflineRunner().askAbout()).toBeNull();
 });
 
 test('an abort is heard at once', async () => {
@@ -87,7 +87,7 @@ test('an abort is heard at once', async () => {
   const chat = new Conversation(runner);
   await chat.say('one');
   const abort = new AbortController();
-  const thinking = runner.consider(about(chat, abort.signal), QUESTION);
+  const thinking = runner.askAbout(about(chat, abort.signal), QUESTION);
   const reason = new TypeError('enough');
   setTimeout(() => abort.abort(reason), 50);
   await expect(thinking).rejects.toBe(reason);

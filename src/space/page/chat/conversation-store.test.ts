@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Source } from '../data/source.ts';
-import { ConversationBook, conversationOf, keyOf } from './conversation-book.ts';
+import { ConversationStore, conversationOf, keyOf } from './conversation-store.ts';
 import type { Session } from './transcript.ts';
 
 /** As much of a browser's storage as is used. */
@@ -40,25 +40,25 @@ function session(conversation: string, minute: number, changes: Partial<Session>
   return { id: `s${minute}`, key: keyOf(conversation), ...times, ...facts, ...changes };
 }
 
-const titles = (book: ConversationBook): string[] => book.listed.value.map(({ title }) => title);
+const titles = (conversations: ConversationStore): string[] => conversations.listed.value.map(({ title }) => title);
 
 test('a browser that knows nothing begins a conversation', () => {
   const shelf = new Shelf();
-  const book = new ConversationBook(source(), shelf);
-  expect(titles(book)).toEqual(['Empty conversation']);
+  const conversations = new ConversationStore(source(), shelf);
+  expect(titles(conversations)).toEqual(['Empty conversation']);
   expect(JSON.parse(shelf.getItem(NAME) ?? '')).toEqual({
-    open: book.open.value,
-    conversations: [{ id: book.open.value, title: null, seen: null }],
+    open: conversations.open.value,
+    conversations: [{ id: conversations.open.value, title: null, seen: null }],
   });
-  book.begin();
-  expect(book.listed.value).toHaveLength(1);
+  conversations.begin();
+  expect(conversations.listed.value).toHaveLength(1);
 });
 
 test('what others left on the shelf does no harm', () => {
   for (const text of ['', '{', 'null', '[]', '{"open":1,"conversations":[null,{"id":3},{"id":"a","title":{}}]}']) {
     const shelf = new Shelf();
     shelf.setItem(NAME, text);
-    expect(new ConversationBook(source(), shelf).open.value).not.toBe('');
+    expect(new ConversationStore(source(), shelf).open.value).not.toBe('');
   }
 });
 
@@ -73,12 +73,12 @@ test('the title is the newest one given, or else the first words', async () => {
   const list = {
     data: [session('a', 3), session('a', 1, { title: 'Old' }), session('b', 2, { title: 'B\u202E' }), session('c', 4)],
   };
-  const book = new ConversationBook(
+  const conversations = new ConversationStore(
     source({ '/v1/sessions?platform=web&limit=200': list, '/v1/sessions/s4/messages?limit=5': rows }),
     new Shelf(),
   );
-  await book.refresh();
-  const [own, ...others] = book.listed.value;
+  await conversations.refresh();
+  const [own, ...others] = conversations.listed.value;
   expect(own?.title).toBe('Empty conversation');
   expect(others.map(({ title, known }) => [title, known])).toEqual([
     [`what was ${'said '.repeat(10)}s…`, false],
@@ -88,25 +88,25 @@ test('the title is the newest one given, or else the first words', async () => {
 });
 
 test('what happened elsewhere is unread until it is looked at', () => {
-  const book = new ConversationBook(source(), new Shelf());
-  book.choose('a');
-  book.choose('b');
-  book.take([session('a', 1), session('b', 2)]);
-  const unread = (): string[] => book.listed.value.filter((line) => line.unread).map(({ id }) => id);
+  const conversations = new ConversationStore(source(), new Shelf());
+  conversations.choose('a');
+  conversations.choose('b');
+  conversations.take([session('a', 1), session('b', 2)]);
+  const unread = (): string[] => conversations.listed.value.filter((line) => line.unread).map(({ id }) => id);
   expect(unread()).toEqual(['a']);
-  book.choose('a');
+  conversations.choose('a');
   expect(unread()).toEqual([]);
-  book.take([session('b', 3)]);
+  conversations.take([session('b', 3)]);
   expect(unread()).toEqual(['b']);
 });
 
 test('one that is taken off the list is still in the gateway', () => {
-  const book = new ConversationBook(source(), new Shelf());
-  book.choose('a');
-  book.take([session('a', 1, { title: 'A' })]);
-  book.remove('a');
-  expect(book.open.value).not.toBe('a');
-  expect(book.listed.value.find(({ id }) => id === 'a')).toMatchObject({ title: 'A', known: false });
+  const conversations = new ConversationStore(source(), new Shelf());
+  conversations.choose('a');
+  conversations.take([session('a', 1, { title: 'A' })]);
+  conversations.remove('a');
+  expect(conversations.open.value).not.toBe('a');
+  expect(conversations.listed.value.find(({ id }) => id === 'a')).toMatchObject({ title: 'A', known: false });
 });
 
 test('keys and conversations turn into one another', () => {

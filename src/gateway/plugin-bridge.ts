@@ -1,4 +1,4 @@
-import type { ToolLeave, ToolResult, ToolUse } from '../agent/runner.ts';
+import type { ToolPermission, ToolResult, ToolUse } from '../agent/runner.ts';
 import type { AgentTool } from '../agent/tools/tool.ts';
 import type { Config } from '../config/config.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
@@ -10,7 +10,7 @@ import { Plugins } from '../plugins/plugins.ts';
 import type { Store } from '../store/port.ts';
 import { COMMANDS } from './commands/catalogue.ts';
 import type { SlashCommandSpec } from './commands/command.ts';
-import type { Said } from './conversations.ts';
+import type { InboundMessage } from './conversations.ts';
 import type { TurnPlugins, TurnRun } from './turn-run.ts';
 
 export interface PluginBridgeDeps {
@@ -20,10 +20,10 @@ export interface PluginBridgeDeps {
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Whether this process hands them events: else that is left to one that does. */
-  readonly keeper: boolean;
+  readonly primary: boolean;
 }
 
-/** Names no plugin can take: tools of the house keep theirs where the tools meet. */
+/** Names no plugin can take: built-in tools keep theirs where the tools meet. */
 const PLATFORMS = ['telegram', 'discord', 'slack', 'api', 'web', 'cli', 'webhook', 'cron', 'batch'];
 
 /** What the gateway has of its plugins, in the gateway's own shapes. */
@@ -34,12 +34,19 @@ export class PluginBridge implements TurnPlugins {
     this.#plugins = plugins;
   }
 
-  static async start({ config, store, dispatcher, log, environment, keeper }: PluginBridgeDeps): Promise<PluginBridge> {
+  static async start({
+    config,
+    store,
+    dispatcher,
+    log,
+    environment,
+    primary,
+  }: PluginBridgeDeps): Promise<PluginBridge> {
     const { maxAttempts, timeoutMs } = config.hooks;
     const commands = COMMANDS.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
     const plugins = await Plugins.start({
       ...{ home: config.home, store, log, environment, maxAttempts, timeoutMs },
-      dispatcher: keeper ? dispatcher : registering(dispatcher),
+      dispatcher: primary ? dispatcher : registering(dispatcher),
       reserved: { commands, platforms: PLATFORMS, memoryProviders: OUR_PROVIDERS },
     });
     return new PluginBridge(plugins);
@@ -74,7 +81,7 @@ export class PluginBridge implements TurnPlugins {
   }
 
   /** What becomes of something a person says: null when a plugin wants it to be left alone, with its reason. */
-  async dispatch({ conversation, text }: Said): Promise<{ text: string } | { skipped: string }> {
+  async dispatch({ conversation, text }: InboundMessage): Promise<{ text: string } | { skipped: string }> {
     const { platform, userId: user_id, key: session_key, kind } = conversation;
     const verdict = await this.#plugins.gateDispatch({ text, platform, user_id, session_key, kind });
     return verdict.action === 'pass' ? { text: verdict.text } : { skipped: verdict.reason ?? '' };
@@ -85,7 +92,7 @@ export class PluginBridge implements TurnPlugins {
     return this.#plugins.beforeModel({ session_id, session_key, turn_id: turn.id, text, platform, user_id, model });
   }
 
-  async mayRun(run: TurnRun, use: ToolUse): Promise<ToolLeave> {
+  async mayRun(run: TurnRun, use: ToolUse): Promise<ToolPermission> {
     const verdict = await this.#plugins.gateTool(question(run, use));
     if (verdict.action === 'pass') return { allowed: true, args: verdict.args };
     return { allowed: false, reason: verdict.reason };

@@ -26,7 +26,7 @@ export interface Outcome {
 export type Process = ChildProcessWithoutNullStreams;
 
 /** A home of its own, in which real `moirai` processes run. */
-export class House {
+export class CliFixture {
   readonly home = mkdtempSync(join(tmpdir(), 'moirai-cli-'));
   readonly #store: string | null;
   readonly #started: Process[] = [];

@@ -14,23 +14,23 @@ descend() {
   kill -s STOP "$1" && victims="$victims $1"
   for child in $(children "$1"); do descend "$child"; done
 }
-strike() { victims=; descend "$1"; kill -s KILL -- $victims "-$1"; }
+kill_tree() { victims=; descend "$1"; kill -s KILL -- $victims "-$1"; }
 without() { left=; for each in $list; do [ "$each" = "$1" ] || left="$left $each"; done; list=$left; }
 list=
 while read -r word pid; do
   case $word in
     +) list="$list $pid" ;;
     -) without "$pid" ;;
-    !) strike "$pid" ;;
+    !) kill_tree "$pid" ;;
   esac
 done
-for pid in $list; do strike "$pid"; done
+for pid in $list; do kill_tree "$pid"; done
 `;
 
 const RESTART_MS = 200;
 
 /** Sees to it that no process of a hook outlives this one, however this one ends. */
-export class Warden {
+export class ProcessReaper {
   readonly #watched = new Set<number>();
   #process: ChildProcess | null = null;
   #closed = false;
@@ -38,7 +38,7 @@ export class Warden {
   /** From the moment this resolves the process, which leads a group of its own, dies with us. */
   async watch(pid: number): Promise<void> {
     this.#watched.add(pid);
-    // A warden that has to be started is told of all that are watched.
+    // A reaper that has to be started is told of all that are watched.
     if (this.#process === null) await this.#start();
     else await this.#tell(`+ ${pid}\n`);
   }
@@ -49,7 +49,7 @@ export class Warden {
   }
 
   /** Kills it with its descendants, also those that left its group. */
-  strike(pid: number): void {
+  kill(pid: number): void {
     void this.#tell(`! ${pid}\n`);
   }
 
@@ -60,7 +60,7 @@ export class Warden {
   }
 
   async #start(): Promise<void> {
-    const child = spawn('/bin/sh', ['-c', SCRIPT, 'moirai-warden'], {
+    const child = spawn('/bin/sh', ['-c', SCRIPT, 'moirai-reaper'], {
       stdio: ['pipe', 'ignore', 'ignore'],
       cwd: '/',
       env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' },
@@ -75,7 +75,7 @@ export class Warden {
     await this.#tell([...this.#watched].map((pid) => `+ ${pid}\n`).join(''));
   }
 
-  /** Somebody killed the warden: another one takes its place, as long as there is somebody to watch. */
+  /** Somebody killed the reaper: another one takes its place, as long as there is somebody to watch. */
   #left(child: ChildProcess): void {
     if (this.#process !== child) return;
     this.#process = null;

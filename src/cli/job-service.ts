@@ -1,27 +1,27 @@
 import type { Command } from 'commander';
-import { JobBook } from '../cron/job-book.ts';
+import { JobService } from '../cron/job-service.ts';
 import { jobView } from '../cron/job-view.ts';
 import type { Store } from '../store/port.ts';
 import type { Job } from '../store/transactions/jobs.ts';
 import { findGateway } from './gateway/holder.ts';
 import { printable, printJson, printLine } from './print.ts';
 import { settingsOf } from './settings.ts';
-import { visit } from './visit.ts';
+import { openStoreSession } from './store-session.ts';
 
 /** The jobs of a store, for an operator: all of them. */
-export function jobBook(store: Store, timezone = 'UTC'): JobBook {
-  return new JobBook({ store, timezone, random: Math.random });
+export function jobService(store: Store, timezone = 'UTC'): JobService {
+  return new JobService({ store, timezone, random: Math.random });
 }
 
 /** Does something to a job, and says what came of it. */
 export async function changeJob(
   command: Command,
-  change: (book: JobBook) => Promise<Job>,
+  change: (service: JobService) => Promise<Job>,
   say: (job: Job) => string,
 ): Promise<void> {
   const settings = settingsOf(command);
-  await visit(settings, async ({ store }) => {
-    const job = await change(jobBook(store));
+  await openStoreSession(settings, async ({ store }) => {
+    const job = await change(jobService(store));
     if (settings.json) return printJson(jobView(job));
     return printLine(printable(say(job)));
   });

@@ -11,7 +11,7 @@ const RETRY_MS = 500;
  * Ends a session whose process is about to leave. A store that is away is waited for, until a signal says not to; what
  * could not be written is told, and found by whoever comes next.
  */
-export async function insistOnEnd(what: string, end: () => Promise<void>): Promise<void> {
+export async function endReliably(what: string, end: () => Promise<void>): Promise<void> {
   const impatience = new AbortController();
   const giveUp = (): void => impatience.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, giveUp);

@@ -1,0 +1,185 @@
+import type { CommandContext } from '../context.ts';
+import { flag, integer, nullableText, type RowOf, Table, text } from '../table.ts';
+import { nullableNumber, numberOf, type Query, query, queryOne, type Tx, type TxContext } from '../transaction.ts';
+
+/*
+ * The queue: everything that is claimed, done, retried and settled. Work waits in lanes, one per key of a queue. A lane
+ * is claimed as a whole, with a token, by an instance with a live lease; so its work is done in order, by one process at
+ * a time. Whoever settles shows the token. A claim ends when it is settled, or when it is released: by the reaper because
+ * its instance is dead, or by `reconcile` because its instance does not know of it.
+ *
+ * What the work is, its owner knows: the events of a conversation for one subscriber, the replies to a conversation, the
+ * next tick of a job. A lane exists while there is some.
+ */
+
+const LANES = new Table('lanes', {
+  queue: text,
+  key: text,
+  /** Where the work begins and ends, in its owner's numbers; 0 where the owner has none. */
+  nextNo: integer,
+  lastNo: integer,
+  /** Refused attempts of the first piece of work. */
+  attempts: integer,
+  /** How often its receiver could not be reached: waited for, not counted. */
+  waits: integer,
+  /** A claim was released without being settled: the first piece of work may have been done. */
+  interrupted: flag,
+  error: nullableText,
+});
+
+export type Lane = RowOf<typeof LANES>;
+
+/** Names a claim of a lane. */
+export interface LaneClaim {
+  readonly queue: string;
+  readonly key: string;
+  readonly token: string;
+}
+
+export interface ClaimRequest {
+  readonly context: CommandContext;
+  readonly queue: string;
+  /**
+   * Unique per claim. A claim whose answer was lost is repeated with the same token, marked `again`, and returns the
+   * same lanes.
+   */
+  readonly token: string;
+  readonly again: boolean;
+  readonly limit: number;
+  /** Lanes that failed before may take at most this many places, so that they never crowd out the others. */
+  readonly retries: number;
+}
+
+/** Due without looking at a clock: one that was set back must not hold up what is ready. */
+export const AT_ONCE = 0;
+/** A lane due later than any retry puts it was timed by a clock that has been set back since: it is due now. */
+const LONGEST_BACKOFF_MS = 600_000;
+
+const FREE = 'WHERE queue = ? AND token IS NULL AND';
+
+export interface ClaimedLanes {
+  readonly lanes: Lane[];
+  /** When the next lane of the queue is due; not positive when there are more now; null for none. */
+  readonly nextDueInMs: number | null;
+}
+
+/**
+ * Claims due lanes of a queue that nobody holds. Its cost does not depend on how many wait: each statement reads the
+ * beginning of one range of an index. The caller has entered with `request.context`. `timed` lanes are due at the time
+ * they say, however far away; others wait for a retry.
+ */
+export function* claimLanes(ctx: TxContext, request: ClaimRequest, timed: boolean): Tx<ClaimedLanes> {
+  const { queue, limit } = request;
+  const { skipLocked } = ctx.dialect;
+  const own = request.again ? yield* claimedBefore(request) : [];
+  const fresh = yield* LANES.select(`${FREE} due_at = 0 ORDER BY next_no LIMIT ? ${skipLocked}`, queue, limit);
+  const room = Math.max(0, Math.min(limit - fresh.length, request.retries));
+  const due = room === 0 ? [] : yield* dueLanes(ctx, queue, room, timed);
+  const claimed = [...fresh, ...due];
+  if (claimed.length > 0) {
+    yield* query(
+      `UPDATE lanes SET token = ?, claimed_by = ? WHERE queue = ? AND key IN (${ctx.dialect.listed})`,
+      request.token,
+      request.context.instanceId,
+      queue,
+      JSON.stringify(claimed.map(({ key }) => key)),
+    );
+  }
+  const next = yield* queryOne('SELECT min(due_at) AS at FROM lanes WHERE queue = ? AND token IS NULL', queue);
+  const at = next === undefined ? null : nullableNumber(next, 'at');
+  return { lanes: [...own, ...claimed], nextDueInMs: at === null ? null : at - ctx.now };
+}
+
+function claimedBefore({ context, queue, token }: ClaimRequest): Tx<Lane[]> {
+  return LANES.select('WHERE claimed_by = ? AND queue = ? AND token = ?', context.instanceId, queue, token);
+}
+
+/** Lanes whose time has come, the longest due first; and those that a clock put too far into the future. */
+function* dueLanes(ctx: TxContext, queue: string, room: number, timed: boolean): Tx<Lane[]> {
+  const order = `ORDER BY due_at LIMIT ? ${ctx.dialect.skipLocked}`;
+  const due = yield* LANES.select(`${FREE} due_at > 0 AND due_at <= ? ${order}`, queue, ctx.now, room);
+  if (timed || due.length === room) return due;
+  const beyond = ctx.now + LONGEST_BACKOFF_MS;
+  return [...due, ...(yield* LANES.select(`${FREE} due_at > ? ${order}`, queue, beyond, room - due.length))];
+}
+
+/** What a settled lane is afterwards. */
+export interface SettledLane {
+  readonly nextNo: number;
+  readonly dueAt: number;
+  readonly attempts: number;
+  readonly waits: number;
+  readonly error: string | null;
+}
+
+/** A lane whose first piece of work was done: the next one starts with a clean record. */
+export function afterSuccess(nextNo: number): SettledLane {
+  return { nextNo, dueAt: AT_ONCE, attempts: 0, waits: 0, error: null };
+}
+
+const SETTLE = `UPDATE lanes SET next_no = ?, due_at = ?, attempts = ?, waits = ?, error = ?, interrupted = 0,
+    token = NULL, claimed_by = NULL
+  WHERE queue = ? AND key = ? AND token = ? RETURNING last_no`;
+const ADVANCE = `UPDATE lanes SET next_no = ?, due_at = ?, attempts = ?, waits = ?, error = ?, interrupted = 0
+  WHERE queue = ? AND key = ? AND token = ? RETURNING last_no`;
+
+/** Gives a claimed lane back. Undefined when the claim was no longer the caller's: then nothing has changed. */
+export function* settleLane(ctx: TxContext, claim: LaneClaim, after: SettledLane): Tx<{ lastNo: number } | undefined> {
+  const settled = yield* write(SETTLE, claim, after);
+  if (settled !== undefined && settled.lastNo >= after.nextNo) ctx.effects.queues.add(claim.queue);
+  return settled;
+}
+
+/** The same while the claim goes on with the next piece of work of the lane. */
+export function advanceLane(claim: LaneClaim, after: SettledLane): Tx<{ lastNo: number } | undefined> {
+  return write(ADVANCE, claim, after);
+}
+
+function* write(sql: string, claim: LaneClaim, after: SettledLane): Tx<{ lastNo: number } | undefined> {
+  const { nextNo, dueAt, attempts, waits, error } = after;
+  const row = yield* queryOne(sql, nextNo, dueAt, attempts, waits, error, claim.queue, claim.key, claim.token);
+  return row && { lastNo: numberOf(row, 'last_no') };
+}
+
+/** Whether a claim still holds; locks the lane for the rest of the transaction. */
+export function* holdsClaim(ctx: TxContext, { queue, key, token }: LaneClaim): Tx<boolean> {
+  const sql = `SELECT key FROM lanes WHERE queue = ? AND key = ? AND token = ? ${ctx.dialect.forUpdate}`;
+  return (yield* queryOne(sql, queue, key, token)) !== undefined;
+}
+
+/** Puts a lane into a queue, due at a time; one that is there keeps its place, its claim and its backoff. */
+export function openLane(ctx: TxContext, queue: string, key: string, lastNo: number): Query {
+  ctx.effects.queues.add(queue);
+  return {
+    sql: `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
+      VALUES (?, ?, ?, ?, 0, 0, 0, 0) ON CONFLICT (queue, key) DO UPDATE SET last_no = excluded.last_no`,
+    params: [queue, key, lastNo, lastNo],
+  };
+}
+
+export function removeLane(queue: string, key: string): Query {
+  return { sql: 'DELETE FROM lanes WHERE queue = ? AND key = ?', params: [queue, key] };
+}
+
+const RELEASE = 'UPDATE lanes SET token = NULL, claimed_by = NULL, interrupted = 1 WHERE claimed_by = ?';
+
+/** Frees the claims of an instance that is dead: its work is due again as it was. */
+export function* releaseClaims(instanceId: string): Tx<void> {
+  yield* query(RELEASE, instanceId);
+}
+
+/** Frees claims whose instance lives and does not know of them: the answer to the claim was lost. */
+export function* releaseStrays(ctx: TxContext, instanceId: string, strays: readonly LaneClaim[]): Tx<void> {
+  if (strays.length === 0) return;
+  const free = `${RELEASE} AND queue = ? AND key = ? AND token = ?`;
+  for (const { queue } of strays) ctx.effects.queues.add(queue);
+  yield strays.map(({ queue, key, token }) => ({ sql: free, params: [instanceId, queue, key, token] }));
+}
+
+const CLAIMS = new Table('lanes', { queue: text, key: text, token: text });
+
+/** The claims that the rows say an instance holds. */
+export function claimsOf(instanceId: string): Tx<LaneClaim[]> {
+  return CLAIMS.select('WHERE claimed_by = ? ORDER BY queue, key', instanceId);
+}
+

@@ -4,7 +4,7 @@ import { Engine } from '../src/engine/engine.ts';
 import { ExpiryWatcher } from '../src/engine/expiry-watcher.ts';
 import { describeThisProcess } from '../src/engine/host.ts';
 import { timeSortedIds } from '../src/engine/ids.ts';
-import { processTimers } from '../src/events/timers.ts';
+import { processTimers } from '../src/queue/timers.ts';
 import type { Store } from '../src/store/port.ts';
 import { message, rateOf } from './load.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Dispatcher } from '../src/events/dispatcher.ts';
-import { processTimers } from '../src/events/timers.ts';
+import { processTimers } from '../src/queue/timers.ts';
 import type { Store } from '../src/store/port.ts';
 import { context, keyOf, message, type Rate, rateOf } from './load.ts';
 

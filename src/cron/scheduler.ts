@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import { buildKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';

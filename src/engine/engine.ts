@@ -11,6 +11,9 @@ import {
   type Trigger,
   type TurnOutcome,
 } from '../lifecycle/states.ts';
+import { ClaimRegistry } from '../queue/claim-registry.ts';
+import { type RetryDeps, retryUntilKnown } from '../queue/retry-until-known.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
 import type {
   ContinueArgs,
@@ -23,7 +26,7 @@ import type {
 import type { Deleted, PruneRule } from '../store/transactions/deletion.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { WriteResult } from '../store/transactions/index.ts';
-import type { ClaimArgs, Claimed } from '../store/transactions/jobs.ts';
+import type { StartedRun, StartRunArgs } from '../store/transactions/jobs.ts';
 import type { InstanceFacts, Reaped } from '../store/transactions/liveness.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import type { CommandContext } from '../store/transactions/sessions.ts';
@@ -39,6 +42,8 @@ export interface EngineOptions {
   readonly leaseTtlMs: number;
   /** Replaced in simulations, where processes are not real. */
   readonly provenDead?: typeof isProvenDead;
+  /** Time and chance for writes that are repeated, and who hears of it; the process's own unless given. */
+  readonly retry?: Pick<RetryDeps, 'timers' | 'random' | 'failed'>;
 }
 
 /** A message for a conversation, as the outside hands it in. */
@@ -80,6 +85,10 @@ export class Engine {
   /** Those of them in which it runs a turn, with the epoch it began it at. */
   readonly #begun = new Map<string, number>();
   readonly #takings = new Set<Promise<unknown>>();
+  readonly #retry: RetryDeps;
+  #stopped = false;
+  /** The claims of queue lanes this process knows of. */
+  readonly claims = new ClaimRegistry();
 
   private constructor(options: EngineOptions) {
     this.store = options.store;
@@ -88,6 +97,8 @@ export class Engine {
     this.#host = options.instance;
     this.#leaseTtlMs = options.leaseTtlMs;
     this.#provenDead = options.provenDead ?? isProvenDead;
+    const retry = options.retry ?? { timers: processTimers, random: Math.random, failed: () => undefined };
+    this.#retry = { ...retry, stopped: () => this.#stopped };
   }
 
   /** Takes part under a fresh instance id. */
@@ -126,14 +137,22 @@ export class Engine {
     );
   }
 
-  /** Takes the due tick of a job, and with it a session that dies with this process; null if it was not to be had. */
-  claimTick(tick: Omit<ClaimArgs, 'context' | 'turnId' | 'newSessionId'>): Promise<Claimed | null> {
+  /**
+   * Repeats a write that settles something until the store says what came of it, under one command id: done twice it is
+   * done once.
+   */
+  settle<T>(write: (context: CommandContext) => Promise<T>): Promise<T> {
+    const context = this.commandContext();
+    return retryUntilKnown(() => write(context), this.#retry);
+  }
+
+  /** Starts the run of a claimed tick, and with it a session that dies with this process; null if the claim was lost. */
+  startRun(tick: Omit<StartRunArgs, 'context' | 'turnId' | 'newSessionId'>): Promise<StartedRun | null> {
     const ids = { turnId: this.#ids.turn(), newSessionId: this.#ids.session() };
-    return this.#taking(
-      this.store.write('claimTick', { context: this.commandContext(), ...ids, ...tick }),
-      (claimed) => {
-        if (claimed?.type === 'run') this.#note(claimed.received.session, true);
-      },
+    return this.settle((context) =>
+      this.#taking(this.store.write('startRun', { context, ...ids, ...tick }), (started) => {
+        if (started?.type === 'run') this.#note(started.received.session, true);
+      }),
     );
   }
 
@@ -142,25 +161,14 @@ export class Engine {
     return this.#command(sessionId, { name: 'begin', turnId });
   }
 
-  /** Ends a turn with what it produced. */
-  finish(hold: Hold, turnId: string, finished: Finished): Promise<SessionWithTurns> {
+  /** Ends a turn with what it produced; repeated until the store has taken it. */
+  async finish(hold: Hold, turnId: string, finished: Finished): Promise<SessionWithTurns> {
     const { error = null, messages = [], deliveries = [], ...result } = finished;
-    const { sessionId, epoch } = hold;
-    const context = this.commandContext();
-    const write = this.store.write('finishTurn', {
-      context,
-      sessionId,
-      turnId,
-      epoch,
-      result,
-      error,
-      messages,
-      deliveries,
-    });
-    return this.#fenced(
-      hold,
-      this.#taking(write, (loaded) => this.#noteOver(loaded.session)),
+    const loaded = await this.#settleTurn(hold, (context) =>
+      this.store.write('finishTurn', { context, ...hold, turnId, result, error, messages, deliveries }),
     );
+    this.#noteOver(loaded.session);
+    return loaded;
   }
 
   /** Drops a turn that has not begun, or was cut. */
@@ -203,10 +211,15 @@ export class Engine {
     return this.store.write('appendMessages', { context: this.commandContext(), sessionId, epoch: null, messages });
   }
 
-  /** Cuts a running turn so that it can be resumed. */
-  interrupt(hold: Hold, reason: ResumeReason): Promise<SessionWithTurns> {
-    const write = this.#command(hold.sessionId, { name: 'interrupt', reason, epoch: hold.epoch });
-    return this.#fenced(hold, write);
+  /** Interrupts a running turn so that it can be resumed; repeated until the store has taken it. */
+  async interrupt(hold: Hold, reason: ResumeReason): Promise<SessionWithTurns> {
+    const { sessionId, epoch } = hold;
+    const command = { name: 'interrupt', reason, epoch } as const;
+    const loaded = await this.#settleTurn(hold, (context) =>
+      this.store.write('command', { context, sessionId, command }),
+    );
+    this.#noteOver(loaded.session);
+    return loaded;
   }
 
   /** Parks a session: the next message starts a fresh one. */
@@ -299,11 +312,12 @@ export class Engine {
   async end(
     sessionId: string,
     facts: { reason: EndReason; trigger: Trigger; cause?: EndCause; epoch?: number },
+    context: CommandContext = this.commandContext(),
   ): Promise<{ session: Session; already: boolean }> {
     const { reason, trigger, cause = null, epoch = null } = facts;
     assertReason(reason);
     const result = await this.store.write('endSession', {
-      context: this.commandContext(),
+      context,
       sessionId,
       reason,
       cause,
@@ -379,8 +393,8 @@ export class Engine {
   }
 
   /**
-   * Settles sessions whose rows name this instance, but whose takeover it never learned of; or which it holds, but in
-   * which it began a turn without learning of it.
+   * Settles what the rows say this instance holds and it does not know of: sessions whose takeover it never learned of,
+   * turns it began without learning of it or lost track of, and claims of queue lanes.
    */
   async reconcile(): Promise<number> {
     const rows = await this.store.read('heldBy', { instance: this.instance });
@@ -389,18 +403,17 @@ export class Engine {
     const strays = rows.sessions
       .filter(({ id, epoch, running }) => (running ? this.#begun.get(id) !== epoch : !this.#held.has(id)))
       .map(({ id, epoch }) => ({ id, epoch, held: this.#held.has(id) }));
-    if (strays.length === 0) return 0;
-    const settled = await this.store.write('reconcile', {
-      context: this.commandContext(),
-      sessions: strays,
-      deliveries: [],
-    });
+    const claims = rows.claims.filter((claim) => !this.claims.knows(claim));
+    if (strays.length + claims.length === 0) return 0;
+    const context = this.commandContext();
+    const settled = await this.store.write('reconcile', { context, sessions: strays, claims });
     for (const id of settled.interrupted) this.#drop(id);
-    return strays.length;
+    return strays.length + claims.length;
   }
 
   /** Leaves in order. Sessions still held are settled by whoever is next. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     await this.store.write('stopInstance', { instance: this.instance });
     this.#held.clear();
     this.#begun.clear();
@@ -456,14 +469,18 @@ export class Engine {
     this.#note(session, created && session.attached);
   }
 
-  /** A holder that is refused holds no longer: somebody else went on, or it was done already. */
-  async #fenced<T>(hold: Hold, write: Promise<T>): Promise<T> {
+  /**
+   * Writes the end of a turn until it is known. A holder that is refused holds no longer: somebody else went on, or it
+   * was done already. One that gives up is not taken for the turn's runner any more: then `reconcile` settles the turn.
+   */
+  async #settleTurn<T>(hold: Hold, write: (context: CommandContext) => Promise<T>): Promise<T> {
     try {
-      return await write;
+      return await this.settle(write);
     } catch (thrown) {
       const error = overRatherThanUnknown(hold, thrown);
       const over = hasCode(error, 'fenced', 'session_ended', 'turn_not_found', 'illegal_move');
       if (over && this.#held.get(hold.sessionId) === hold.epoch) this.#drop(hold.sessionId);
+      else if (this.#begun.get(hold.sessionId) === hold.epoch) this.#begun.delete(hold.sessionId);
       throw error;
     }
   }

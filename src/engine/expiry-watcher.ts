@@ -1,5 +1,5 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Engine } from './engine.ts';
 
 /** At the latest after this long the store is asked again: another process may have written an earlier deadline. */

@@ -1,5 +1,5 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import { type Engine, isLeaseLost } from './engine.ts';
 import { ExpiryWatcher } from './expiry-watcher.ts';
 import { pruneRules } from './retention.ts';

@@ -1,6 +1,9 @@
 import type { Effects } from '../store/transaction.ts';
-import type { SubscribeFrom } from '../store/transactions/lanes.ts';
-import { Courier, type CourierDeps, type SubscriberSpec } from './courier.ts';
+import type { QueueWorker } from '../queue/queue-worker.ts';
+import { queueOf } from '../store/transactions/record.ts';
+import type { EventLane } from '../store/transactions/event-queue.ts';
+import type { SubscribeFrom } from '../store/transactions/subscribers.ts';
+import { type EventDeps, eventWorker, type SubscriberSpec } from './event-delivery.ts';
 
 const DEFAULTS = { timeoutMs: 30_000, maxAttempts: 8, concurrency: 64 };
 
@@ -15,11 +18,11 @@ export type NewSubscriber = Pick<SubscriberSpec, 'name' | 'events' | 'handle'> &
  * position of its own: what is undelivered is in the store, also what was written just before a crash.
  */
 export class Dispatcher {
-  readonly #deps: CourierDeps;
-  readonly #couriers = new Map<string, Courier>();
+  readonly #deps: EventDeps;
+  readonly #workers = new Map<string, QueueWorker<EventLane>>();
   readonly #unlisten: () => void;
 
-  constructor(deps: CourierDeps) {
+  constructor(deps: EventDeps) {
     this.#deps = deps;
     this.#unlisten = deps.store.onCommit((effects) => this.#onCommit(effects));
   }
@@ -28,10 +31,10 @@ export class Dispatcher {
   async subscribe(subscriber: NewSubscriber): Promise<void> {
     const { from: _, ...spec } = subscriber;
     await this.register(subscriber);
-    await this.#couriers.get(spec.name)?.stop();
-    const courier = new Courier({ ...DEFAULTS, ...spec }, this.#deps);
-    this.#couriers.set(spec.name, courier);
-    courier.wake();
+    await this.#workers.get(queueOf(spec.name))?.stop();
+    const worker = eventWorker({ ...DEFAULTS, ...spec }, this.#deps);
+    this.#workers.set(queueOf(spec.name), worker);
+    worker.wake();
   }
 
   /** Only registers it: what happens is kept for it, until somebody serves it. */
@@ -44,18 +47,18 @@ export class Dispatcher {
    * it comes back.
    */
   async leave(name: string, graceMs?: number): Promise<void> {
-    const courier = this.#couriers.get(name);
-    this.#couriers.delete(name);
-    await courier?.stop(graceMs);
+    const worker = this.#workers.get(queueOf(name));
+    this.#workers.delete(queueOf(name));
+    await worker?.stop(graceMs);
   }
 
   /** Takes no new work and waits for what is in hand. */
   async stop(): Promise<void> {
     this.#unlisten();
-    await Promise.all([...this.#couriers.values()].map((courier) => courier.stop()));
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
   }
 
   #onCommit(effects: Effects): void {
-    for (const name of effects.subscribers) this.#couriers.get(name)?.wake();
+    for (const queue of effects.queues) this.#workers.get(queue)?.wake();
   }
 }

@@ -1,5 +1,5 @@
 import type { Approval, ApprovalRequest } from '../agent/runner.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
 
 interface Pending extends Question, PendingApproval {

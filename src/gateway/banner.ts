@@ -1,4 +1,4 @@
-import { processTimers } from '../events/timers.ts';
+import { processTimers } from '../queue/timers.ts';
 
 /** A turn that ends within this of the stop needs no banner. */
 const AFTER_MS = 2000;

@@ -1,7 +1,7 @@
 import type { AgentRunner, ApprovalRequest, Progress, TurnReport } from '../agent/runner.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';

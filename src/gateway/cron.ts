@@ -5,7 +5,7 @@ import { jobTitle } from '../cron/job-view.ts';
 import { runOf } from '../cron/run-origin.ts';
 import { Scheduler } from '../cron/scheduler.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Received } from '../store/transactions/conversations.ts';

@@ -1,4 +1,4 @@
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Store } from '../store/port.ts';
 

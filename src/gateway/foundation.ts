@@ -5,7 +5,7 @@ import { Engine } from '../engine/engine.ts';
 import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
 import { Dispatcher } from '../events/dispatcher.ts';
-import { processTimers } from '../events/timers.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import { createProviders } from '../memory/create-provider.ts';
 import type { MemoryProvider } from '../memory/provider.ts';

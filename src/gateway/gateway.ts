@@ -7,7 +7,7 @@ import { type Engine, isLeaseLost } from '../engine/engine.ts';
 import type { Ids } from '../engine/ids.ts';
 import { Upkeep } from '../engine/upkeep.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
-import { processTimers } from '../events/timers.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Dispatcher, NewSubscriber } from '../events/dispatcher.ts';
 import { RemovedSubscribers } from '../events/removed-subscribers.ts';
-import { processTimers } from '../events/timers.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import { MemoryManager } from '../memory/memory-manager.ts';

@@ -1,4 +1,4 @@
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Turn } from '../lifecycle/session.ts';
 
 /** Nobody waits longer than this for the last piece. */

@@ -1,4 +1,4 @@
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 

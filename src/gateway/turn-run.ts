@@ -13,7 +13,7 @@ import type {
 import { unlessAborted } from '../agent/unless-aborted.ts';
 import type { Engine, Finished, Hold } from '../engine/engine.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
 import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';

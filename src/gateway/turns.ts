@@ -1,7 +1,7 @@
 import type { Progress } from '../agent/runner.ts';
 import type { Engine, Inbound } from '../engine/engine.ts';
 import { hasCode } from '../errors/moirai-error.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
 import { RemovedSubscribers } from '../events/removed-subscribers.ts';
-import { processTimers, type Timers } from '../events/timers.ts';
+import { processTimers, type Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Store } from '../store/port.ts';
 import { type BadHook, discoverHooks, type FoundHook, type UsableHook } from './discover.ts';

@@ -1,5 +1,5 @@
 import { type FSWatcher, watch } from 'node:fs';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 
 const DEBOUNCE_MS = 200;
 /** Some file systems tell nothing, and a folder that is not there yet cannot tell. */

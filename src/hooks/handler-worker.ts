@@ -4,7 +4,7 @@
  * which people wait, does neither.
  */
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { processTimers } from '../events/timers.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { Handler } from './handler.ts';
 import type { HandlerMessage, Order } from './handler-messages.ts';
 import { makeHandler } from './make-handler.ts';

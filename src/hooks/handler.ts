@@ -1,4 +1,4 @@
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { LineSink } from './output-lines.ts';
 import type { ProcessReaper } from './process-reaper.ts';

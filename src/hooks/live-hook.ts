@@ -1,6 +1,6 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import type { Capacity } from '../events/courier.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Capacity } from '../queue/queue-worker.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { Logger } from '../log/logger.ts';
 import { Breaker } from './breaker.ts';

@@ -1,5 +1,5 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { processTimers } from '../events/timers.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { UsableHook } from './discover.ts';
 import { hookEnvironment } from './environment.ts';

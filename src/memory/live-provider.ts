@@ -1,5 +1,5 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import type { MemoryContext, MemoryProvider } from './provider.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Dispatcher } from '../events/dispatcher.ts';
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';

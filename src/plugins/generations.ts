@@ -1,7 +1,7 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
 import { RemovedSubscribers } from '../events/removed-subscribers.ts';
-import { processTimers, type Timers } from '../events/timers.ts';
+import { processTimers, type Timers } from '../queue/timers.ts';
 import { hookEnvironment } from '../hooks/environment.ts';
 import { FolderWatch } from '../hooks/folder-watch.ts';
 import type { Logger } from '../log/logger.ts';

@@ -1,4 +1,4 @@
-import type { Timers } from '../events/timers.ts';
+import type { Timers } from '../queue/timers.ts';
 
 interface PulseLimits {
   /** Between two questions. */

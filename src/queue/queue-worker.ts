@@ -1,5 +1,5 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import type { CommandContext } from '../store/context.ts';
+import type { CommandContext } from '../store/transactions/sessions.ts';
 import type { ClaimRequest, LaneClaim } from '../store/transactions/queue.ts';
 import type { ClaimRegistry } from './claim-registry.ts';
 import { retryUntilKnown } from './retry-until-known.ts';
@@ -94,6 +94,8 @@ export class QueueWorker<L extends LaneClaim> {
     const cancel = this.#deps.timers.after(graceMs, () => this.#stopping.abort());
     await this.#untilIdle();
     cancel();
+    // Nobody asks again under this token: what it may have claimed is a stray.
+    if (this.#claimToken !== null) this.#deps.claims.claimed(this.#claimToken, []);
   }
 
   async #untilIdle(): Promise<void> {

@@ -12,7 +12,7 @@ export class CommitListeners {
   }
 
   tell(effects: Effects): void {
-    if (effects.subscribers.size === 0 && effects.nextDeadline === null && !effects.deliveries) return;
+    if (effects.queues.size === 0 && effects.nextDeadline === null) return;
     for (const listener of this.#listeners) listener(effects);
   }
 }

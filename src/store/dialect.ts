@@ -1,4 +1,4 @@
-import type { Query } from './transaction.ts';
+import type { Query, Tx } from './transaction.ts';
 
 /** All that differs between the engines. Everything else is one text for both. */
 export interface Dialect {
@@ -16,7 +16,7 @@ export interface Dialect {
   readonly clustered: string;
   /** For a table whose rows change all the time: leaves room beside them, so that a change stays in its page. */
   readonly oftenUpdated: string;
-  /** The column of `events` that readers of the whole log follow; see `sequence`. */
+  /** The column of `events` that readers of the whole log follow; see `sequenceEvents`. */
   readonly seqColumn: string;
   /** Rows `value`: the texts of a JSON array, the one parameter. For lists of any length in one statement's text. */
   readonly listed: string;
@@ -33,8 +33,12 @@ export interface Dialect {
    * then: writers share one, who buries takes it alone. Null where writes do not overlap.
    */
   readonly instanceLock: { readonly share: string; readonly take: string; readonly tryTake: string } | null;
-  /** Statements that give every committed event its public number, in commit order. Empty where that is by nature. */
-  readonly sequence: readonly string[];
+  /** Makes registrations of subscribers wait for each other: two that both want the table alone would deadlock. */
+  lockRegistration(): Tx<void>;
+  /** Waits for the writers in flight, each of which has read the subscribers, and keeps the next ones out. */
+  holdWriters(): Tx<void>;
+  /** Gives committed events their public numbers, in commit order, at most so many; false when none was left. */
+  sequenceEvents(limit: number): Tx<boolean>;
   /** Database rules that need the engine's own language: an ended session never changes its end. */
   readonly endedIsFinal: readonly string[];
   /** Tables and indexes only this engine needs: the full-text index over the transcript among them. */

@@ -43,12 +43,10 @@ export interface Ask<T> {
 
 /** What the rest of the process should look at once the transaction is durable. Hints only, never the truth. */
 export interface Effects {
-  /** Subscribers with something to deliver. */
-  readonly subscribers: Set<string>;
+  /** Queues with something to do. */
+  readonly queues: Set<string>;
   /** The earliest deadline written. */
   nextDeadline: number | null;
-  /** A reply was put into the outbox. */
-  deliveries: boolean;
 }
 
 export interface TxContext {
@@ -62,7 +60,7 @@ export interface TxContext {
 }
 
 export function noEffects(): Effects {
-  return { subscribers: new Set(), nextDeadline: null, deliveries: false };
+  return { queues: new Set(), nextDeadline: null };
 }
 
 /** Runs one statement. */

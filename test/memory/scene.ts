@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
-import { processTimers } from '../../src/events/timers.ts';
+import { processTimers } from '../../src/queue/timers.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { SESSION_KINDS } from '../../src/lifecycle/states.ts';
 import { createLogger } from '../../src/log/logger.ts';

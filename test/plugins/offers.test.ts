@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import type { AgentTool } from '../../src/agent/tools/tool.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
-import { processTimers } from '../../src/events/timers.ts';
+import { processTimers } from '../../src/queue/timers.ts';
 import type { SlashCommandSpec } from '../../src/gateway/commands/command.ts';
 import { MemoryManager } from '../../src/memory/memory-manager.ts';
 import type { MemoryProvider, MemorySession } from '../../src/memory/provider.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
-import { processTimers } from '../../src/events/timers.ts';
+import { processTimers } from '../../src/queue/timers.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { bootTestEngine, chatConversation, ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
 

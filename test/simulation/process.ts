@@ -3,7 +3,7 @@ import { timeSortedIds } from '../../src/engine/ids.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { hasCode, MoiraiError } from '../../src/errors/moirai-error.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
-import type { Timers } from '../../src/events/timers.ts';
+import type { Timers } from '../../src/queue/timers.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { SessionWithTurns } from '../../src/lifecycle/session.ts';
 import type { EndReason, SessionKind } from '../../src/lifecycle/states.ts';

@@ -1,4 +1,4 @@
-import type { Timers } from '../../src/events/timers.ts';
+import type { Timers } from '../../src/queue/timers.ts';
 import type { StoreClock } from '../../src/store/clock.ts';
 
 interface Entry {

@@ -5,7 +5,7 @@ import { timeSortedIds } from '../../src/engine/ids.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { hasCode, MoiraiError } from '../../src/errors/moirai-error.ts';
 import { Dispatcher, type NewSubscriber } from '../../src/events/dispatcher.ts';
-import { processTimers } from '../../src/events/timers.ts';
+import { processTimers } from '../../src/queue/timers.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { JournalLine, LineFile } from './journal.ts';
 import { HEARTBEAT_MS, LEASE_TTL_MS, type WorkerTask } from './settings.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import type { Approval } from '../../agent/runner.ts';
 import type { Config } from '../../config/config.ts';
-import { processTimers } from '../../events/timers.ts';
+import { processTimers } from '../../queue/timers.ts';
 import type { PendingApproval } from '../../gateway/approvals.ts';
 import type { ReceiveResult } from '../../gateway/conversations.ts';
 import { EndedSessions } from '../../gateway/ended-sessions.ts';

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Engine } from '../../engine/engine.ts';
 import { Upkeep } from '../../engine/upkeep.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { processTimers } from '../../events/timers.ts';
+import { processTimers } from '../../queue/timers.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import { buildKey } from '../../lifecycle/session-key.ts';
 import type { EndCause, EndReason } from '../../lifecycle/states.ts';

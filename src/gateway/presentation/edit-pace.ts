@@ -1,4 +1,4 @@
-import type { Timers } from '../../events/timers.ts';
+import type { Timers } from '../../queue/timers.ts';
 import type { Place, Platform } from '../../platforms/platform.ts';
 import { placeId } from '../places.ts';
 

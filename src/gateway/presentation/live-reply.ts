@@ -1,4 +1,4 @@
-import type { Timers } from '../../events/timers.ts';
+import type { Timers } from '../../queue/timers.ts';
 import { type Place, type Platform, SendFailure } from '../../platforms/platform.ts';
 import { splitText } from '../../platforms/split-text.ts';
 import type { EditPace } from './edit-pace.ts';

@@ -1,5 +1,5 @@
 import type { Progress } from '../../agent/runner.ts';
-import type { Timers } from '../../events/timers.ts';
+import type { Timers } from '../../queue/timers.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Incoming, Place, Platform, ReactionSign } from '../../platforms/platform.ts';

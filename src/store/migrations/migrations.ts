@@ -7,9 +7,10 @@ import { statements as facts } from './0003-facts.ts';
 import { statements as platforms } from './0004-platforms.ts';
 import { statements as jobs } from './0005-jobs.ts';
 import { statements as timeline } from './0006-timeline.ts';
+import { statements as queue } from './0007-queue.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
-const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions, deletion, facts, platforms, jobs, timeline];
+const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions, deletion, facts, platforms, jobs, timeline, queue];
 
 export const SCHEMA_VERSION = STEPS.length;
 

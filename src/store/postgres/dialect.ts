@@ -1,7 +1,12 @@
 import type { Dialect } from '../dialect.ts';
 import { SEARCHED_CHARS } from '../limits.ts';
+import { query, queryOne } from '../transaction.ts';
 
 const LISTED = 'SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value';
+
+const NUMBER_EVENTS = `UPDATE events SET seq = fresh.seq FROM (
+    SELECT no, nextval('event_seq') AS seq FROM (SELECT no FROM events WHERE seq IS NULL ORDER BY no LIMIT ?) unnumbered
+  ) fresh WHERE events.no = fresh.no`;
 
 /** Any number of writers: conversations are locked by name, and the log is numbered after the commit. */
 export const postgresDialect: Dialect = {
@@ -27,14 +32,20 @@ export const postgresDialect: Dialect = {
     take: 'SELECT pg_advisory_xact_lock(hashtextextended(?, 3))',
     tryTake: 'SELECT CASE WHEN pg_try_advisory_xact_lock(hashtextextended(?, 3)) THEN 1 ELSE 0 END AS held',
   },
+  *lockRegistration() {
+    yield* query("SELECT pg_advisory_xact_lock(hashtextextended('moirai:subscribe', 1))");
+  },
+  *holdWriters() {
+    yield* query('LOCK TABLE subscribers IN ACCESS EXCLUSIVE MODE');
+  },
   // Commit order is not insertion order here: a reader of `no > last` would miss events. Under one lock, whatever is
   // committed and unnumbered gets the next numbers; `no` keeps the order within each conversation.
-  sequence: [
-    "SELECT pg_advisory_xact_lock(hashtextextended('moirai:sequence', 1))",
-    `UPDATE events SET seq = fresh.seq FROM (
-       SELECT no, nextval('event_seq') AS seq FROM (SELECT no FROM events WHERE seq IS NULL ORDER BY no) unnumbered
-     ) fresh WHERE events.no = fresh.no`,
-  ],
+  *sequenceEvents(limit) {
+    if ((yield* queryOne('SELECT no FROM events WHERE seq IS NULL LIMIT 1')) === undefined) return false;
+    yield* query("SELECT pg_advisory_xact_lock(hashtextextended('moirai:sequence', 1))");
+    const [[numbered] = []] = yield [{ sql: NUMBER_EVENTS, params: [limit], returns: 'count' }];
+    return numbered?.changed === limit;
+  },
   endedIsFinal: [
     `CREATE FUNCTION sessions_ended_is_final() RETURNS trigger LANGUAGE plpgsql AS $$
      BEGIN

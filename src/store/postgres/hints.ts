@@ -8,9 +8,8 @@ const MAX_PAYLOAD = 7000;
 
 interface Hint {
   readonly from: string;
-  readonly subscribers: readonly string[];
+  readonly queues: readonly string[];
   readonly nextDeadline: number | null;
-  readonly deliveries: boolean;
 }
 
 /**
@@ -41,7 +40,7 @@ export class Hints {
   }
 
   send(effects: Effects): void {
-    const matters = effects.subscribers.size > 0 || effects.nextDeadline !== null || effects.deliveries;
+    const matters = effects.queues.size > 0 || effects.nextDeadline !== null;
     if (!matters || !this.#wanted) return;
     this.#pending = merge(this.#pending, effects);
     this.#flushSoon();
@@ -76,10 +75,9 @@ export class Hints {
   }
 
   #receive(payload: string): void {
-    const hint = JSON.parse(payload) as Hint;
-    if (hint.from === this.#self) return;
-    const { nextDeadline, deliveries } = hint;
-    this.#onHint({ subscribers: new Set(hint.subscribers), nextDeadline, deliveries });
+    const hint = parseHint(payload);
+    if (hint === null || hint.from === this.#self) return;
+    this.#onHint({ queues: new Set(hint.queues), nextDeadline: hint.nextDeadline });
   }
 
   /** One at a time: behind a slow server hints would pile up. What comes meanwhile goes with the next one. */
@@ -94,7 +92,7 @@ export class Hints {
     const effects = this.#pending;
     this.#pending = null;
     if (effects === null || this.#client === null) return;
-    const hint: Hint = { from: this.#self, ...effects, subscribers: [...effects.subscribers] };
+    const hint: Hint = { from: this.#self, ...effects, queues: [...effects.queues] };
     const payload = JSON.stringify(hint);
     if (payload.length > MAX_PAYLOAD) return;
     this.#sending = true;
@@ -108,11 +106,22 @@ export class Hints {
 }
 
 function merge(a: Effects | null, b: Effects): Effects {
-  if (a === null) return { ...b, subscribers: new Set(b.subscribers) };
+  if (a === null) return { ...b, queues: new Set(b.queues) };
   const deadlines = [a.nextDeadline, b.nextDeadline].filter((at) => at !== null);
   return {
-    subscribers: a.subscribers.union(b.subscribers),
+    queues: a.queues.union(b.queues),
     nextDeadline: deadlines.length === 0 ? null : Math.min(...deadlines),
-    deliveries: a.deliveries || b.deliveries,
   };
+}
+
+/** The channel is open to everybody who has the database: what is no hint of ours is passed over. */
+function parseHint(payload: string): Hint | null {
+  try {
+    const { from, queues, nextDeadline } = JSON.parse(payload) as Partial<Record<keyof Hint, unknown>>;
+    if (typeof from !== 'string' || !Array.isArray(queues)) return null;
+    const names = queues.filter((name) => typeof name === 'string');
+    return { from, queues: names, nextDeadline: typeof nextDeadline === 'number' ? nextDeadline : null };
+  } catch {
+    return null;
+  }
 }

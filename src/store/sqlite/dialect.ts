@@ -1,9 +1,14 @@
 import type { Dialect } from '../dialect.ts';
 import { SEARCHED_CHARS } from '../limits.ts';
+import type { Tx } from '../transaction.ts';
 
 const LISTED = 'SELECT value FROM json_each(?)';
 /** Stands for a session that is gone, in the newest transcript row. */
 const NOBODY = '';
+
+function* none(): Tx<void> {
+  // There is one writer at a time.
+}
 
 /** One writer at a time is SQLite's nature: nothing needs a lock, and rows are numbered in commit order. */
 export const sqliteDialect: Dialect = {
@@ -24,7 +29,11 @@ export const sqliteDialect: Dialect = {
   lockKey: () => '0',
   tryLockKey: () => '1',
   instanceLock: null,
-  sequence: [],
+  lockRegistration: none,
+  holdWriters: none,
+  *sequenceEvents() {
+    return false;
+  },
   endedIsFinal: [
     `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE OF state, ended_at, end_reason, end_cause ON sessions
      WHEN OLD.state = 'ended' AND (NEW.state <> 'ended' OR NEW.ended_at IS NOT OLD.ended_at

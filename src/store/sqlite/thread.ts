@@ -80,7 +80,7 @@ export class StoreThread {
       this.#waiting.delete(answer.id);
       if (answer.ok) {
         const { effects } = answer;
-        if (effects !== null) this.onEffects({ ...effects, subscribers: new Set(effects.subscribers) });
+        if (effects !== null) this.onEffects({ ...effects, queues: new Set(effects.queues) });
         waiter?.resolve(answer.value);
       } else {
         waiter?.reject(MoiraiError.from(answer.error));

@@ -23,7 +23,7 @@ export type Answer =
   | { readonly id: number; readonly ok: true; readonly value: unknown; readonly effects: SentEffects | null }
   | { readonly id: number; readonly ok: false; readonly error: ErrorData };
 
-type SentEffects = Omit<Effects, 'subscribers'> & { readonly subscribers: readonly string[] };
+type SentEffects = Omit<Effects, 'queues'> & { readonly queues: readonly string[] };
 
 /** Messages travel as JSON: for objects of this size that is faster than the structured clone. */
 export type FromWorker =
@@ -93,9 +93,9 @@ function answer(port: MessagePort, engine: Engine, requests: readonly WorkerRequ
 function toAnswer(id: number, outcome: Outcome | undefined): Answer {
   if (outcome === undefined) throw new MoiraiError('internal', 'a request was left without an outcome');
   if (!outcome.ok) return { id, ok: false, error: outcome.error.toJSON() };
-  const { subscribers, nextDeadline, deliveries } = outcome.effects;
-  const matters = subscribers.size > 0 || nextDeadline !== null || deliveries;
-  const effects = matters ? { ...outcome.effects, subscribers: [...subscribers] } : null;
+  const { queues, nextDeadline } = outcome.effects;
+  const matters = queues.size > 0 || nextDeadline !== null;
+  const effects = matters ? { queues: [...queues], nextDeadline } : null;
   return { id, ok: true, value: outcome.value, effects };
 }
 

@@ -16,12 +16,12 @@ const CONTINUED = `EXISTS (SELECT 1 FROM sessions c
   WHERE c.parent_id = s.id AND (c.lineage = 'resume' OR c.lineage = 'branch'))`;
 /** A reply that has not left yet, of the session `s`. */
 const UNSENT = `EXISTS (SELECT 1 FROM deliveries d
-  WHERE d.session_id = s.id AND (d.state = 'queued' OR d.state = 'sending'))`;
+  WHERE d.session_id = s.id AND d.state = 'queued')`;
 /** What a memory has not been told yet of the session `s`: it is told with the transcript. */
 const UNTOLD = `EXISTS (SELECT 1 FROM lanes l JOIN events e
-    ON e.session_key = l.session_key AND e.no >= l.next_no AND e.no <= l.last_no
-  WHERE l.subscriber IN (SELECT name FROM subscribers WHERE name LIKE 'memory%')
-    AND l.session_key = s.key AND e.session_id = s.id)`;
+    ON e.session_key = l.key AND e.no >= l.next_no AND e.no <= l.last_no
+  WHERE l.queue IN (SELECT 'events/' || name FROM subscribers WHERE name LIKE 'memory%')
+    AND l.key = s.key AND e.session_id = s.id)`;
 
 export interface DeleteArgs {
   readonly context: CommandContext;

@@ -1,17 +1,19 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import { json, nullableJson, nullableText, type RowOf, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
+import { numberOf, type Query, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
 import {
-  nullableText,
-  numberOf,
-  type Param,
-  type Query,
-  query,
-  queryOne,
-  type Row,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../transaction.ts';
+  AT_ONCE,
+  advanceLane,
+  afterSuccess,
+  type ClaimRequest,
+  claimLanes,
+  holdsClaim,
+  type LaneClaim,
+  openLane,
+  removeLane,
+  settleLane,
+} from './queue.ts';
 import { placeOf, record } from './record.ts';
 import { type CommandContext, enter, enterSession, lockSession } from './sessions.ts';
 
@@ -27,35 +29,62 @@ export interface DeliveryToMake {
   readonly shape?: Readonly<Record<string, unknown>> | null;
 }
 
-export interface Delivery extends DeliveryToMake {
-  readonly shape: Readonly<Record<string, unknown>> | null;
-  readonly sessionId: string;
-  readonly turnId: string | null;
+const DELIVERIES = new Table('deliveries', {
+  id: text,
+  sessionId: text,
+  turnId: nullableText,
+  platform: text,
+  target: json<Readonly<Record<string, unknown>>>(),
+  text: text,
+  shape: nullableJson<Readonly<Record<string, unknown>>>(),
+});
+
+export type Delivery = RowOf<typeof DELIVERIES>;
+
+/** The unsent replies to one conversation, oldest first. */
+export interface ReplyLane extends LaneClaim {
   readonly attempts: number;
-  /** A process died while sending it: the receiver may have it already. */
-  readonly possibleDuplicate: boolean;
+  readonly waits: number;
+  /** A process died while it sent the first of them: the receiver may have it already. */
+  readonly interrupted: boolean;
+  readonly deliveries: readonly Delivery[];
 }
 
-/** The outbox rows of a turn's replies. One that is there already, by its id, stays as it is. */
+/** The queue of what is sent through a platform. */
+export function replyQueue(platform: string): string {
+  return `replies/${platform}`;
+}
+
+const INSERT_DELIVERY = `INSERT INTO deliveries
+    (id, session_id, session_key, turn_id, platform, target, text, shape, state, attempts, created_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 0, ?) ON CONFLICT (id) DO NOTHING`;
+
+/**
+ * Puts replies into the outbox: their rows, and the lane of their conversation on each platform. One that is there
+ * already, by its id, stays as it is. The caller holds the lock of the conversation.
+ */
 export function deliveryRows(
   ctx: TxContext,
-  sessionId: string,
+  session: { readonly id: string; readonly key: string },
   turnId: string | null,
   deliveries: readonly DeliveryToMake[],
 ): Query[] {
-  if (deliveries.length === 0) return [];
-  const params: Param[] = [];
-  for (const { id, platform, target, text, shape } of deliveries) {
-    const body = storableText(text, 'the reply');
-    const look = shape ? JSON.stringify(shape) : null;
-    params.push(id, sessionId, turnId, platform, JSON.stringify(target), body, look, ctx.now, ctx.now);
-  }
-  ctx.effects.deliveries = true;
-  const sql = `INSERT INTO deliveries
-      (id, session_id, turn_id, platform, target, text, shape, state, attempts, possible_duplicate, due_at, created_at)
-    VALUES ${deliveries.map(() => "(?, ?, ?, ?, ?, ?, ?, 'queued', 0, 0, ?, ?)").join(', ')}
-    ON CONFLICT (id) DO NOTHING`;
-  return [{ sql, params }];
+  const rows = deliveries.map(({ id, platform, target, text: body, shape }) => ({
+    sql: INSERT_DELIVERY,
+    params: [
+      id,
+      session.id,
+      session.key,
+      turnId,
+      platform,
+      JSON.stringify(target),
+      storableText(body, 'the reply'),
+      shape ? JSON.stringify(shape) : null,
+      ctx.now,
+    ],
+  }));
+  const platforms = new Set(deliveries.map(({ platform }) => platform));
+  return [...rows, ...[...platforms].map((platform) => openLane(ctx, replyQueue(platform), session.key))];
 }
 
 /** Puts something into the outbox that is no turn's reply: a notice. With the same id again it changes nothing. */
@@ -64,127 +93,132 @@ export function* addDeliveries(
   args: { context: CommandContext; sessionId: string; deliveries: readonly DeliveryToMake[] },
 ): Tx<void> {
   // Under the lock of its conversation: a row beside a session that is being removed would be sent for ever.
-  yield* enterSession(ctx, args.context, args.sessionId);
-  const queries = deliveryRows(ctx, args.sessionId, null, args.deliveries);
+  const { loaded } = yield* enterSession(ctx, args.context, args.sessionId);
+  const queries = deliveryRows(ctx, loaded.session, null, args.deliveries);
   if (queries.length > 0) yield queries;
 }
 
-/**
- * Takes due replies of these platforms for sending; whoever dies meanwhile is found by the reaper, and the reply is due
- * again. What comes behind a reply of its session that is being sent, or has to wait, is not taken yet.
- */
-export function* claimDeliveries(
+export type ClaimReplies = Omit<ClaimRequest, 'queue'> & { readonly platform: string; readonly repliesPerLane: number };
+
+/** Claims conversations with something to be sent through a platform, with their oldest unsent replies. */
+export function* claimReplies(
   ctx: TxContext,
-  args: { context: CommandContext; platforms: readonly string[]; limit: number },
-): Tx<Delivery[]> {
-  const { listed } = ctx.dialect;
+  args: ClaimReplies,
+): Tx<{ lanes: ReplyLane[]; nextDueInMs: number | null }> {
   yield* enter(ctx, args.context);
-  const rows = yield* query(
-    `UPDATE deliveries SET state = 'sending', due_at = NULL, claimed_by = ?, attempts = attempts + 1
-     WHERE id IN (
-       SELECT id FROM deliveries d WHERE due_at <= ? AND platform IN (${listed}) AND NOT EXISTS (
-         SELECT 1 FROM deliveries e WHERE e.session_id = d.session_id AND (e.created_at, e.id) < (d.created_at, d.id)
-           AND (e.state = 'sending' OR (e.state = 'queued' AND e.due_at > ?))
-       ) ORDER BY due_at, id LIMIT ? ${ctx.dialect.skipLocked}
-     ) RETURNING *`,
-    args.context.instanceId,
-    ctx.now,
-    JSON.stringify(args.platforms),
-    ctx.now,
-    args.limit,
+  const claimed = yield* claimLanes(ctx, { ...args, queue: replyQueue(args.platform) }, false);
+  const answers = yield claimed.lanes.map(({ key }) =>
+    DELIVERIES.queryAs(SELECT_UNSENT, [args.platform, key, args.repliesPerLane]),
   );
-  // Neither engine says in which order it returns what it updated; the parts of one reply must leave in theirs.
-  return rows.sort(byAge).map(toDelivery);
+  const lanes = claimed.lanes.map(({ queue, key, attempts, waits, interrupted }, i) => {
+    return { queue, key, token: args.token, attempts, waits, interrupted, deliveries: DELIVERIES.rows(answers[i] ?? []) };
+  });
+  return { lanes, nextDueInMs: claimed.nextDueInMs };
 }
 
-function byAge(a: Row, b: Row): number {
-  return numberOf(a, 'created_at') - numberOf(b, 'created_at') || (textOf(a, 'id') < textOf(b, 'id') ? -1 : 1);
-}
+const UNSENT_OF_LANE = "FROM deliveries WHERE platform = ? AND session_key = ? AND state = 'queued'";
+const SELECT_UNSENT = `SELECT ${DELIVERIES.list} ${UNSENT_OF_LANE} ORDER BY no LIMIT ?`;
 
 export type DeliveryOutcome =
   /** As the platform names the message, if it does. */
   | { readonly state: 'sent'; readonly messageId?: string }
-  | { readonly state: 'retry'; readonly afterMs: number; readonly error: string }
+  /** To be tried again: the receiver could not be reached, or refused it for now, which counts. */
+  | { readonly state: 'retry'; readonly afterMs: number; readonly error: string; readonly counts: boolean }
   | { readonly state: 'failed'; readonly error: string };
 
+export interface SettleReply {
+  readonly context: CommandContext;
+  readonly platform: string;
+  readonly key: string;
+  readonly token: string;
+  readonly deliveryId: string;
+  readonly outcome: DeliveryOutcome;
+  /** How often it was tried, as its lane counts, this time included. */
+  readonly attempts: number;
+  readonly waits: number;
+  /** The claim goes on with the next reply of the lane. */
+  readonly more: boolean;
+}
+
 /**
- * Says how a claimed reply fared. `sent` and `failed` are final and written to the log: then this is how long after it was
- * put into the outbox. Null for what is not final, or not ours to settle.
+ * Says how the first reply of a claimed lane fared. `sent` and `failed` are final and written to the log; then the answer
+ * is how long after it was put into the outbox that was. Null for what is not final, or not ours to settle.
  */
-export function* settleDelivery(
-  ctx: TxContext,
-  args: { context: CommandContext; deliveryId: string; outcome: DeliveryOutcome },
-): Tx<{ readonly ms: number } | null> {
+export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly ms: number } | null> {
   const scope = yield* enter(ctx, args.context);
-  const row = yield* queryOne('SELECT * FROM deliveries WHERE id = ?', args.deliveryId);
-  if (row === undefined) throw new MoiraiError('bad_input', `no delivery ${args.deliveryId}`);
+  const { outcome, deliveryId } = args;
+  const claim = { queue: replyQueue(args.platform), key: args.key, token: args.token };
+  const row = yield* queryOne('SELECT session_id, created_at FROM deliveries WHERE id = ?', deliveryId);
+  if (row === undefined) throw new MoiraiError('bad_input', `no delivery ${deliveryId}`);
+  // The event about it joins the conversation's log, so its lock comes before the lane's.
   const loaded = yield* lockSession(ctx, textOf(row, 'session_id'));
-  const { outcome } = args;
-  const retry = outcome.state === 'retry';
-  const updated = yield* query(
-    `UPDATE deliveries SET state = ?, due_at = ?, sent_at = ?, message_id = ?, error = ?, claimed_by = NULL
-     WHERE id = ? AND state = 'sending' AND claimed_by = ? RETURNING attempts`,
-    retry ? 'queued' : outcome.state,
-    retry ? ctx.now + outcome.afterMs : null,
+  if (outcome.state === 'retry') {
+    const { attempts, waits } = args;
+    const dueAt = ctx.now + outcome.afterMs;
+    const error = storableText(outcome.error, 'the error');
+    yield* settleLane(ctx, claim, { nextNo: 0, dueAt, attempts, waits, error, done: false });
+    return null;
+  }
+  // Not ours any more: somebody else has the claim, and will say how it fared.
+  if (!(yield* holdsClaim(ctx, claim))) return null;
+  const error = outcome.state === 'failed' ? storableText(outcome.error, 'the error') : null;
+  const settled = yield* query(
+    `UPDATE deliveries SET state = ?, attempts = ?, sent_at = ?, message_id = ?, error = ?
+     WHERE id = ? AND state = 'queued' RETURNING id`,
+    outcome.state,
+    args.attempts,
     outcome.state === 'sent' ? ctx.now : null,
     outcome.state === 'sent' ? (outcome.messageId ?? null) : null,
-    outcome.state === 'sent' ? null : storableText(outcome.error, 'the error'),
-    args.deliveryId,
-    args.context.instanceId,
+    error,
+    deliveryId,
   );
-  // Not ours any more: the reaper gave it to somebody else, who will say how it fared.
-  if (updated[0] === undefined || retry) return null;
-  const fields = { delivery_id: args.deliveryId, attempts: numberOf(updated[0], 'attempts') };
+  yield* leaveLane(ctx, args, claim);
+  // The same settlement again, whose answer was lost: it is in the log already.
+  if (settled.length === 0) return null;
+  const fields = { delivery_id: deliveryId, attempts: args.attempts };
   yield* record(ctx, scope.subscribers, [
     {
-      id: `${args.deliveryId}:${outcome.state}`,
+      id: `${deliveryId}:${outcome.state}`,
       sessionSeq: null,
       place: placeOf(loaded.session, args.context.instanceId),
       draft:
         outcome.state === 'sent'
           ? { type: 'delivery:sent', fields: { ...fields, error: null } }
-          : { type: 'delivery:failed', fields: { ...fields, error: outcome.error } },
+          : { type: 'delivery:failed', fields: { ...fields, error } },
     },
   ]);
   return { ms: ctx.now - numberOf(row, 'created_at') };
 }
 
+/** The claim goes on, or the lane is given back; one with nothing left to send goes. */
+function* leaveLane(ctx: TxContext, args: SettleReply, claim: LaneClaim): Tx<void> {
+  if (args.more) {
+    yield* advanceLane(claim, afterSuccess(0));
+    return;
+  }
+  const left = yield* queryOne(`SELECT id ${UNSENT_OF_LANE} LIMIT 1`, args.platform, args.key);
+  if (left === undefined) yield [removeLane(claim.queue, claim.key)];
+  else yield* settleLane(ctx, claim, afterSuccess(0));
+}
+
+/** Gives a lane back as it is: nothing of it was tried. */
+export function* releaseReplies(
+  ctx: TxContext,
+  args: { context: CommandContext; platform: string; key: string; token: string; attempts: number; waits: number },
+): Tx<void> {
+  yield* enter(ctx, args.context);
+  const { platform, key, token, attempts, waits } = args;
+  yield* settleLane(
+    ctx,
+    { queue: replyQueue(platform), key, token },
+    { nextNo: 0, dueAt: AT_ONCE, attempts, waits, error: null, done: false },
+  );
+}
+
 /** How many replies are on their way, by platform. */
 export function* countDeliveries(_ctx: TxContext, _args: Record<never, never>): Tx<Readonly<Record<string, number>>> {
   const rows = yield* query(
-    `SELECT platform, count(*) AS n FROM deliveries WHERE state = 'queued' OR state = 'sending'
-     GROUP BY platform ORDER BY platform`,
+    "SELECT platform, count(*) AS n FROM deliveries WHERE state = 'queued' GROUP BY platform ORDER BY platform",
   );
   return Object.fromEntries(rows.map((row) => [textOf(row, 'platform'), numberOf(row, 'n')]));
-}
-
-/** Replies a dead instance was sending are due again, marked as possible duplicates. */
-export function* releaseDeliveries(ctx: TxContext, instance: string): Tx<void> {
-  yield* query(`${RELEASE} WHERE claimed_by = ? AND state = 'sending'`, ctx.now, instance);
-}
-
-/** The same for one reply that an instance claimed without learning of it. */
-export function* releaseDelivery(ctx: TxContext, instance: string, deliveryId: string): Tx<void> {
-  yield* query(`${RELEASE} WHERE id = ? AND claimed_by = ? AND state = 'sending'`, ctx.now, deliveryId, instance);
-}
-
-const RELEASE = "UPDATE deliveries SET state = 'queued', due_at = ?, claimed_by = NULL, possible_duplicate = 1";
-
-function toDelivery(row: Row): Delivery {
-  return {
-    id: textOf(row, 'id'),
-    sessionId: textOf(row, 'session_id'),
-    turnId: nullableText(row, 'turn_id'),
-    platform: textOf(row, 'platform'),
-    target: JSON.parse(textOf(row, 'target')) as Record<string, unknown>,
-    text: textOf(row, 'text'),
-    attempts: numberOf(row, 'attempts'),
-    shape: shapeOf(row),
-    possibleDuplicate: row.possible_duplicate === 1,
-  };
-}
-
-function shapeOf(row: Row): Record<string, unknown> | null {
-  const shape = nullableText(row, 'shape');
-  return shape === null ? null : (JSON.parse(shape) as Record<string, unknown>);
 }

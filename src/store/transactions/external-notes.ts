@@ -27,13 +27,13 @@ export interface ExternalNoteArgs {
 /** Says something to a conversation: on its way out and known to the agent there, or neither. False if it was before. */
 export function* addExternalNote(ctx: TxContext, args: ExternalNoteArgs): Tx<boolean> {
   const { context, sessionId, id, deliveries, key, note } = args;
-  const { scope } = yield* enterSession(ctx, context, sessionId);
+  const { scope, loaded: teller } = yield* enterSession(ctx, context, sessionId);
   const before = yield* queryOne(
     'SELECT id FROM deliveries WHERE id = ? UNION ALL SELECT delivery_id FROM told WHERE delivery_id = ?',
     ...[id, id],
   );
   if (before !== undefined) return false;
-  if (deliveries.length > 0) yield deliveryRows(ctx, sessionId, null, deliveries);
+  if (deliveries.length > 0) yield deliveryRows(ctx, teller.session, null, deliveries);
   if (key === null) return true;
   // Whoever starts a session there holds the same lock: it sees the row below, or this sees the session.
   yield* lockKey(ctx, key);

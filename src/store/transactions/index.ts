@@ -6,11 +6,11 @@ import * as conversations from './conversations.ts';
 import * as credentials from './credentials.ts';
 import * as deletion from './deletion.ts';
 import * as deliveries from './deliveries.ts';
+import * as eventQueue from './event-queue.ts';
 import * as externalNotes from './external-notes.ts';
 import * as facts from './facts.ts';
 import * as inspection from './inspection.ts';
 import * as jobs from './jobs.ts';
-import * as lanes from './lanes.ts';
 import * as liveness from './liveness.ts';
 import * as messages from './messages.ts';
 import * as pairing from './pairing.ts';
@@ -19,6 +19,7 @@ import * as promises from './promises.ts';
 import * as reading from './reading.ts';
 import * as sessions from './sessions.ts';
 import * as settings from './settings.ts';
+import * as subscribers from './subscribers.ts';
 import * as turns from './turns.ts';
 
 /** Transactions that change the store, by name: the whole vocabulary of its port. */
@@ -44,15 +45,17 @@ export const WRITES = {
   reap: liveness.reap,
   reconcile: liveness.reconcile,
   expire: liveness.expire,
-  subscribe: lanes.subscribe,
-  unsubscribe: lanes.unsubscribe,
-  claimLanes: lanes.claimLanes,
-  ackLane: lanes.ackLane,
-  failLane: lanes.failLane,
-  replay: lanes.replay,
+  sequenceAhead: reading.sequenceAhead,
+  subscribe: subscribers.subscribe,
+  unsubscribe: subscribers.unsubscribe,
+  replay: subscribers.replay,
+  claimEvents: eventQueue.claimEvents,
+  ackEvents: eventQueue.ackEvents,
+  failEvents: eventQueue.failEvents,
   addDeliveries: deliveries.addDeliveries,
-  claimDeliveries: deliveries.claimDeliveries,
-  settleDelivery: deliveries.settleDelivery,
+  claimReplies: deliveries.claimReplies,
+  settleReply: deliveries.settleReply,
+  releaseReplies: deliveries.releaseReplies,
   rememberFact: facts.rememberFact,
   forgetFact: facts.forgetFact,
   keepSetting: settings.keepSetting,
@@ -68,7 +71,9 @@ export const WRITES = {
   addJob: jobs.addJob,
   removeJob: jobs.removeJob,
   scheduleJob: jobs.scheduleJob,
-  claimTick: jobs.claimTick,
+  claimTicks: jobs.claimTicks,
+  startRun: jobs.startRun,
+  delayTick: jobs.delayTick,
   addExternalNote: externalNotes.addExternalNote,
 } as const;
 
@@ -108,12 +113,11 @@ export const READS = {
   findPlace: places.findPlace,
   listJobs: jobs.listJobs,
   findJob: jobs.findJob,
-  dueJobs: jobs.dueJobs,
-  nextTick: jobs.nextTick,
+  storeTime: jobs.storeTime,
   listInstances: liveness.listInstances,
   heldBy: liveness.heldBy,
-  listSubscribers: lanes.listSubscribers,
-  listDeadLetters: lanes.listDeadLetters,
+  listSubscribers: subscribers.listSubscribers,
+  listDeadLetters: subscribers.listDeadLetters,
   countDeliveries: deliveries.countDeliveries,
   checkPromises: promises.checkPromises,
   engineSettings: inspection.engineSettings,

@@ -1,6 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { nearestName } from '../../lifecycle/events.ts';
 import type { EndReason, SessionState } from '../../lifecycle/states.ts';
+import { storableText } from '../text.ts';
 import {
   nullableNumber,
   nullableText,
@@ -14,7 +15,16 @@ import {
   textOf,
 } from '../transaction.ts';
 import { type ReceiveArgs, type Received, receive } from './conversations.ts';
-import { enter, lockKey } from './sessions.ts';
+import {
+  type ClaimRequest,
+  claimLanes,
+  holdsClaim,
+  type LaneClaim,
+  removeLane,
+  scheduleLane,
+  settleLane,
+} from './queue.ts';
+import { type CommandContext, enter, lockKey } from './sessions.ts';
 
 /** Where a job's result goes. */
 export type JobTarget =
@@ -78,34 +88,36 @@ export function* addJob(ctx: TxContext, job: NewJob): Tx<Job> {
   }
   const row: Param[] = [job.id, job.name, job.schedule, job.timezone, job.prompt, JSON.stringify(job.target)];
   yield* query(
-    `INSERT INTO jobs (id, name, schedule, timezone, prompt, target, made_in, made_by, created_at, next_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO jobs (id, name, schedule, timezone, prompt, target, made_in, made_by, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...row,
     job.madeIn,
     job.madeBy,
     ctx.now,
-    job.nextAt,
   );
+  yield [scheduleLane(ctx, TICKS, job.id, job.nextAt)];
   return { ...job, createdAt: ctx.now, pausedAt: null, lastRun: null };
 }
 
 /** Takes a job out; what runs of it goes on to its end. False when there was none. */
 export function* removeJob(_ctx: TxContext, args: { id: string }): Tx<boolean> {
   const gone = yield* query('DELETE FROM jobs WHERE id = ? RETURNING id', args.id);
+  yield [removeLane(TICKS, args.id)];
   return gone.length > 0;
 }
 
 /** Sets when a job is due next; `paused` says whether that is all until it is resumed. Throws `job_not_found`. */
 export function* scheduleJob(ctx: TxContext, args: { id: string; nextAt: number | null; paused: boolean }): Tx<Job> {
-  yield* query(
-    'UPDATE jobs SET next_at = ?, paused_at = CASE WHEN ? = 1 THEN COALESCE(paused_at, ?) END WHERE id = ?',
-    args.nextAt,
+  const known = yield* query(
+    'UPDATE jobs SET paused_at = CASE WHEN ? = 1 THEN COALESCE(paused_at, ?) END WHERE id = ? RETURNING id',
     args.paused ? 1 : 0,
     ctx.now,
     args.id,
   );
+  if (known.length === 0) throw new MoiraiError('job_not_found', `there is no job ${args.id} any more`);
+  yield [args.nextAt === null ? removeLane(TICKS, args.id) : scheduleLane(ctx, TICKS, args.id, args.nextAt)];
   const row = yield* queryOne(`${SELECT_JOB} WHERE j.id = ?`, args.id);
-  if (row === undefined) throw new MoiraiError('job_not_found', `there is no job ${args.id} any more`);
+  if (row === undefined) throw new MoiraiError('internal', `job ${args.id} is gone in the middle of its own change`);
   return toJob(row);
 }
 
@@ -144,38 +156,56 @@ export function* findJob(ctx: TxContext, args: { idOrName: string; madeIn: strin
   return job;
 }
 
-/** What is due, the longest first, by the store's clock. */
-export function* dueJobs(ctx: TxContext, args: { limit: number }): Tx<{ now: number; jobs: Job[] }> {
-  const rows = yield* query(`${SELECT_JOB} WHERE j.next_at <= ? ORDER BY j.next_at, j.id LIMIT ?`, ctx.now, args.limit);
-  return { now: ctx.now, jobs: rows.map(toJob) };
+/** The store's clock, by which jobs are due. */
+export function* storeTime(ctx: TxContext, _args: Record<never, never>): Tx<number> {
+  return ctx.now;
 }
 
-/** When there is something to do next, by the store's clock. */
-export function* nextTick(ctx: TxContext, _args: Record<never, never>): Tx<{ now: number; at: number | null }> {
-  const row = yield* queryOne('SELECT min(next_at) AS at FROM jobs WHERE next_at IS NOT NULL');
-  return { now: ctx.now, at: row === undefined ? null : nullableNumber(row, 'at') };
+/** The queue of ticks: the lane of a job is due at its next one, which is also the lane's number. */
+export const TICKS = 'ticks';
+
+/** A job that is due, claimed. */
+export interface DueJob extends LaneClaim {
+  readonly job: Job;
+  readonly tickAt: number;
+  readonly attempts: number;
+  readonly now: number;
 }
 
-export type ClaimArgs = Pick<ReceiveArgs, 'context' | 'conversation' | 'text' | 'turnId' | 'newSessionId'> & {
+/** Claims jobs that are due. */
+export function* claimTicks(ctx: TxContext, args: ClaimRequest): Tx<{ lanes: DueJob[]; nextDueInMs: number | null }> {
+  yield* enter(ctx, args.context);
+  const claimed = yield* claimLanes(ctx, args, true);
+  const lanes: DueJob[] = [];
+  for (const { queue, key, nextNo, attempts } of claimed.lanes) {
+    const row = yield* queryOne(`${SELECT_JOB} WHERE j.id = ?`, key);
+    if (row === undefined) yield [removeLane(queue, key)];
+    else lanes.push({ queue, key, token: args.token, job: toJob(row), tickAt: nextNo, attempts, now: ctx.now });
+  }
+  return { lanes, nextDueInMs: claimed.nextDueInMs };
+}
+
+export type StartRunArgs = Pick<ReceiveArgs, 'context' | 'conversation' | 'text' | 'turnId' | 'newSessionId'> & {
   readonly title: string;
   readonly jobId: string;
-  /** The time it is due at: the claim holds only while the job says the same. */
+  readonly token: string;
   readonly tickAt: number;
+  /** When the job is due after this; null for never. */
   readonly nextAt: number | null;
 };
 
-export type Claimed =
+export type StartedRun =
   /** Its session has begun, with its turn waiting. */
   | { readonly type: 'run'; readonly received: Received }
   /** The last run is still under way: this tick is left out. */
   | { readonly type: 'busy'; readonly sessionId: string };
 
 /**
- * Takes a due tick for an instance: the job moves on, and a session of the run's own starts with the prompt as its waiting
- * turn, all at once. Null when somebody else took it, or it is not due any more. A process that dies from here on leaves
- * an attached session behind, which is ended for it: the tick is never run again.
+ * Settles a claimed tick by starting its run: the job moves on to its next tick, and a session of the run's own starts
+ * with the prompt as its waiting turn, all at once. Null when the claim is no longer the caller's. A process that dies
+ * from here on leaves an attached session behind, which is ended for it: the tick is never run again.
  */
-export function* claimTick(ctx: TxContext, args: ClaimArgs): Tx<Claimed | null> {
+export function* startRun(ctx: TxContext, args: StartRunArgs): Tx<StartedRun | null> {
   const { context, conversation, text, title, turnId, newSessionId, jobId, tickAt } = args;
   const originRef = `cron:${jobId}:${tickAt}`;
   const message = {
@@ -191,25 +221,41 @@ export function* claimTick(ctx: TxContext, args: ClaimArgs): Tx<Claimed | null> 
   } as const;
   yield* enter(ctx, context);
   const run = yield* queryOne('SELECT session_id FROM job_runs WHERE job_id = ? AND tick_at = ?', jobId, tickAt);
-  if (run !== undefined) {
-    // The same claim again, whose answer was lost: its turn is known, and nothing is done twice.
-    const own = textOf(run, 'session_id') === newSessionId;
-    return own ? { type: 'run', received: yield* receive(ctx, message) } : null;
+  // The same settlement again, whose answer was lost: its turn is known, and nothing is done twice.
+  if (run !== undefined && textOf(run, 'session_id') === newSessionId) {
+    return { type: 'run', received: yield* receive(ctx, message) };
   }
-  // Several try at once: who comes second waits for the row, and finds that the job has moved on.
-  const moved = yield* query(
-    'UPDATE jobs SET next_at = ? WHERE id = ? AND next_at = ? AND next_at <= ? RETURNING id',
-    ...[args.nextAt, jobId, tickAt, ctx.now],
-  );
-  if (moved.length === 0) return null;
+  // The lock of the conversation comes before the lane's, as everywhere.
   yield* lockKey(ctx, conversation.key);
+  if (!(yield* moveOn(ctx, args)) || run !== undefined) return null;
   const open = yield* queryOne("SELECT id FROM sessions WHERE key = ? AND state <> 'ended'", conversation.key);
   if (open !== undefined) return { type: 'busy', sessionId: textOf(open, 'id') };
   yield* query('INSERT INTO job_runs (session_id, job_id, tick_at) VALUES (?, ?, ?)', newSessionId, jobId, tickAt);
   return { type: 'run', received: yield* receive(ctx, message) };
 }
 
-const SELECT_JOB = `SELECT j.*, r.session_id, r.tick_at, s.state, s.end_reason FROM jobs j
+/** Gives the lane of a job back, due at its next tick; false when the claim is lost. */
+function* moveOn(ctx: TxContext, { jobId: key, token, nextAt }: StartRunArgs): Tx<boolean> {
+  const claim = { queue: TICKS, key, token };
+  if (!(yield* holdsClaim(ctx, claim))) return false;
+  yield [nextAt === null ? removeLane(TICKS, key) : scheduleLane(ctx, TICKS, key, nextAt)];
+  return true;
+}
+
+/** A tick that could not be taken is due again later, as often as it takes. */
+export function* delayTick(
+  ctx: TxContext,
+  args: { context: CommandContext; lane: DueJob; afterMs: number; error: string },
+): Tx<void> {
+  yield* enter(ctx, args.context);
+  const { tickAt: nextNo, attempts } = args.lane;
+  const error = storableText(args.error, 'the error');
+  const dueAt = ctx.now + args.afterMs;
+  yield* settleLane(ctx, args.lane, { nextNo, dueAt, attempts: attempts + 1, waits: 0, error, done: false });
+}
+
+const SELECT_JOB = `SELECT j.*, l.next_no AS next_at, r.session_id, r.tick_at, s.state, s.end_reason FROM jobs j
+  LEFT JOIN lanes l ON l.queue = 'ticks' AND l.key = j.id
   LEFT JOIN job_runs r ON r.job_id = j.id AND r.tick_at = (SELECT max(tick_at) FROM job_runs WHERE job_id = j.id)
   LEFT JOIN sessions s ON s.id = r.session_id`;
 

@@ -15,8 +15,7 @@ import {
   textOf,
 } from '../transaction.ts';
 import { apply, applyEach } from './apply.ts';
-import { releaseDeliveries, releaseDelivery } from './deliveries.ts';
-import { releaseLanes } from './lanes.ts';
+import { claimsOf, type LaneClaim, releaseClaims, releaseStrays } from './queue.ts';
 import { NO_KEY, NOWHERE, record } from './record.ts';
 import { type CommandContext, enter, lockKey, lockSessions, type WriteScope } from './sessions.ts';
 
@@ -93,8 +92,7 @@ export function* stopInstance(ctx: TxContext, args: { instance: string }): Tx<vo
   const { instanceLock } = ctx.dialect;
   // What it is still writing comes first: afterwards there is nobody whom it could belong to.
   if (instanceLock !== null) yield* query(instanceLock.take, args.instance);
-  yield* releaseLanes(ctx, args.instance);
-  yield* releaseDeliveries(ctx, args.instance);
+  yield* releaseClaims(args.instance);
   const owned = yield* queryOne('SELECT count(*) AS n FROM owned_sessions WHERE owner = ?', args.instance);
   if (owned !== undefined && numberOf(owned, 'n') > 0) {
     yield* query("UPDATE instances SET state = 'dead', lost_at = ? WHERE id = ?", ctx.now, args.instance);
@@ -161,8 +159,7 @@ function* markDead(ctx: TxContext, scope: WriteScope, provenDead: readonly strin
     );
     if (buried.length === 0) continue;
     lost.push(id);
-    yield* releaseLanes(ctx, id);
-    yield* releaseDeliveries(ctx, id);
+    yield* releaseClaims(id);
     const owned = yield* queryOne('SELECT count(*) AS n FROM owned_sessions WHERE owner = ?', id);
     yield* announce(ctx, scope, {
       id: `${id}:lost`,
@@ -249,22 +246,18 @@ export interface Holding {
 export function* heldBy(
   _ctx: TxContext,
   args: { instance: string },
-): Tx<{ sessions: Holding[]; deliveries: string[] }> {
+): Tx<{ sessions: Holding[]; claims: LaneClaim[] }> {
   const sessions = yield* query(
     `SELECT s.id, s.epoch, EXISTS (
        SELECT 1 FROM turns WHERE session_id = s.id AND state <> 'over' AND state = 'running'
      ) AS running FROM owned_sessions o JOIN sessions s ON s.id = o.id WHERE o.owner = ? ORDER BY s.id`,
     args.instance,
   );
-  const deliveries = yield* query(
-    "SELECT id FROM deliveries WHERE claimed_by = ? AND state = 'sending' ORDER BY id",
-    args.instance,
-  );
   return {
     sessions: sessions.map((row) => {
       return { id: textOf(row, 'id'), epoch: numberOf(row, 'epoch'), running: row.running === 1 };
     }),
-    deliveries: deliveries.map((row) => textOf(row, 'id')),
+    claims: yield* claimsOf(args.instance),
   };
 }
 
@@ -283,10 +276,10 @@ export interface Stray {
  */
 export function* reconcile(
   ctx: TxContext,
-  args: { context: CommandContext; sessions: readonly Stray[]; deliveries: readonly string[] },
+  args: { context: CommandContext; sessions: readonly Stray[]; claims: readonly LaneClaim[] },
 ): Tx<Omit<Reaped, 'lost' | 'more'>> {
   const scope = yield* enter(ctx, args.context);
-  for (const id of args.deliveries) yield* releaseDelivery(ctx, args.context.instanceId, id);
+  yield* releaseStrays(ctx, args.context.instanceId, args.claims);
   const strays = args.sessions.map((stray) => ({ ...stray, owner: args.context.instanceId }));
   return yield* settleOrphans(ctx, scope, strays);
 }

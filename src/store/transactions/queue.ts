@@ -1,6 +1,6 @@
-import type { CommandContext } from '../context.ts';
 import { flag, integer, nullableText, type RowOf, Table, text } from '../table.ts';
 import { nullableNumber, numberOf, type Query, query, queryOne, type Tx, type TxContext } from '../transaction.ts';
+import type { CommandContext } from './sessions.ts';
 
 /*
  * The queue: everything that is claimed, done, retried and settled. Work waits in lanes, one per key of a queue. A lane
@@ -110,18 +110,19 @@ export interface SettledLane {
   readonly attempts: number;
   readonly waits: number;
   readonly error: string | null;
+  /** Its first piece of work was done, or given up: what an interrupted claim left open is settled with it. */
+  readonly done: boolean;
 }
 
 /** A lane whose first piece of work was done: the next one starts with a clean record. */
 export function afterSuccess(nextNo: number): SettledLane {
-  return { nextNo, dueAt: AT_ONCE, attempts: 0, waits: 0, error: null };
+  return { nextNo, dueAt: AT_ONCE, attempts: 0, waits: 0, error: null, done: true };
 }
 
-const SETTLE = `UPDATE lanes SET next_no = ?, due_at = ?, attempts = ?, waits = ?, error = ?, interrupted = 0,
-    token = NULL, claimed_by = NULL
-  WHERE queue = ? AND key = ? AND token = ? RETURNING last_no`;
-const ADVANCE = `UPDATE lanes SET next_no = ?, due_at = ?, attempts = ?, waits = ?, error = ?, interrupted = 0
-  WHERE queue = ? AND key = ? AND token = ? RETURNING last_no`;
+const CHANGES = 'next_no = ?, due_at = ?, attempts = ?, waits = ?, error = ?, interrupted = interrupted * ?';
+const CLAIMED = 'WHERE queue = ? AND key = ? AND token = ? RETURNING last_no';
+const SETTLE = `UPDATE lanes SET ${CHANGES}, token = NULL, claimed_by = NULL ${CLAIMED}`;
+const ADVANCE = `UPDATE lanes SET ${CHANGES} ${CLAIMED}`;
 
 /** Gives a claimed lane back. Undefined when the claim was no longer the caller's: then nothing has changed. */
 export function* settleLane(ctx: TxContext, claim: LaneClaim, after: SettledLane): Tx<{ lastNo: number } | undefined> {
@@ -137,7 +138,8 @@ export function advanceLane(claim: LaneClaim, after: SettledLane): Tx<{ lastNo: 
 
 function* write(sql: string, claim: LaneClaim, after: SettledLane): Tx<{ lastNo: number } | undefined> {
   const { nextNo, dueAt, attempts, waits, error } = after;
-  const row = yield* queryOne(sql, nextNo, dueAt, attempts, waits, error, claim.queue, claim.key, claim.token);
+  const kept = after.done ? 0 : 1;
+  const row = yield* queryOne(sql, nextNo, dueAt, attempts, waits, error, kept, claim.queue, claim.key, claim.token);
   return row && { lastNo: numberOf(row, 'last_no') };
 }
 
@@ -147,14 +149,22 @@ export function* holdsClaim(ctx: TxContext, { queue, key, token }: LaneClaim): T
   return (yield* queryOne(sql, queue, key, token)) !== undefined;
 }
 
-/** Puts a lane into a queue, due at a time; one that is there keeps its place, its claim and its backoff. */
-export function openLane(ctx: TxContext, queue: string, key: string, lastNo: number): Query {
+const INSERT_LANE = `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
+  VALUES (?, ?, ?, ?, ?, 0, 0, 0) ON CONFLICT (queue, key)`;
+const OPEN_LANE = `${INSERT_LANE} DO NOTHING`;
+const SCHEDULE_LANE = `${INSERT_LANE} DO UPDATE SET next_no = excluded.next_no, last_no = excluded.last_no,
+  due_at = excluded.due_at, attempts = 0, waits = 0, interrupted = 0, token = NULL, claimed_by = NULL, error = NULL`;
+
+/** Puts a lane into a queue, due at once; one that is there keeps its place, its claim and its backoff. */
+export function openLane(ctx: TxContext, queue: string, key: string): Query {
   ctx.effects.queues.add(queue);
-  return {
-    sql: `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
-      VALUES (?, ?, ?, ?, 0, 0, 0, 0) ON CONFLICT (queue, key) DO UPDATE SET last_no = excluded.last_no`,
-    params: [queue, key, lastNo, lastNo],
-  };
+  return { sql: OPEN_LANE, params: [queue, key, 0, 0, AT_ONCE] };
+}
+
+/** Makes a lane due at a time, which is also its number; whoever has claimed it for another time loses the claim. */
+export function scheduleLane(ctx: TxContext, queue: string, key: string, at: number): Query {
+  ctx.effects.queues.add(queue);
+  return { sql: SCHEDULE_LANE, params: [queue, key, at, at, at] };
 }
 
 export function removeLane(queue: string, key: string): Query {

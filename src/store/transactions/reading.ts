@@ -19,10 +19,16 @@ import { querySessions, SELECT_SESSION } from './rows.ts';
 
 /** Gives every committed event its public number. Run before each read of the log, so that readers see their writes. */
 export function* sequenceEvents(ctx: TxContext): Tx<void> {
-  if (ctx.dialect.sequence.length === 0) return;
-  const unnumbered = yield* queryOne('SELECT no FROM events WHERE seq IS NULL LIMIT 1');
-  if (unnumbered === undefined) return;
-  for (const sql of ctx.dialect.sequence) yield* query(sql);
+  while (yield* ctx.dialect.sequenceEvents(SEQUENCED_AT_ONCE)) {
+    // A log that nobody has read for long is numbered in pieces: no statement takes longer than the next one.
+  }
+}
+
+const SEQUENCED_AT_ONCE = 5000;
+
+/** Numbers a piece of the log ahead of its readers; false when nothing was left to do. */
+export function* sequenceAhead(ctx: TxContext, _args: Record<never, never>): Tx<boolean> {
+  return yield* ctx.dialect.sequenceEvents(SEQUENCED_AT_ONCE);
 }
 
 export interface SequencedEvent {

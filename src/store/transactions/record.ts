@@ -97,8 +97,13 @@ function insertion(ctx: TxContext, events: readonly EventToWrite[]): Query {
   return { sql: INSERT_EVENTS(events.length), params, returns: 'numbers' };
 }
 
+/** The queue of a subscriber's events. */
+export function queueOf(subscriber: string): string {
+  return `events/${subscriber}`;
+}
+
 interface Lane {
-  readonly subscriber: string;
+  readonly queue: string;
   readonly key: string;
   readonly first: number;
   last: number;
@@ -107,14 +112,14 @@ interface Lane {
 function widen(lanes: Map<string, Lane>, subscriber: string, key: string, no: number): void {
   const id = `${subscriber} ${key}`;
   const lane = lanes.get(id);
-  if (lane === undefined) lanes.set(id, { subscriber, key, first: no, last: no });
+  if (lane === undefined) lanes.set(id, { queue: queueOf(subscriber), key, first: no, last: no });
   else lane.last = no;
 }
 
 const INSERT_LANES = remembered(
-  (count: number) => `INSERT INTO lanes (subscriber, session_key, next_no, last_no, due_at, attempts, waits)
-    VALUES ${repeated('(?, ?, ?, ?, 0, 0, 0)', count)}
-    ON CONFLICT (subscriber, session_key) DO UPDATE SET last_no = excluded.last_no`,
+  (count: number) => `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
+    VALUES ${repeated('(?, ?, ?, ?, 0, 0, 0, 0)', count)}
+    ON CONFLICT (queue, key) DO UPDATE SET last_no = excluded.last_no`,
 );
 
 /**
@@ -129,11 +134,11 @@ export function* openLanes(
 ): Tx<void> {
   const lanes = lanesOf(subscribers, events);
   if (lanes.length === 0) return;
-  for (const { subscriber } of lanes) ctx.effects.subscribers.add(subscriber);
+  for (const { queue } of lanes) ctx.effects.queues.add(queue);
   // A statement per conversation: the same few texts over and over, which the engine knows already.
   yield [...Map.groupBy(lanes, ({ key }) => key).values()].map((group) => ({
     sql: INSERT_LANES(group.length),
-    params: group.flatMap(({ subscriber, key, first, last }) => [subscriber, key, first, last]),
+    params: group.flatMap(({ queue, key, first, last }) => [queue, key, first, last]),
   }));
 }
 

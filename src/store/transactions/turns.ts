@@ -44,7 +44,7 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTur
     outcome: { turnId, response, model: result.model, usage: result.usage, error },
     rows: () => [
       ...messageRows(ctx, loaded, args.messages),
-      ...deliveryRows(ctx, args.sessionId, turnId, args.deliveries),
+      ...deliveryRows(ctx, loaded.session, turnId, args.deliveries),
     ],
   });
 }

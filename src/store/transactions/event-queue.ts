@@ -1,0 +1,199 @@
+import type { MoiraiEvent } from '../../lifecycle/events.ts';
+import { storableText } from '../text.ts';
+import { numberOf, type Query, query, queryOne, type Row, type Tx, type TxContext, textOf } from '../transaction.ts';
+import {
+  afterSuccess,
+  type ClaimRequest,
+  claimLanes,
+  type Lane,
+  type LaneClaim,
+  removeLane,
+  type SettledLane,
+  settleLane,
+} from './queue.ts';
+import { listens, queueOf, record, type Subscriber } from './record.ts';
+import { type CommandContext, enter, lockKey } from './sessions.ts';
+
+export interface LaneEvent {
+  readonly no: number;
+  readonly event: MoiraiEvent;
+  /** It was dead and is being replayed. */
+  readonly replay: boolean;
+}
+
+/** A conversation's undelivered events for one subscriber, in order. */
+export interface EventLane extends LaneClaim {
+  readonly subscriber: string;
+  readonly attempts: number;
+  readonly waits: number;
+  readonly events: readonly LaneEvent[];
+  /** The last number this claim covers, matching or not: acknowledging it moves the lane past it. */
+  readonly upTo: number;
+}
+
+export type ClaimEvents = ClaimRequest & { readonly subscriber: string; readonly eventsPerLane: number };
+
+/** Claims due lanes of a subscriber, with their next events. */
+export function* claimEvents(
+  ctx: TxContext,
+  args: ClaimEvents,
+): Tx<{ lanes: EventLane[]; nextDueInMs: number | null }> {
+  const scope = yield* enter(ctx, args.context);
+  const subscriber = scope.subscribers.find(({ name }) => name === args.subscriber);
+  if (subscriber === undefined) return { lanes: [], nextDueInMs: null };
+  const claimed = yield* claimLanes(ctx, args, false);
+  const lanes: EventLane[] = [];
+  for (const lane of claimed.lanes) lanes.push(yield* readLane(args, subscriber, lane));
+  return { lanes, nextDueInMs: claimed.nextDueInMs };
+}
+
+function* readLane(args: ClaimEvents, subscriber: Subscriber, lane: Lane): Tx<EventLane> {
+  const { queue, key, nextNo, lastNo, attempts, waits } = lane;
+  const [replays = [], fresh = []] = yield [
+    replaysOf(args, key),
+    {
+      sql: 'SELECT no, body FROM events WHERE session_key = ? AND no >= ? AND no <= ? ORDER BY no LIMIT ?',
+      params: [key, nextNo, lastNo, args.eventsPerLane],
+    },
+  ];
+  const taken = fresh.slice(0, args.eventsPerLane - replays.length);
+  const last = taken.at(-1);
+  return {
+    subscriber: args.subscriber,
+    queue,
+    key,
+    token: args.token,
+    attempts,
+    waits,
+    events: [
+      ...replays.map((event) => laneEvent(event, true)),
+      ...taken.map((event) => laneEvent(event, false)).filter(({ event }) => wants(subscriber, event)),
+    ],
+    upTo: last === undefined ? nextNo - 1 : numberOf(last, 'no'),
+  };
+}
+
+function replaysOf({ subscriber, eventsPerLane }: ClaimEvents, key: string): Query {
+  return {
+    sql: `SELECT e.no, e.body FROM dead_letters d JOIN events e ON e.no = d.event_no
+      WHERE d.subscriber = ? AND d.session_key = ? AND d.replay = 1 ORDER BY e.no LIMIT ?`,
+    params: [subscriber, key, eventsPerLane],
+  };
+}
+
+function wants(subscriber: Subscriber, event: MoiraiEvent): boolean {
+  if (event.type === 'hook:failed' && event.subscriber === subscriber.name) return false;
+  return listens(subscriber, event.type);
+}
+
+function laneEvent(row: Row, replay: boolean): LaneEvent {
+  return { no: numberOf(row, 'no'), event: JSON.parse(textOf(row, 'body')) as MoiraiEvent, replay };
+}
+
+/** What of a claim was delivered: fresh events up to a number, and dead letters that were replayed. */
+export interface Delivered {
+  readonly upTo: number;
+  readonly replayed: readonly number[];
+}
+
+export interface SettleEvents {
+  readonly context: CommandContext;
+  readonly subscriber: string;
+  readonly key: string;
+  readonly token: string;
+  readonly delivered: Delivered;
+}
+
+/** Moves a lane past what was delivered and gives it back. False when the claim was no longer ours. */
+export function* ackEvents(ctx: TxContext, args: SettleEvents): Tx<boolean> {
+  yield* enter(ctx, args.context);
+  return yield* advance(ctx, args, afterSuccess(args.delivered.upTo + 1));
+}
+
+function* advance(ctx: TxContext, args: SettleEvents, after: SettledLane): Tx<boolean> {
+  const { subscriber, key, token } = args;
+  const queue = queueOf(subscriber);
+  const settled = yield* settleLane(ctx, { queue, key, token }, after);
+  if (settled === undefined) return false;
+  if (args.delivered.replayed.length > 0) yield args.delivered.replayed.map((no) => forgetDeadLetter(subscriber, no));
+  if (settled.lastNo >= after.nextNo) return true;
+  const waiting = yield* queryOne(
+    'SELECT 1 AS one FROM dead_letters WHERE subscriber = ? AND session_key = ? AND replay = 1 LIMIT 1',
+    subscriber,
+    key,
+  );
+  if (waiting === undefined) yield [removeLane(queue, key)];
+  else ctx.effects.queues.add(queue);
+  return true;
+}
+
+function forgetDeadLetter(subscriber: string, no: number): Query {
+  return { sql: 'DELETE FROM dead_letters WHERE subscriber = ? AND event_no = ?', params: [subscriber, no] };
+}
+
+export interface FailEvents extends SettleEvents {
+  readonly failed: {
+    readonly no: number;
+    readonly eventId: string;
+    readonly eventType: string;
+    readonly replay: boolean;
+  };
+  readonly error: string;
+  /** Attempts and waits this event has had, this one included. */
+  readonly attempts: number;
+  readonly waits: number;
+  readonly retryInMs: number;
+  /** It had its last attempt: keep it as a dead letter and let the lane go on. */
+  readonly dead: boolean;
+}
+
+/** A subscriber failed an event: the lane waits and tries again, or goes on without it. */
+export function* failEvents(ctx: TxContext, args: FailEvents): Tx<boolean> {
+  const scope = yield* enter(ctx, args.context);
+  const { failed, dead, attempts, waits } = args;
+  // The event about the failure joins the conversation's log, so its lock comes before the lane's.
+  yield* lockKey(ctx, args.key);
+  const error = storableText(args.error, 'the error').slice(0, 2000);
+  const nextNo = (dead && !failed.replay ? failed.no : args.delivered.upTo) + 1;
+  const after = dead
+    ? { ...afterSuccess(nextNo), error }
+    : { nextNo, dueAt: ctx.now + args.retryInMs, attempts, waits, error, done: false };
+  if (!(yield* advance(ctx, args, after))) return false;
+  if (dead) yield* deadLetter(ctx, args, error);
+  const first = attempts + waits === 1;
+  if ((first || dead) && failed.eventType !== 'hook:failed') yield* tellFailure(ctx, scope.subscribers, args, error);
+  return true;
+}
+
+function* deadLetter(ctx: TxContext, args: FailEvents, error: string): Tx<void> {
+  yield* query(
+    `INSERT INTO dead_letters (subscriber, event_no, session_key, event_id, attempts, error, at, replay)
+     VALUES (?, ?, ?, ?, ?, ?, ?, 0)
+     ON CONFLICT (subscriber, event_no) DO UPDATE SET attempts = excluded.attempts, error = excluded.error,
+       at = excluded.at, replay = 0`,
+    args.subscriber,
+    args.failed.no,
+    args.key,
+    args.failed.eventId,
+    args.attempts,
+    error,
+    ctx.now,
+  );
+}
+
+function* tellFailure(ctx: TxContext, subscribers: readonly Subscriber[], args: FailEvents, error: string): Tx<void> {
+  const row = yield* queryOne('SELECT body FROM events WHERE no = ?', args.failed.no);
+  if (row === undefined) return;
+  const about = JSON.parse(textOf(row, 'body')) as MoiraiEvent;
+  const { session_id, session_key, platform, user_id, kind } = about;
+  const { attempts, dead, subscriber } = args;
+  yield* record(ctx, subscribers, [
+    {
+      id: `${args.failed.eventId}:${subscriber}:${dead ? 'dead' : 'failed'}:${args.token}`,
+      sessionSeq: null,
+      place: { session_id, session_key, platform, user_id, kind, instance: args.context.instanceId },
+      draft: { type: 'hook:failed', fields: { subscriber, event_id: args.failed.eventId, attempts, error, dead } },
+      except: subscriber,
+    },
+  ]);
+}

@@ -1,0 +1,197 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import { assertPattern } from '../../lifecycle/events.ts';
+import {
+  nullableNumber,
+  nullableText,
+  numberOf,
+  query,
+  queryOne,
+  type Row,
+  type Tx,
+  type TxContext,
+  textOf,
+} from '../transaction.ts';
+import { sequenceEvents } from './reading.ts';
+import { NO_KEY, queueOf } from './record.ts';
+import { patternsOf } from './sessions.ts';
+
+/** Where a new subscriber begins: with what happens next, with the open sessions' own events, or with everything. */
+export type SubscribeFrom = 'now' | 'open' | 'start';
+
+/**
+ * Registers a subscriber, or changes what it listens to. From then on every matching event has a lane for it, written
+ * with the event: between the snapshot and the tail there is no gap and no duplicate.
+ */
+export function* subscribe(
+  ctx: TxContext,
+  args: { name: string; patterns: readonly string[]; from: SubscribeFrom },
+): Tx<{ created: boolean }> {
+  for (const pattern of args.patterns) assertPattern(pattern);
+  if (args.patterns.length === 0) throw new MoiraiError('bad_input', `subscriber ${args.name} listens to nothing`);
+  const patterns = JSON.stringify(args.patterns);
+  yield* ctx.dialect.lockRegistration();
+  const known = yield* queryOne('SELECT patterns FROM subscribers WHERE name = ?', args.name);
+  // Every process that boots registers what is registered already: it must not stop all writers for that.
+  if (known !== undefined && textOf(known, 'patterns') === patterns) return { created: false };
+  yield* ctx.dialect.holdWriters();
+  if (known !== undefined) {
+    yield* query('UPDATE subscribers SET patterns = ? WHERE name = ?', patterns, args.name);
+    return { created: false };
+  }
+  yield* query('INSERT INTO subscribers (name, patterns, created_at) VALUES (?, ?, ?)', args.name, patterns, ctx.now);
+  if (args.from !== 'now') yield* openLanesFrom(ctx, args.name, args.from);
+  return { created: true };
+}
+
+function* openLanesFrom(ctx: TxContext, name: string, from: 'open' | 'start'): Tx<void> {
+  const first =
+    from === 'start'
+      ? 'SELECT session_key, min(no) AS first_no, max(no) AS last_no FROM events GROUP BY session_key'
+      : `SELECT s.key AS session_key, e.no AS first_no,
+           (SELECT max(no) FROM events WHERE session_key = s.key) AS last_no
+         FROM sessions s JOIN events e ON e.session_id = s.id AND e.type = 'session:start' WHERE s.state <> 'ended'`;
+  yield* query(
+    `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
+     SELECT CAST(? AS TEXT), session_key, first_no, last_no, 0, 0, 0, 0
+     FROM (${first}) history`,
+    queueOf(name),
+  );
+  ctx.effects.queues.add(queueOf(name));
+}
+
+/** Removes a subscriber with everything it has not received. */
+export function* unsubscribe(ctx: TxContext, args: { name: string }): Tx<void> {
+  yield* ctx.dialect.lockRegistration();
+  yield* ctx.dialect.holdWriters();
+  yield* query('DELETE FROM subscribers WHERE name = ?', args.name);
+  yield* query('DELETE FROM lanes WHERE queue = ?', queueOf(args.name));
+  yield* query('DELETE FROM dead_letters WHERE subscriber = ?', args.name);
+}
+
+/** Delivers dead letters again, in order; or everything from a public number on. */
+export function* replay(ctx: TxContext, args: { subscriber: string; fromSeq: number | null }): Tx<{ events: number }> {
+  const known = yield* queryOne('SELECT name FROM subscribers WHERE name = ?', args.subscriber);
+  if (known === undefined) throw new MoiraiError('subscriber_not_found', `no subscriber "${args.subscriber}"`);
+  const queue = queueOf(args.subscriber);
+  ctx.effects.queues.add(queue);
+  if (args.fromSeq !== null) return yield* replayFrom(ctx, queue, args.fromSeq);
+  // A lane made for its dead letters alone begins behind all that was delivered: what happens next must not bring it back.
+  yield* query(
+    `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
+     SELECT CAST(? AS TEXT), d.session_key, (SELECT max(no) FROM events WHERE session_key = d.session_key) + 1,
+       (SELECT max(no) FROM events WHERE session_key = d.session_key), 0, 0, 0, 0
+     FROM (SELECT DISTINCT session_key FROM dead_letters WHERE subscriber = ? AND replay = 0) d
+     WHERE true
+     ON CONFLICT (queue, key) DO UPDATE SET due_at = excluded.due_at, attempts = 0, waits = 0`,
+    queue,
+    args.subscriber,
+  );
+  const flagged = yield* query(
+    'UPDATE dead_letters SET replay = 1 WHERE subscriber = ? AND replay = 0 RETURNING event_no',
+    args.subscriber,
+  );
+  return { events: flagged.length };
+}
+
+function* replayFrom(ctx: TxContext, queue: string, fromSeq: number): Tx<{ events: number }> {
+  yield* sequenceEvents(ctx);
+  const seq = ctx.dialect.seqColumn;
+  const counted = yield* queryOne(`SELECT count(*) AS n FROM events WHERE ${seq} >= ?`, fromSeq);
+  // A lane that is claimed now loses its token: what it delivers comes again, in order, as asked for.
+  yield* query(
+    `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
+     SELECT CAST(? AS TEXT), session_key, min(no), max(no), 0, 0, 0, 0
+     FROM events WHERE ${seq} >= ? GROUP BY session_key
+     ON CONFLICT (queue, key) DO UPDATE SET due_at = excluded.due_at, attempts = 0, waits = 0,
+       next_no = CASE WHEN lanes.next_no < excluded.next_no THEN lanes.next_no ELSE excluded.next_no END,
+       token = NULL, claimed_by = NULL`,
+    queue,
+    fromSeq,
+  );
+  return { events: counted === undefined ? 0 : numberOf(counted, 'n') };
+}
+
+export interface SubscriberStatus {
+  readonly name: string;
+  readonly patterns: readonly string[];
+  readonly createdAt: number;
+  /** Conversations with something undelivered. */
+  readonly lanes: number;
+  /** Undelivered events (an upper bound: a lane's range may hold events the subscriber does not listen to). */
+  readonly lag: number;
+  /** Since when the oldest of them waits. */
+  readonly oldestPendingAt: number | null;
+  /** Failed attempts of what is pending. */
+  readonly failures: number;
+  readonly deadLetters: number;
+  readonly lastError: string | null;
+}
+
+export function* listSubscribers(_ctx: TxContext, _args: Record<never, never>): Tx<SubscriberStatus[]> {
+  const rows = yield* query('SELECT * FROM subscribers ORDER BY name');
+  const statuses: SubscriberStatus[] = [];
+  for (const row of rows) statuses.push(yield* statusOf(row));
+  return statuses;
+}
+
+function* statusOf(row: Row): Tx<SubscriberStatus> {
+  const name = textOf(row, 'name');
+  const pending = yield* queryOne(
+    `SELECT count(*) AS lanes, coalesce(sum(attempts + waits), 0) AS failures,
+       coalesce(sum((SELECT count(*) FROM events e
+         WHERE e.session_key = lanes.key AND e.no >= lanes.next_no AND e.no <= lanes.last_no)), 0) AS lag,
+       min((SELECT at FROM events e WHERE e.session_key = lanes.key AND e.no >= lanes.next_no
+         ORDER BY e.no LIMIT 1)) AS oldest
+     FROM lanes WHERE queue = ?`,
+    queueOf(name),
+  );
+  const dead = yield* queryOne('SELECT count(*) AS n FROM dead_letters WHERE subscriber = ?', name);
+  const error = yield* queryOne(
+    `SELECT error FROM lanes WHERE queue = ? AND error IS NOT NULL
+     UNION ALL SELECT error FROM dead_letters WHERE subscriber = ? LIMIT 1`,
+    queueOf(name),
+    name,
+  );
+  return {
+    name,
+    patterns: patternsOf(textOf(row, 'patterns')),
+    createdAt: numberOf(row, 'created_at'),
+    lanes: pending === undefined ? 0 : numberOf(pending, 'lanes'),
+    lag: pending === undefined ? 0 : numberOf(pending, 'lag'),
+    oldestPendingAt: pending === undefined ? null : nullableNumber(pending, 'oldest'),
+    failures: pending === undefined ? 0 : numberOf(pending, 'failures'),
+    deadLetters: dead === undefined ? 0 : numberOf(dead, 'n'),
+    lastError: error === undefined ? null : nullableText(error, 'error'),
+  };
+}
+
+export interface DeadLetter {
+  readonly subscriber: string;
+  readonly eventId: string;
+  readonly key: string;
+  readonly attempts: number;
+  readonly error: string;
+  readonly at: number;
+}
+
+export function* listDeadLetters(
+  _ctx: TxContext,
+  args: { subscriber: string | null; limit: number },
+): Tx<DeadLetter[]> {
+  const rows =
+    args.subscriber === null
+      ? yield* query('SELECT * FROM dead_letters ORDER BY subscriber, event_no LIMIT ?', args.limit)
+      : yield* query(
+          'SELECT * FROM dead_letters WHERE subscriber = ? ORDER BY event_no LIMIT ?',
+          args.subscriber,
+          args.limit,
+        );
+  return rows.map((row) => ({
+    subscriber: textOf(row, 'subscriber'),
+    eventId: textOf(row, 'event_id'),
+    key: textOf(row, 'session_key') === NO_KEY ? '' : textOf(row, 'session_key'),
+    attempts: numberOf(row, 'attempts'),
+    error: textOf(row, 'error'),
+    at: numberOf(row, 'at'),
+  }));
+}

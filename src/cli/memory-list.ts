@@ -7,7 +7,7 @@ import { createProviders } from '../memory/create-provider.ts';
 import { eventsFor, subscriberName } from '../memory/memory-subscriber.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
 import type { Store } from '../store/port.ts';
-import type { SubscriberStatus } from '../store/transactions/lanes.ts';
+import type { SubscriberStatus } from '../store/transactions/subscribers.ts';
 import { figuresOf } from './hook-list.ts';
 
 /** Somebody who remembers as it is listed: what the configuration says, and how it stands in the store. */

@@ -23,8 +23,6 @@ export interface JobServiceOptions {
   readonly store: Store;
   readonly timezone: string;
   readonly random: () => number;
-  /** Something may be due earlier now. */
-  readonly changed?: () => void;
 }
 
 const MAX_NAME = 100;
@@ -45,13 +43,12 @@ export class JobService {
     const prompt = checkedText('what is to be done', request.prompt, MAX_PROMPT);
     const name = request.name?.trim() ? checkedText('the name', request.name, MAX_NAME) : null;
     const zone = request.timezone?.trim() || timezone;
-    const { now } = await store.read('nextTick', {});
+    const now = await store.read('storeTime', {});
     const schedule = parseSchedule(request.schedule, zone, now);
     const nextAt = firstTick(schedule, now);
     const job = await store.write('addJob', {
       ...{ id: jobId(random), name, schedule: schedule.text, timezone: zone, prompt, target, madeIn, madeBy, nextAt },
     });
-    this.#options.changed?.();
     return job;
   }
 
@@ -79,20 +76,19 @@ export class JobService {
   async resume(idOrName: string, scope: JobScope): Promise<Job> {
     const job = await this.find(idOrName, scope);
     if (job.pausedAt === null) return job;
-    const { now } = await this.#options.store.read('nextTick', {});
+    const now = await this.#options.store.read('storeTime', {});
     return this.#schedule(job.id, firstTick(scheduleOf(job, now), now), false);
   }
 
   /** Makes it due now, once; a paused one stays paused. */
   async run(idOrName: string, scope: JobScope): Promise<Job> {
     const job = await this.find(idOrName, scope);
-    const { now } = await this.#options.store.read('nextTick', {});
+    const now = await this.#options.store.read('storeTime', {});
     return this.#schedule(job.id, Math.min(now, job.nextAt ?? now), job.pausedAt !== null);
   }
 
   async #schedule(id: string, nextAt: number | null, paused: boolean): Promise<Job> {
     const job = await this.#options.store.write('scheduleJob', { id, nextAt, paused });
-    this.#options.changed?.();
     return job;
   }
 }

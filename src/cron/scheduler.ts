@@ -1,18 +1,19 @@
 import type { Engine } from '../engine/engine.ts';
-import type { Timers } from '../queue/timers.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
 import { buildKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
+import { backoff, type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
-import type { Job } from '../store/transactions/jobs.ts';
+import { type DueJob, type Job, TICKS } from '../store/transactions/jobs.ts';
 import { nextTickOf } from './job-service.ts';
 import { jobTitle } from './job-view.ts';
 import { originOf } from './run-origin.ts';
 
 export interface SchedulerOptions {
   readonly engine: Engine;
-  readonly timers: Timers;
+  readonly random: () => number;
   readonly log: Logger;
-  /** Whether whoever made it may still have things done. */
+  /** Whether the person who made the job may still have things done. */
   readonly mayRun: (job: Job) => Promise<boolean>;
   /** What the agent is told. */
   readonly promptOf: (job: Job) => string;
@@ -22,119 +23,97 @@ export interface SchedulerOptions {
   readonly skipped: (job: Job, sessionId: string) => Promise<void>;
 }
 
-/** The store is asked at least so often: other processes make jobs too, and make them due. */
-const LONGEST_SLEEP_MS = 1000;
-const SHORTEST_SLEEP_MS = 20;
-const BATCH = 100;
+/** Jobs whose runs are started at the same time; the runs themselves wait for their places among all turns. */
+const CONCURRENCY = 16;
+const RETRY_CAP_MS = 60_000;
 
-/**
- * Takes what is due, in this process or in one of many: the store gives each tick to one of them. Time is the store's. One
- * timer to the next tick, not a walk over all jobs.
- */
+/** Starts the runs of jobs that are due, in this process or in one of many: the queue gives each tick to one of them. */
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #runs = new Set<Promise<void>>();
-  #cancelTimer: () => void = () => undefined;
-  #looking: Promise<void> | null = null;
-  #again = false;
-  #paused = true;
+  #worker: QueueWorker<DueJob> | null = null;
+  readonly #unlisten: () => void;
 
   constructor(options: SchedulerOptions) {
     this.#options = options;
+    this.#unlisten = options.engine.store.onCommit(({ queues }) => {
+      if (queues.has(TICKS)) this.#worker?.wake();
+    });
   }
 
   start(): void {
-    this.#paused = false;
-    this.wake();
+    this.#worker ??= this.#makeWorker();
+    this.#worker.wake();
   }
 
-  /** Takes nothing more; what runs goes on. */
+  /** Starts nothing more; what runs goes on. */
   async pause(): Promise<void> {
-    this.#paused = true;
-    this.#cancelTimer();
-    await this.#looking;
+    const worker = this.#worker;
+    this.#worker = null;
+    await worker?.stop();
   }
 
   /** Resolves when every run is over and its session has ended. */
   async idle(): Promise<void> {
-    await this.#looking;
+    this.#unlisten();
     await Promise.all(this.#runs);
   }
 
-  /** Resolves when what is due now has been taken. */
-  async look(): Promise<void> {
-    this.wake();
-    while (this.#looking !== null) await this.#looking;
+  /** Resolves when what is due now has been started. */
+  async startDue(): Promise<void> {
+    await this.#worker?.runDue();
   }
 
-  /** Looks now: something may be due. */
-  wake(): void {
-    if (this.#paused) return;
-    if (this.#looking !== null) {
-      this.#again = true;
-      return;
+  #makeWorker(): QueueWorker<DueJob> {
+    const { engine, log } = this.#options;
+    return new QueueWorker(
+      {
+        queue: TICKS,
+        concurrency: CONCURRENCY,
+        claim: (request) => engine.store.write('claimTicks', request),
+        process: (tick, work) => this.#take(tick, work),
+      },
+      engine.queueDeps((error) => log.warn('the store did not take the run of a job; trying again', { error })),
+    );
+  }
+
+  /** A tick that cannot be taken waits and is tried again; it keeps nothing else waiting. */
+  async #take(tick: DueJob, work: LaneWork): Promise<void> {
+    try {
+      await this.#start(tick);
+    } catch (thrown) {
+      const { message } = MoiraiError.wrap(thrown);
+      const { engine, random, log } = this.#options;
+      log.warn('a due job was not started; trying again', { job: tick.job.id, error: thrown });
+      const afterMs = backoff(tick.attempts + 1, RETRY_CAP_MS, random);
+      await work.settle((context) => engine.store.write('delayTick', { context, lane: tick, afterMs, error: message }));
     }
-    this.#cancelTimer();
-    this.#looking = this.#look()
-      .catch((error: unknown) => {
-        this.#options.log.warn('looking for due jobs failed; trying again', { error });
-        return LONGEST_SLEEP_MS;
-      })
-      .then((sleepMs) => this.#rest(sleepMs));
   }
 
-  #rest(sleepMs: number): void {
-    this.#looking = null;
-    if (this.#again) {
-      this.#again = false;
-      this.wake();
-    } else if (!this.#paused) this.#cancelTimer = this.#options.timers.after(sleepMs, () => this.wake());
-  }
-
-  /** Takes what is due, and says after how long to look again. */
-  async #look(): Promise<number> {
-    const { store } = this.#options.engine;
-    const { now, at } = await store.read('nextTick', {});
-    if (at === null) return LONGEST_SLEEP_MS;
-    if (at > now) return Math.max(Math.min(at - now, LONGEST_SLEEP_MS), SHORTEST_SLEEP_MS);
-    return (await this.#takeAll()) ? SHORTEST_SLEEP_MS : LONGEST_SLEEP_MS;
-  }
-
-  /** False when something that is due could not be taken: it is tried again, and keeps nothing else waiting. */
-  async #takeAll(): Promise<boolean> {
-    const { now, jobs } = await this.#options.engine.store.read('dueJobs', { limit: BATCH });
-    let all = true;
-    for (const job of jobs) {
-      if (this.#paused) break;
-      await this.#take(job, now).catch((error: unknown) => {
-        all = false;
-        this.#options.log.warn('a due job was not taken; trying again', { job: job.id, error });
-      });
-    }
-    return all;
-  }
-
-  async #take(job: Job, now: number): Promise<void> {
+  async #start({ job, tickAt, now, token }: DueJob): Promise<void> {
     const { engine, log, promptOf } = this.#options;
-    const tickAt = job.nextAt ?? now;
     if (!(await this.#options.mayRun(job))) {
-      log.warn('a job is paused: who made it is not let in any more', { job: job.id });
+      log.warn('a job is paused: its maker has no access any more', { job: job.id });
       await engine.store.write('scheduleJob', { id: job.id, nextAt: null, paused: true });
       return;
     }
-    const claimed = await engine.claimTick({
-      ...{ jobId: job.id, tickAt, nextAt: this.#nextAfter(job, now) },
-      ...{ conversation: conversationOf(job, tickAt), text: promptOf(job), title: jobTitle(job) },
+    const started = await engine.startRun({
+      jobId: job.id,
+      token,
+      tickAt,
+      nextAt: this.#nextAfter(job, now),
+      conversation: conversationOf(job, tickAt),
+      text: promptOf(job),
+      title: jobTitle(job),
     });
-    if (claimed === null) return;
-    if (claimed.type === 'busy') {
-      log.warn('a job is due while its last run is still under way; this one is left out', {
-        ...{ job: job.id, session: claimed.sessionId },
-      });
-      this.#watch({ job: job.id, session: claimed.sessionId }, this.#options.skipped(job, claimed.sessionId));
+    if (started === null) return;
+    if (started.type === 'busy') {
+      const names = { job: job.id, session: started.sessionId };
+      log.warn('a job is due while its last run is still under way; this tick is left out', names);
+      this.#watch(names, this.#options.skipped(job, started.sessionId));
     } else {
-      const { session, turn } = claimed.received;
-      this.#watch({ job: job.id, session: session.id, turn: turn.id }, this.#options.run(claimed.received, job));
+      const { session, turn } = started.received;
+      this.#watch({ job: job.id, session: session.id, turn: turn.id }, this.#options.run(started.received, job));
     }
   }
 

@@ -12,6 +12,7 @@ import {
   type TurnOutcome,
 } from '../lifecycle/states.ts';
 import { ClaimRegistry } from '../queue/claim-registry.ts';
+import type { QueueDeps } from '../queue/queue-worker.ts';
 import { type RetryDeps, retryUntilKnown } from '../queue/retry-until-known.ts';
 import { processTimers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
@@ -42,7 +43,7 @@ export interface EngineOptions {
   readonly leaseTtlMs: number;
   /** Replaced in simulations, where processes are not real. */
   readonly provenDead?: typeof isProvenDead;
-  /** Time and chance for writes that are repeated, and who hears of it; the process's own unless given. */
+  /** Time and chance for what is repeated, and who hears of it; the process's own unless given. */
   readonly retry?: Pick<RetryDeps, 'timers' | 'random' | 'failed'>;
 }
 
@@ -110,6 +111,12 @@ export class Engine {
   /** A fresh command id under this instance's lease. */
   commandContext(): CommandContext {
     return { instanceId: this.instance, commandId: this.#ids.command() };
+  }
+
+  /** What a worker of a queue needs of this process; `failed` hears of what is tried again. */
+  queueDeps(failed: QueueDeps['failed']): QueueDeps {
+    const { timers, random } = this.#retry;
+    return { timers, random, commandContext: () => this.commandContext(), claims: this.claims, failed };
   }
 
   /** Starts a session of its own, outside any arriving message. */
@@ -197,13 +204,9 @@ export class Engine {
     });
   }
 
-  /** Adds to the transcript in the middle of a turn. */
-  async append(hold: Hold, messages: readonly MessageToAppend[]): Promise<number> {
-    try {
-      return await this.store.write('appendMessages', { context: this.commandContext(), ...hold, messages });
-    } catch (thrown) {
-      throw overRatherThanUnknown(hold, thrown);
-    }
+  /** Adds to the transcript in the middle of a turn; repeated until the store has taken it. */
+  append(hold: Hold, messages: readonly MessageToAppend[]): Promise<number> {
+    return this.#settleTurn(hold, (context) => this.store.write('appendMessages', { context, ...hold, messages }));
   }
 
   /** Adds to the transcript beside any turn: what a command leaves behind. */
@@ -240,7 +243,9 @@ export class Engine {
   }
 
   compress(hold: Hold, facts: { beforeTokens: number; afterTokens: number; count: number }): Promise<SessionWithTurns> {
-    return this.#command(hold.sessionId, { name: 'compress', ...facts, epoch: hold.epoch });
+    const { sessionId, epoch } = hold;
+    const command = { name: 'compress', ...facts, epoch } as const;
+    return this.#settleTurn(hold, (context) => this.store.write('command', { context, sessionId, command }));
   }
 
   /** The same where nobody runs a turn. */

@@ -1,7 +1,7 @@
-import type { Effects } from '../store/transaction.ts';
 import type { QueueWorker } from '../queue/queue-worker.ts';
-import { queueOf } from '../store/transactions/record.ts';
+import type { Effects } from '../store/transaction.ts';
 import type { EventLane } from '../store/transactions/event-queue.ts';
+import { queueOf } from '../store/transactions/record.ts';
 import type { SubscribeFrom } from '../store/transactions/subscribers.ts';
 import { type EventDeps, eventWorker, type SubscriberSpec } from './event-delivery.ts';
 

@@ -72,9 +72,7 @@ class EventDelivery {
   }
 
   async #acknowledge({ subscriber, key, token }: EventLane, work: LaneWork, delivered: Delivered): Promise<void> {
-    await work.settle((context) =>
-      this.#deps.store.write('ackEvents', { context, subscriber, key, token, delivered }),
-    );
+    await work.settle((context) => this.#deps.store.write('ackEvents', { context, subscriber, key, token, delivered }));
   }
 
   /** Calls the handler behind its deadline; null when it took the event. A handler that hangs is left behind. */

@@ -1,5 +1,5 @@
-import type { Store } from '../store/port.ts';
 import type { Timers } from '../queue/timers.ts';
+import type { Store } from '../store/port.ts';
 
 const DAY_MS = 86_400_000;
 const BETWEEN_LOOKS_MS = 3_600_000;

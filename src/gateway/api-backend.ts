@@ -236,5 +236,7 @@ async function replyOf(
 
 /** A one-shot session ends with its reply. */
 async function endIfOnce(gateway: Gateway, sessionId: string): Promise<void> {
-  if (sessionId !== '') await gateway.engine.end(sessionId, { reason: 'api_close', trigger: 'api' });
+  const { engine } = gateway;
+  if (sessionId === '') return;
+  await engine.settle((context) => engine.end(sessionId, { reason: 'api_close', trigger: 'api' }, context));
 }

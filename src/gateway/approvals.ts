@@ -1,6 +1,6 @@
 import type { Approval, ApprovalRequest } from '../agent/runner.ts';
-import type { Timers } from '../queue/timers.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
+import type { Timers } from '../queue/timers.ts';
 
 interface Pending extends Question, PendingApproval {
   readonly settle: (approval: Approval) => void;

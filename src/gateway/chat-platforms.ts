@@ -1,11 +1,11 @@
 import type { AgentRunner, ApprovalRequest, Progress, TurnReport } from '../agent/runner.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Timers } from '../queue/timers.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Platform, Sender } from '../platforms/platform.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import { Access } from './access/access.ts';
 import type { Approvals } from './approvals.ts';

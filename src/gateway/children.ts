@@ -93,7 +93,9 @@ export class Children {
   async #finish(session: Session, turn: TurnResultRow | null): Promise<string> {
     if (turn === null) return answerOf(turn);
     const done = turn.outcome === 'done';
-    await this.#deps.engine.end(session.id, { reason: done ? 'batch_complete' : 'batch_failed', trigger: 'process' });
+    const reason = done ? 'batch_complete' : 'batch_failed';
+    const { engine } = this.#deps;
+    await engine.settle((context) => engine.end(session.id, { reason, trigger: 'process' }, context));
     return answerOf(turn);
   }
 }

@@ -5,7 +5,6 @@ import { jobTitle } from '../cron/job-view.ts';
 import { runOf } from '../cron/run-origin.ts';
 import { Scheduler } from '../cron/scheduler.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Timers } from '../queue/timers.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Received } from '../store/transactions/conversations.ts';
@@ -20,7 +19,6 @@ import type { Turns } from './turns.ts';
 export interface CronDeps {
   readonly config: Pick<Config, 'cron' | 'sessions'>;
   readonly engine: Engine;
-  readonly timers: Timers;
   readonly log: Logger;
   readonly turns: () => Turns;
   readonly chat: () => ChatPlatforms;
@@ -37,11 +35,12 @@ export class GatewayCron {
   readonly #results: JobResultsDeps;
 
   constructor(deps: CronDeps) {
-    const { config, engine, timers, log } = deps;
+    const { config, engine, log } = deps;
     this.#deps = deps;
     this.#results = { engine, log, platform: (name) => deps.chat().find(name) };
     this.#scheduler = new Scheduler({
-      ...{ engine, timers, log },
+      ...{ engine, log },
+      random: Math.random,
       mayRun: (job) => this.#mayRun(job),
       promptOf: (job) => `${jobNote(jobTitle(job))}\n\n${job.prompt}`,
       run: (received) => this.#run(received),
@@ -51,7 +50,6 @@ export class GatewayCron {
       store: engine.store,
       timezone: config.sessions.rules.reset.timezone,
       random: Math.random,
-      changed: () => this.#scheduler.wake(),
     });
     this.ports = { schedule: schedulePort(engine, this.jobs) };
   }
@@ -72,8 +70,8 @@ export class GatewayCron {
   }
 
   /** Takes what is due now. */
-  look(): Promise<void> {
-    return this.#scheduler.look();
+  startDue(): Promise<void> {
+    return this.#scheduler.startDue();
   }
 
   /** Where results go, as an operator names it. */
@@ -96,7 +94,8 @@ export class GatewayCron {
     const over = turns().ends.wait(turn.id);
     turns().wake(session.id);
     const done = (await over)?.outcome === 'done';
-    await engine.end(session.id, { reason: done ? 'cron_complete' : 'cron_failed', trigger: 'process' });
+    const reason = done ? 'cron_complete' : 'cron_failed';
+    await engine.settle((context) => engine.end(session.id, { reason, trigger: 'process' }, context));
   }
 
   /** Logged once for as long as the run takes that is in the way. */

@@ -1,5 +1,5 @@
-import type { Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
 
 const POLL_MS = 500;

@@ -5,7 +5,6 @@ import { Engine } from '../engine/engine.ts';
 import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
 import { Dispatcher } from '../events/dispatcher.ts';
-import { processTimers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import { createProviders } from '../memory/create-provider.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
@@ -41,9 +40,8 @@ export async function createFoundation(options: FoundationOptions): Promise<Foun
   const instance = { id, name: config.gateway.name, version, ...describeThisProcess() };
   const engine = await Engine.boot({ store, ids, instance, leaseTtlMs: config.sessions.leaseTtlMs });
   const dispatcher = new Dispatcher({
-    ...{ store, timers: processTimers, random: Math.random },
-    commandContext: () => engine.commandContext(),
-    failed: (error) => log.warn('handing out events failed; trying again', { error }),
+    ...engine.queueDeps((error) => log.warn('the store did not take the outcome of a delivery', { error })),
+    store,
     retried: (subscriber) => figures?.subscriberRetried(subscriber),
   });
   const plugins = await PluginBridge.start({ config, store, dispatcher, log, environment, primary });

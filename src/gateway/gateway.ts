@@ -7,13 +7,13 @@ import { type Engine, isLeaseLost } from '../engine/engine.ts';
 import type { Ids } from '../engine/ids.ts';
 import { Upkeep } from '../engine/upkeep.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
-import { processTimers } from '../queue/timers.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
 import type { Sender } from '../platforms/platform.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
 import type { Tracer } from '../tracing/tracer.ts';
 import { Approvals } from './approvals.ts';
@@ -116,7 +116,7 @@ export class Gateway {
       runner: () => this.runner,
     });
     this.cron = new GatewayCron({
-      ...{ config, engine, timers: processTimers, log, primary },
+      ...{ config, engine, log, primary },
       turns: () => this.turns,
       chat: () => this.chat,
     });
@@ -139,7 +139,7 @@ export class Gateway {
       brought: () => plugins.platforms,
       commands: () => [...COMMANDS, ...plugins.commands],
       newDeliveryId: () => ids.delivery(),
-      wakeOutbox: () => this.#outbox.wake(),
+      wakeOutbox: () => this.#outbox.refresh(),
     });
     this.turns = this.#makeTurns();
     this.#children = new Children({
@@ -156,7 +156,7 @@ export class Gateway {
     };
     this.conversations = new Conversations(commandDeps, (message) => plugins.dispatch(message));
     this.#outbox = new Outbox({
-      ...{ engine, timers: processTimers, log, random: Math.random },
+      ...{ engine, log, random: Math.random },
       senders: () => this.chat.senders,
       observer: this.#observer,
     });
@@ -283,7 +283,7 @@ export class Gateway {
     const deps = { config, engine, dispatcher, log, environment, ended, rules: () => this.#rules };
     this.#listeners = primary ? await Listeners.start(deps) : null;
     await this.memory.start();
-    this.#outbox.wake();
+    this.#outbox.refresh();
     this.#ended.start();
     // Not waited for: starting must not depend on how much there is to settle.
     void this.#upkeep

@@ -9,7 +9,7 @@ export function measuring(figures: Figures): Partial<Observer> {
       if (cuts === 0 && startedAt !== null) figures.turnWaited(startedAt - createdAt);
     },
     over: ({ ending, elapsed }) => figures.turnTook(ending, elapsed.ms),
-    tried: ({ platform }, { state }) => figures.deliveryTried(platform, state),
+    tried: ({ platform }, _, { state }) => figures.deliveryTried(platform, state),
     sent: ({ platform }, ms) => figures.deliveryTook(platform, ms),
   };
 }

@@ -25,8 +25,8 @@ export interface Observer {
   showed(run: TurnRun, progress: Progress): void;
   /** Whatever came of it is written. */
   over(run: TurnRun): void;
-  /** One try to send a reply. */
-  tried(delivery: Delivery, outcome: DeliveryOutcome, elapsed: Elapsed): void;
+  /** One attempt to send a reply, the first being 1. */
+  tried(delivery: Delivery, attempt: number, outcome: DeliveryOutcome, elapsed: Elapsed): void;
   /** It arrived, this long after it was put into the outbox. */
   sent(delivery: Delivery, ms: number): void;
 }

@@ -1,145 +1,187 @@
 import type { Engine } from '../engine/engine.ts';
-import { MoiraiError } from '../errors/moirai-error.ts';
-import type { Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import { type Sender, SendFailure } from '../platforms/platform.ts';
-import type { Delivery, DeliveryOutcome } from '../store/transactions/deliveries.ts';
+import { backoff, type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
+import { type Delivery, type DeliveryOutcome, type ReplyLane, replyQueue } from '../store/transactions/deliveries.ts';
 import { type Observer, stopwatch } from './observer.ts';
 
 export interface OutboxOptions {
   readonly engine: Engine;
-  readonly timers: Timers;
   readonly log: Logger;
   readonly random: () => number;
-  /** Read each time: platforms come and go. */
+  /** Asked each time: platforms come and go. */
   readonly senders: () => readonly Sender[];
   readonly observer: Pick<Observer, 'tried' | 'sent'>;
 }
 
-const CLAIM = 32;
-const POLL_MS = 1000;
+/** Conversations of one platform that are sent to at the same time. */
+const CONCURRENCY = 32;
+const REPLIES_PER_CLAIM = 8;
 const SEND_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 12;
-const RETRY_BASE_MS = 1000;
 const RETRY_CAP_MS = 300_000;
+const WAIT_CAP_MS = 60_000;
 const STOP_GRACE_MS = 5000;
 const DUPLICATE_MARK = '(This may be a repetition: I was interrupted while sending it.)';
 
 /**
- * Sends what the store says is to be sent: in order per conversation, again until it is taken or there is no use in
- * trying. A reply that was being sent when a process died may have arrived, and says so.
+ * Sends what the store says is to be sent: in order per conversation, again until the platform has taken it or refuses it
+ * for good. A platform that cannot be reached is waited for, however long that takes. A reply that was being sent when a
+ * process died may have arrived, and says so.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #unlisten: () => void;
-  readonly #sending = new Set<Promise<void>>();
-  readonly #abort = new AbortController();
-  #cancelTimer: () => void = () => undefined;
-  #pass: Promise<void> | null = null;
-  #again = false;
+  readonly #workers = new Map<string, QueueWorker<ReplyLane>>();
+  #stopped = false;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
-    this.#unlisten = options.engine.store.onCommit(({ deliveries }) => {
-      if (deliveries) this.wake();
+    this.#unlisten = options.engine.store.onCommit(({ queues }) => {
+      for (const queue of queues) this.#workers.get(queue)?.wake();
     });
   }
 
-  wake(): void {
-    if (this.#abort.signal.aborted || this.#options.senders().length === 0) return;
-    if (this.#pass !== null) {
-      this.#again = true;
-      return;
+  /** Serves the platforms that are there now. */
+  refresh(): void {
+    if (this.#stopped) return;
+    const queues = new Set(this.#options.senders().map(({ name }) => replyQueue(name)));
+    for (const [queue, worker] of this.#workers) {
+      if (queues.has(queue)) continue;
+      this.#workers.delete(queue);
+      void worker.stop();
     }
-    this.#cancelTimer();
-    this.#pass = this.#serve()
-      .catch((error: unknown) => this.#options.log.warn('the outbox could not be read', { error }))
-      .finally(() => {
-        this.#pass = null;
-        if (this.#again) {
-          this.#again = false;
-          this.wake();
-        } else this.#cancelTimer = this.#options.timers.after(POLL_MS, () => this.wake());
-      });
+    for (const { name } of this.#options.senders()) {
+      const queue = replyQueue(name);
+      const worker = this.#workers.get(queue) ?? this.#makeWorker(name);
+      this.#workers.set(queue, worker);
+      worker.wake();
+    }
   }
 
   /** Sends what is due now, and stops. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.#unlisten();
-    await this.#pass;
-    const grace = new Promise<void>((resume) => this.#options.timers.after(STOP_GRACE_MS, resume));
-    await Promise.race([Promise.allSettled(this.#sending), grace]);
-    this.#abort.abort();
-    this.#cancelTimer();
+    for (const worker of this.#workers.values()) worker.wake();
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop(STOP_GRACE_MS)));
   }
 
-  async #serve(): Promise<void> {
-    const { engine } = this.#options;
-    const platforms = this.#options.senders().map(({ name }) => name);
-    const due = await engine.store.write('claimDeliveries', {
-      context: engine.commandContext(),
-      platforms,
-      limit: CLAIM,
-    });
-    for (const delivery of Map.groupBy(due, ({ sessionId }) => sessionId).values()) {
-      const sent = this.#sendInOrder(delivery).finally(() => this.#sending.delete(sent));
-      this.#sending.add(sent);
+  #makeWorker(platform: string): QueueWorker<ReplyLane> {
+    const { engine, log } = this.#options;
+    return new QueueWorker(
+      {
+        queue: replyQueue(platform),
+        concurrency: CONCURRENCY,
+        claim: (request) =>
+          engine.store.write('claimReplies', { ...request, platform, repliesPerLane: REPLIES_PER_CLAIM }),
+        process: (lane, work) => this.#sendAll(platform, lane, work),
+      },
+      engine.queueDeps((error) => log.warn('the store did not take the outcome of a reply', { platform, error })),
+    );
+  }
+
+  async #sendAll(platform: string, lane: ReplyLane, work: LaneWork): Promise<void> {
+    for (const [i, delivery] of lane.deliveries.entries()) {
+      // What the lane counted belongs to its first reply.
+      const before = i === 0 ? lane : { attempts: 0, waits: 0, interrupted: false };
+      if (work.stopping.aborted) return this.#giveBack(platform, lane, before, work);
+      const outcome = await this.#try(delivery, before, work.stopping);
+      // It may have arrived: stopping this instance marks it so.
+      if (outcome === null) return;
+      const more = i < lane.deliveries.length - 1;
+      await this.#settle({ platform, lane, delivery, outcome, before, more }, work);
+      // What comes behind a reply that waits has to wait as well.
+      if (outcome.state === 'retry') return;
     }
-    if (due.length === CLAIM) this.#again = true;
+    // A lane whose replies were removed meanwhile.
+    if (lane.deliveries.length === 0) await this.#giveBack(platform, lane, lane, work);
   }
 
-  async #sendInOrder(deliveries: readonly Delivery[]): Promise<void> {
-    let held: DeliveryOutcome | null = null;
-    for (const delivery of deliveries) {
-      // What comes behind a part that waits has to wait as well.
-      const outcome: DeliveryOutcome = held ?? (await this.#try(delivery));
-      if (outcome.state === 'retry') held = outcome;
-      await this.#settle(delivery, outcome);
-    }
+  async #giveBack(platform: string, { key, token }: ReplyLane, before: Tries, work: LaneWork): Promise<void> {
+    const { store } = this.#options.engine;
+    const { attempts, waits } = before;
+    await work.settle((context) => store.write('releaseReplies', { context, platform, key, token, attempts, waits }));
   }
 
-  async #try(delivery: Delivery): Promise<DeliveryOutcome> {
+  /** Sends one reply; null when the process stopped in the middle of it. */
+  async #try(delivery: Delivery, before: Tries, stopping: AbortSignal): Promise<DeliveryOutcome | null> {
     const elapsed = stopwatch();
-    const outcome = await this.#send(delivery);
-    this.#options.observer.tried(delivery, outcome, elapsed());
+    const outcome = await this.#send(delivery, before, stopping);
+    if (outcome !== null) this.#options.observer.tried(delivery, triesOf(before) + 1, outcome, elapsed());
     return outcome;
   }
 
-  async #send(delivery: Delivery): Promise<DeliveryOutcome> {
+  async #send(delivery: Delivery, before: Tries, stopping: AbortSignal): Promise<DeliveryOutcome | null> {
     const platform = this.#options.senders().find(({ name }) => name === delivery.platform);
-    if (platform === undefined) return { state: 'failed', error: `there is no platform ${delivery.platform}` };
-    const text = delivery.possibleDuplicate ? `${delivery.text}\n\n${DUPLICATE_MARK}` : delivery.text;
+    if (platform === undefined) {
+      return { state: 'retry', afterMs: 1000, error: `there is no platform ${delivery.platform} now`, counts: false };
+    }
+    const text = before.interrupted ? `${delivery.text}\n\n${DUPLICATE_MARK}` : delivery.text;
     try {
-      const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
+      const signal = AbortSignal.any([stopping, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
       const sent = await platform.send(delivery.target, text, signal, delivery.shape);
       return sent === null ? { state: 'sent' } : { state: 'sent', messageId: sent.messageId };
     } catch (thrown) {
-      return this.#afterFailure(delivery, thrown);
+      return stopping.aborted ? null : this.#afterFailure(before, thrown);
     }
   }
 
-  #afterFailure({ attempts }: Delivery, thrown: unknown): DeliveryOutcome {
+  #afterFailure({ attempts, waits }: Tries, thrown: unknown): DeliveryOutcome {
+    const { random } = this.#options;
     const error = thrown instanceof Error ? thrown.message : String(thrown);
     const asked = thrown instanceof SendFailure ? thrown.retryAfterMs : undefined;
-    if (asked === null || attempts >= MAX_ATTEMPTS) return { state: 'failed', error };
-    const backoff = Math.min(RETRY_BASE_MS * 2 ** (attempts - 1), RETRY_CAP_MS) * (0.75 + this.#options.random() / 2);
-    return { state: 'retry', afterMs: Math.round(Math.max(asked ?? 0, backoff)), error };
+    const counts = !isUnreachable(thrown);
+    if (asked === null || (counts && attempts + 1 >= MAX_ATTEMPTS)) return { state: 'failed', error };
+    const wait = counts ? backoff(attempts + 1, RETRY_CAP_MS, random) : backoff(waits + 1, WAIT_CAP_MS, random);
+    return { state: 'retry', afterMs: Math.max(asked ?? 0, wait), error, counts };
   }
 
-  async #settle(delivery: Delivery, outcome: DeliveryOutcome): Promise<void> {
+  async #settle({ platform, lane, delivery, outcome, before, more }: Settlement, work: LaneWork): Promise<void> {
     const { engine, log, observer } = this.#options;
     const { id: deliveryId, sessionId: session, turnId: turn } = delivery;
-    const names = { delivery: deliveryId, session, turn };
-    if (outcome.state !== 'sent') log.warn('a reply was not sent', { ...names, ...outcome });
-    try {
-      const settled = await engine.store.write('settleDelivery', {
-        context: engine.commandContext(),
+    if (outcome.state !== 'sent') log.warn('reply not sent', { delivery: deliveryId, session, turn, ...outcome });
+    const waited = outcome.state === 'retry' && !outcome.counts;
+    const settled = await work.settle((context) =>
+      engine.store.write('settleReply', {
+        context,
+        platform,
+        key: lane.key,
+        token: lane.token,
         deliveryId,
         outcome,
-      });
-      if (settled !== null && outcome.state === 'sent') observer.sent(delivery, settled.ms);
-    } catch (thrown) {
-      log.error('how a reply fared could not be written', { ...names, error: MoiraiError.wrap(thrown) });
-    }
+        attempts: before.attempts + (waited ? 0 : 1),
+        waits: before.waits + (waited ? 1 : 0),
+        more,
+      }),
+    );
+    if (settled !== null && outcome.state === 'sent') observer.sent(delivery, settled.ms);
   }
+}
+
+/** What was tried of a reply before. */
+interface Tries {
+  readonly attempts: number;
+  readonly waits: number;
+  /** It may have arrived. */
+  readonly interrupted: boolean;
+}
+
+interface Settlement {
+  readonly platform: string;
+  readonly lane: ReplyLane;
+  readonly delivery: Delivery;
+  readonly outcome: DeliveryOutcome;
+  readonly before: Tries;
+  readonly more: boolean;
+}
+
+function triesOf({ attempts, waits }: Tries): number {
+  return attempts + waits;
+}
+
+/** The platform could not be reached, or asks for patience: waiting helps, and counts as no attempt. */
+function isUnreachable(thrown: unknown): boolean {
+  if (thrown instanceof SendFailure) return thrown.unreachable;
+  return thrown instanceof DOMException && thrown.name === 'TimeoutError';
 }

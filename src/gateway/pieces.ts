@@ -1,5 +1,5 @@
-import type { Timers } from '../queue/timers.ts';
 import type { Turn } from '../lifecycle/session.ts';
+import type { Timers } from '../queue/timers.ts';
 
 /** Nobody waits longer than this for the last piece. */
 const LONGEST_MS = 6000;

@@ -1,8 +1,8 @@
 import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import type { Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Inbox, Platform, PlatformRuntime, PlatformState } from '../platforms/platform.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { CredentialHolder } from '../store/transactions/credentials.ts';
 import type { ConfiguredPlatform } from './configured-platforms.ts';
 

@@ -25,15 +25,15 @@ export function traces(tracer: Tracer, instance: string): Partial<Observer> {
     begun: (run) => runs.set(run, new RunTrace(run, tracer)),
     showed: (run, progress) => runs.get(run)?.showed(progress),
     over: (run) => tracer.record(turnSpan(run, instance)),
-    tried: ({ id, sessionId, turnId, platform, attempts }, outcome, elapsed) =>
+    tried: ({ id, sessionId, turnId, platform }, attempt, outcome, elapsed) =>
       tracer.record({
         ...{ name: 'deliver', kind: 'client', ...at(turnId ?? id), ...elapsed },
-        id: spanIdOf(`deliver ${attempts}`, id),
+        id: spanIdOf(`deliver ${attempt}`, id),
         // What is no turn's reply, such as a notice, is a trace of its own.
         parentId: turnId === null ? null : spanIdOf('turn', turnId),
         attributes: {
           ...{ ...nameOf(sessionId, turnId), 'moirai.platform': platform },
-          ...{ 'moirai.attempts': attempts, 'moirai.outcome': outcome.state },
+          ...{ 'moirai.attempts': attempt, 'moirai.outcome': outcome.state },
         },
         error: outcome.state === 'sent' ? null : 'not_sent',
       }),

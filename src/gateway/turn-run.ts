@@ -13,11 +13,11 @@ import type {
 import { unlessAborted } from '../agent/unless-aborted.ts';
 import type { Engine, Finished, Hold } from '../engine/engine.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import type { Timers } from '../queue/timers.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
 import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import { TURN_TEXT_SEEN } from '../store/transactions/rows.ts';
@@ -74,8 +74,6 @@ class TurnStopped extends Error {
     this.stop = stop;
   }
 }
-
-const WRITE_RETRY_MS = [200, 1000, 3000, 10_000, 30_000] as const;
 
 /** One turn under way in this process. */
 export class TurnRun {
@@ -259,7 +257,7 @@ export class TurnRun {
   async #finishDone(report: TurnReport): Promise<void> {
     const { engine, deliveries } = this.#deps;
     const { compressed } = report;
-    if (compressed !== null) await this.#retryUntilWritten(() => engine.compress(this.#hold, compressed));
+    if (compressed !== null) await engine.compress(this.#hold, compressed);
     await this.#finish({
       outcome: 'done',
       response: report.text,
@@ -300,7 +298,7 @@ export class TurnRun {
     const { engine } = this.#deps;
     // What dies with this process cannot be carried on by the next one.
     if (this.session.attached) return this.#finishWithout('interrupted', INTERRUPTED_TEXTS.stop, null, []);
-    await this.#retryUntilWritten(() => engine.interrupt(this.#hold, reason));
+    await engine.interrupt(this.#hold, reason);
   }
 
   async #fail(error: MoiraiError): Promise<void> {
@@ -326,25 +324,8 @@ export class TurnRun {
   }
 
   async #finish(finished: Finished): Promise<void> {
-    await this.#retryUntilWritten(() => this.#deps.engine.finish(this.#hold, this.turn.id, finished));
+    await this.#deps.engine.finish(this.#hold, this.turn.id, finished);
     this.#finished = finished;
-  }
-
-  /** A store that is full or away comes back; a finished turn is worth waiting for. */
-  async #retryUntilWritten(write: () => Promise<unknown>): Promise<void> {
-    for (const wait of [...WRITE_RETRY_MS, null]) {
-      try {
-        await write();
-        return;
-      } catch (thrown) {
-        if (wait === null || isOver(thrown) || !isStoreTrouble(thrown)) throw thrown;
-        this.#deps.log.warn('the store did not take the end of a turn; trying again', {
-          ...this.#names,
-          error: thrown,
-        });
-        await new Promise<void>((resume) => this.#deps.timers.after(wait, resume));
-      }
-    }
   }
 }
 
@@ -355,8 +336,4 @@ function stopOf(signal: AbortSignal): StopReason | null {
 /** The turn is not ours any longer, or its session has ended. */
 function isOver(thrown: unknown): boolean {
   return hasCode(thrown, 'fenced', 'session_ended', 'lease_lost', 'turn_not_found', 'illegal_move');
-}
-
-function isStoreTrouble(thrown: unknown): boolean {
-  return thrown instanceof MoiraiError && thrown.code.startsWith('store_') && thrown.code !== 'store_closed';
 }

@@ -1,5 +1,5 @@
-import type { Timers } from '../queue/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { LineSink } from './output-lines.ts';
 import type { ProcessReaper } from './process-reaper.ts';
 

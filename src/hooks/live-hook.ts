@@ -1,8 +1,8 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import type { Capacity } from '../queue/queue-worker.ts';
-import type { Timers } from '../queue/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Capacity } from '../queue/queue-worker.ts';
+import type { Timers } from '../queue/timers.ts';
 import { Breaker } from './breaker.ts';
 import type { UsableHook } from './discover.ts';
 import type { Handler } from './handler.ts';

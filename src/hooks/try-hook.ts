@@ -1,6 +1,6 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { processTimers } from '../queue/timers.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { UsableHook } from './discover.ts';
 import { hookEnvironment } from './environment.ts';
 import { makeHandler } from './make-handler.ts';

@@ -1,6 +1,6 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import type { Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { MemoryContext, MemoryProvider } from './provider.ts';
 
 /** After a provider was slow or failed beside a turn, turns do without it for so long. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Dispatcher } from '../events/dispatcher.ts';
-import type { Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import { LiveProvider } from './live-provider.ts';

@@ -229,6 +229,11 @@ export class SendFailure extends Error {
     this.retryAfterMs = retryAfterMs;
     this.kind = kind;
   }
+
+  /** The server could not be reached, or asks for patience: to try again later is to wait, not to be refused. */
+  get unreachable(): boolean {
+    return this.retryAfterMs !== null && this.kind !== 'unknown';
+  }
 }
 
 /** `gone`: the whole chat cannot be reached any more; everything else is about this message. */

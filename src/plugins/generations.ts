@@ -1,10 +1,10 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
 import { RemovedSubscribers } from '../events/removed-subscribers.ts';
-import { processTimers, type Timers } from '../queue/timers.ts';
 import { hookEnvironment } from '../hooks/environment.ts';
 import { FolderWatch } from '../hooks/folder-watch.ts';
 import type { Logger } from '../log/logger.ts';
+import { processTimers, type Timers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
 import type { InboxMessage } from './api.ts';
 import { type BadPlugin, discoverPlugins, type FoundPlugin, pluginsFolder, type UsablePlugin } from './discover.ts';

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import type { Timers } from '../queue/timers.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { InboxMessage } from './api.ts';
 import type { UsablePlugin } from './discover.ts';
 import type { Call, Fault, FromThread, Offer, ThreadTask, ToThread } from './protocol.ts';

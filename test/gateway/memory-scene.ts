@@ -14,8 +14,8 @@ import { machineClock } from '../../src/store/clock.ts';
 import type { Store } from '../../src/store/port.ts';
 import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
-import type { SubscriberStatus } from '../../src/store/transactions/lanes.ts';
 import type { Message } from '../../src/store/transactions/messages.ts';
+import type { SubscriberStatus } from '../../src/store/transactions/subscribers.ts';
 import { patience } from '../support/patience.ts';
 import { ScriptedRunner } from './scripted-runner.ts';
 

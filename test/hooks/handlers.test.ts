@@ -1,8 +1,8 @@
 import { getPriority } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Upkeep } from '../../src/engine/upkeep.ts';
-import { processTimers } from '../../src/queue/timers.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
+import { processTimers } from '../../src/queue/timers.ts';
 import { hasPython } from '../support/python.ts';
 import { manifest, noting, Scene, until } from './scene.ts';
 

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
-import { processTimers } from '../../src/queue/timers.ts';
 import { FileHooks } from '../../src/hooks/file-hooks.ts';
 import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { createLogger } from '../../src/log/logger.ts';
-import type { SubscriberStatus } from '../../src/store/transactions/lanes.ts';
+import { processTimers } from '../../src/queue/timers.ts';
+import type { SubscriberStatus } from '../../src/store/transactions/subscribers.ts';
 import { patience } from '../support/patience.ts';
 import { bootTestEngine, chatConversation, openTestStore, type TestStore } from '../support/stores.ts';
 

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
-import { processTimers } from '../../src/queue/timers.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { SESSION_KINDS } from '../../src/lifecycle/states.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import { MemoryManager, type MemoryOptions } from '../../src/memory/memory-manager.ts';
 import type { EndedSession, MemoryProvider } from '../../src/memory/provider.ts';
+import { processTimers } from '../../src/queue/timers.ts';
 import type { StoreClock } from '../../src/store/clock.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
-import type { SubscriberStatus } from '../../src/store/transactions/lanes.ts';
+import type { SubscriberStatus } from '../../src/store/transactions/subscribers.ts';
 import { patience } from '../support/patience.ts';
 import { bootTestEngine, chatConversation, type ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
 

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import type { AgentTool } from '../../src/agent/tools/tool.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
-import { processTimers } from '../../src/queue/timers.ts';
 import type { SlashCommandSpec } from '../../src/gateway/commands/command.ts';
 import { MemoryManager } from '../../src/memory/memory-manager.ts';
 import type { MemoryProvider, MemorySession } from '../../src/memory/provider.ts';
@@ -10,6 +9,7 @@ import type { PluginMemoryProvider } from '../../src/plugins/api.ts';
 import type { PluginMemory } from '../../src/plugins/memory-offer.ts';
 import type { PluginCommand, PluginTool } from '../../src/plugins/offers.ts';
 import type { PluginInbox, PluginIncoming, PluginPlatform } from '../../src/plugins/plugin-platform.ts';
+import { processTimers } from '../../src/queue/timers.ts';
 import { chatConversation } from '../support/stores.ts';
 import { Scene, TOOL_CALL, until } from './scene.ts';
 

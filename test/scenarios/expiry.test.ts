@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
-import { processTimers } from '../../src/queue/timers.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
+import { processTimers } from '../../src/queue/timers.ts';
 import { bootTestEngine, chatConversation, ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
 
 const IDLE_MS = 150;

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { isoTime } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { SubscriberStatus } from '../../store/transactions/lanes.ts';
+import type { SubscriberStatus } from '../../store/transactions/subscribers.ts';
 import type { Api, ApiParts } from '../api.ts';
 import { json, jsonBody, pageOf, SubscriberSchema } from '../schemas.ts';
 

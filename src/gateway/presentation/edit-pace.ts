@@ -1,5 +1,5 @@
-import type { Timers } from '../../queue/timers.ts';
 import type { Place, Platform } from '../../platforms/platform.ts';
+import type { Timers } from '../../queue/timers.ts';
 import { placeId } from '../places.ts';
 
 const MAX_PLACES = 10_000;

@@ -1,6 +1,6 @@
-import type { Timers } from '../../queue/timers.ts';
 import { type Place, type Platform, SendFailure } from '../../platforms/platform.ts';
 import { splitText } from '../../platforms/split-text.ts';
+import type { Timers } from '../../queue/timers.ts';
 import type { EditPace } from './edit-pace.ts';
 
 const SLOWEST_MS = 10_000;

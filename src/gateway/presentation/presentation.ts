@@ -1,8 +1,8 @@
 import type { Progress } from '../../agent/runner.ts';
-import type { Timers } from '../../queue/timers.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Incoming, Place, Platform, ReactionSign } from '../../platforms/platform.ts';
+import type { Timers } from '../../queue/timers.ts';
 import { sanitize } from '../outside-text.ts';
 import type { TurnRun } from '../turn-run.ts';
 import type { Display } from './display.ts';

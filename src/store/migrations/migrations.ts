@@ -10,7 +10,15 @@ import { statements as timeline } from './0006-timeline.ts';
 import { statements as queue } from './0007-queue.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
-const STEPS: readonly ((dialect: Dialect) => string[])[] = [sessions, deletion, facts, platforms, jobs, timeline, queue];
+const STEPS: readonly ((dialect: Dialect) => string[])[] = [
+  sessions,
+  deletion,
+  facts,
+  platforms,
+  jobs,
+  timeline,
+  queue,
+];
 
 export const SCHEMA_VERSION = STEPS.length;
 

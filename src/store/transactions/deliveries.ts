@@ -111,7 +111,15 @@ export function* claimReplies(
     DELIVERIES.queryAs(SELECT_UNSENT, [args.platform, key, args.repliesPerLane]),
   );
   const lanes = claimed.lanes.map(({ queue, key, attempts, waits, interrupted }, i) => {
-    return { queue, key, token: args.token, attempts, waits, interrupted, deliveries: DELIVERIES.rows(answers[i] ?? []) };
+    return {
+      queue,
+      key,
+      token: args.token,
+      attempts,
+      waits,
+      interrupted,
+      deliveries: DELIVERIES.rows(answers[i] ?? []),
+    };
   });
   return { lanes, nextDueInMs: claimed.nextDueInMs };
 }
@@ -161,21 +169,22 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
   }
   // Not ours any more: somebody else has the claim, and will say how it fared.
   if (!(yield* holdsClaim(ctx, claim))) return null;
-  const error = outcome.state === 'failed' ? storableText(outcome.error, 'the error') : null;
+  const error = outcome.state === 'failed' ? storableText(outcome.error, 'the error') : '';
+  const attempts = args.attempts + args.waits;
   const settled = yield* query(
     `UPDATE deliveries SET state = ?, attempts = ?, sent_at = ?, message_id = ?, error = ?
      WHERE id = ? AND state = 'queued' RETURNING id`,
     outcome.state,
-    args.attempts,
+    attempts,
     outcome.state === 'sent' ? ctx.now : null,
     outcome.state === 'sent' ? (outcome.messageId ?? null) : null,
-    error,
+    outcome.state === 'sent' ? null : error,
     deliveryId,
   );
   yield* leaveLane(ctx, args, claim);
   // The same settlement again, whose answer was lost: it is in the log already.
   if (settled.length === 0) return null;
-  const fields = { delivery_id: deliveryId, attempts: args.attempts };
+  const fields = { delivery_id: deliveryId, attempts };
   yield* record(ctx, scope.subscribers, [
     {
       id: `${deliveryId}:${outcome.state}`,

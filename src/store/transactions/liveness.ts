@@ -243,10 +243,7 @@ export interface Holding {
 }
 
 /** What the rows say an instance holds. */
-export function* heldBy(
-  _ctx: TxContext,
-  args: { instance: string },
-): Tx<{ sessions: Holding[]; claims: LaneClaim[] }> {
+export function* heldBy(_ctx: TxContext, args: { instance: string }): Tx<{ sessions: Holding[]; claims: LaneClaim[] }> {
   const sessions = yield* query(
     `SELECT s.id, s.epoch, EXISTS (
        SELECT 1 FROM turns WHERE session_id = s.id AND state <> 'over' AND state = 'running'

@@ -192,4 +192,3 @@ const CLAIMS = new Table('lanes', { queue: text, key: text, token: text });
 export function claimsOf(instanceId: string): Tx<LaneClaim[]> {
   return CLAIMS.select('WHERE claimed_by = ? ORDER BY queue, key', instanceId);
 }
-

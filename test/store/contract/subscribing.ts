@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { MoiraiError } from '../../../src/errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../../src/lifecycle/events.ts';
-import type { SubscribeFrom } from '../../../src/store/transactions/lanes.ts';
+import type { SubscribeFrom } from '../../../src/store/transactions/subscribers.ts';
 import { codeOf } from './code-of.ts';
 import { type Open, type Scene, sceneTests } from './scene.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { isoTime } from '../../../engine/views.ts';
-import type { DeadLetter } from '../../../store/transactions/lanes.ts';
+import type { DeadLetter } from '../../../store/transactions/subscribers.ts';
 import { findSubscriber } from '../../hook-names.ts';
 import { DEFAULT_PAGE, parseLimit } from '../../options.ts';
 import { print, printJson, printLine, relativeTime, shorten, table } from '../../print.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { discoverPlugins, type FoundPlugin, pluginsFolder } from '../../../plugins/discover.ts';
 import { subscriberOf } from '../../../plugins/observers.ts';
-import type { SubscriberStatus } from '../../../store/transactions/lanes.ts';
+import type { SubscriberStatus } from '../../../store/transactions/subscribers.ts';
 import { print, printable, printJson, printLine, shorten, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
 import { openStoreSession } from '../../store-session.ts';

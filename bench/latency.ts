@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Dispatcher } from '../src/events/dispatcher.ts';
+import { ClaimRegistry } from '../src/queue/claim-registry.ts';
 import { processTimers } from '../src/queue/timers.ts';
 import type { Store } from '../src/store/port.ts';
 import { context, keyOf, message, type Rate, rateOf } from './load.ts';
@@ -16,6 +17,7 @@ export async function measureLatency(store: Store, ms: number): Promise<Rate> {
     timers: processTimers,
     random: Math.random,
     commandContext: context,
+    claims: new ClaimRegistry(),
     failed: (error) => {
       throw error;
     },

@@ -24,13 +24,8 @@ function hook(name: string, files: Record<string, string>): void {
 async function failing(name: string): Promise<string> {
   return cli.live(async (engine) => {
     const dispatcher = new Dispatcher({
-      ...{
-        store: engine.store,
-        timers: processTimers,
-        random: Math.random,
-        commandContext: () => engine.commandContext(),
-      },
-      failed: (error) => console.error(error),
+      ...engine.queueDeps((error) => console.error(error)),
+      store: engine.store,
     });
     const handle = (): never => {
       throw new TypeError('no\u001b[31m way');

@@ -15,8 +15,11 @@ async function knownPlace(id: string, name: string, type = 'dm'): Promise<void> 
 
 async function waiting() {
   return cli.live(async (engine) => {
-    const claim = { context: engine.commandContext(), platforms: ['telegram'], limit: 10 };
-    return engine.store.write('claimDeliveries', claim);
+    const context = engine.commandContext();
+    const limits = { again: false, limit: 10, retries: 10, repliesPerLane: 10 };
+    const claim = { context, token: context.commandId, platform: 'telegram', ...limits };
+    const { lanes } = await engine.store.write('claimReplies', claim);
+    return lanes.flatMap(({ deliveries }) => deliveries);
   });
 }
 

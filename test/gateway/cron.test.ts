@@ -29,7 +29,7 @@ async function schedule(chat: string, words: string): Promise<Job> {
 /** Time goes by, and the gateway looks at its jobs. */
 async function pass(ms: number): Promise<void> {
   scene.later(ms);
-  await scene.gateway.cron.look();
+  await scene.gateway.cron.startDue();
 }
 
 async function runs(): Promise<Session[]> {
@@ -313,7 +313,7 @@ describe('a run', () => {
   test('that cannot be taken is tried again, and keeps nothing else waiting', async () => {
     await schedule('ada', 'every 1h first');
     await schedule('ada', 'every 1h second');
-    const refused = vi.spyOn(scene.gateway.engine, 'claimTick').mockRejectedValueOnce(new TypeError('no ink'));
+    const refused = vi.spyOn(scene.gateway.engine, 'startRun').mockRejectedValueOnce(new TypeError('no ink'));
     await pass(HOUR);
     refused.mockRestore();
     expect(await ended(2)).toHaveLength(2);

@@ -83,8 +83,12 @@ async function claimAndDie(home: string): Promise<void> {
     instance: { id: 'ins_dead', name: null, version: 'test', ...facts },
     leaseTtlMs: 3_600_000,
   });
-  const claim = () =>
-    store.write('claimDeliveries', { context: engine.commandContext(), platforms: ['pigeon'], limit: 9 });
-  for (let claimed = await claim(); claimed.length === 0; ) claimed = await claim();
+  const limits = { again: false, limit: 9, retries: 9, repliesPerLane: 9 };
+  const claim = async () => {
+    const context = engine.commandContext();
+    const claimed = await store.write('claimReplies', { context, token: context.commandId, platform: 'pigeon', ...limits });
+    return claimed.lanes;
+  };
+  for (let lanes = await claim(); lanes.length === 0; ) lanes = await claim();
   await store.close();
 }

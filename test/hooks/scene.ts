@@ -105,11 +105,8 @@ export class Scene {
 
   #makeDispatcher(): Dispatcher {
     return new Dispatcher({
+      ...this.engine.queueDeps((error) => console.error(error)),
       store: this.engine.store,
-      timers: processTimers,
-      random: Math.random,
-      commandContext: () => this.engine.commandContext(),
-      failed: (error) => console.error(error),
     });
   }
 }

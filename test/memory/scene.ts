@@ -57,8 +57,8 @@ export class Scene {
     const { engine, home, log } = this;
     const { store } = engine;
     const dispatcher = new Dispatcher({
-      ...{ store, timers: processTimers, random: Math.random, commandContext: () => engine.commandContext() },
-      failed: (error) => console.error(error),
+      ...engine.queueDeps((error) => console.error(error)),
+      store,
     });
     const manager = await MemoryManager.start({
       ...{ providers, home, store, dispatcher, timers: processTimers, log, ...rest },

@@ -187,10 +187,7 @@ describe.each(ENGINES)('subscribers on %s', (engineName) => {
 
 function makeDispatcher(engine: Engine): Dispatcher {
   return new Dispatcher({
+    ...engine.queueDeps((error) => console.error(error)),
     store: engine.store,
-    timers: processTimers,
-    random: Math.random,
-    commandContext: () => engine.commandContext(),
-    failed: (error) => console.error(error),
   });
 }

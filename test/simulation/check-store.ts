@@ -9,6 +9,8 @@ export interface StoreDump {
   readonly events: readonly Row[];
   readonly turns: readonly Row[];
   readonly lanes: readonly Row[];
+  readonly deliveries: readonly Row[];
+  readonly runs: readonly Row[];
 }
 
 /** What each subscriber of the simulation listens to. */

@@ -13,7 +13,9 @@ const TABLES = {
   sessions: 'SELECT * FROM sessions ORDER BY id',
   events: 'SELECT * FROM events ORDER BY no',
   turns: 'SELECT * FROM turns ORDER BY id',
-  lanes: 'SELECT * FROM lanes ORDER BY subscriber, session_key',
+  lanes: 'SELECT * FROM lanes ORDER BY queue, key',
+  deliveries: 'SELECT * FROM deliveries ORDER BY no',
+  runs: 'SELECT * FROM job_runs ORDER BY job_id, tick_at',
 } as const;
 
 /** Real SQLite files, in memory-backed storage where there is some: the simulation is about logic, not about disks. */
@@ -59,6 +61,8 @@ function dumpSqlite(path: string): StoreDump {
       events: rows(TABLES.events),
       turns: rows(TABLES.turns),
       lanes: rows(TABLES.lanes),
+      deliveries: rows(TABLES.deliveries),
+      runs: rows(TABLES.runs),
     };
   } finally {
     db.close();
@@ -74,7 +78,7 @@ export function postgresStores(url: string): (time: Pick<VirtualTime, 'now' | 'l
     client.setTypeParser(20, Number);
     await client.connect();
     await client.query(
-      'TRUNCATE sessions, events, turns, messages, lanes, dead_letters, subscribers, instances, deliveries RESTART IDENTITY',
+      'TRUNCATE sessions, events, turns, messages, lanes, dead_letters, subscribers, instances, deliveries, jobs, job_runs RESTART IDENTITY',
     );
     await client.query("SELECT setval('event_seq', 1, false)");
     const rows = async (sql: string): Promise<StoreDump['events']> => (await client.query(sql)).rows;
@@ -85,6 +89,8 @@ export function postgresStores(url: string): (time: Pick<VirtualTime, 'now' | 'l
         events: await rows(TABLES.events),
         turns: await rows(TABLES.turns),
         lanes: await rows(TABLES.lanes),
+        deliveries: await rows(TABLES.deliveries),
+        runs: await rows(TABLES.runs),
       }),
       close: async () => {
         await client.end();

@@ -53,7 +53,7 @@ async function use(path: string): Promise<string[]> {
     ...Array.from({ length: 10 }, (_, i) => () => scene.say(`${i * 6 + 1}`, 'hello')),
     () => scene.reset('7'),
     () => scene.claim('listener'),
-    () => store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit: 10 }),
+    () => scene.claimReplies(),
     () => store.write('indexMessages', { limit: 100 }),
   ];
   const codes: string[] = [];

@@ -61,10 +61,9 @@ async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
   const { session } = await scene.begin(id, asked.turn.id);
   const deliveries = ['dlv-1', 'dlv-2'].map((name) => ({ id: name, platform: 'telegram', target: {}, text: 'x' }));
   await scene.finish({ session, turn: asked.turn }, {}, { deliveries });
-  await scene.store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit: 2 });
-  const outcomes = { 'dlv-1': { state: 'sent' }, 'dlv-2': { state: 'failed', error: 'no' } } as const;
-  for (const [deliveryId, outcome] of Object.entries(outcomes)) {
-    await scene.store.write('settleDelivery', { context: scene.context(), deliveryId, outcome });
+  for (const outcome of [{ state: 'sent' }, { state: 'failed', error: 'no' }] as const) {
+    const [replies] = await scene.claimReplies({ repliesPerLane: 1 });
+    if (replies !== undefined) await scene.settleReply(replies, outcome);
   }
   await scene.command(id, { name: 'title', title: 'a title' });
   await scene.command(id, { name: 'compress', beforeTokens: 2, afterTokens: 1, count: 1, epoch: null });

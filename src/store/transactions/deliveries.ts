@@ -12,10 +12,11 @@ import {
   type LaneClaim,
   openLane,
   removeLane,
+  type SettledLane,
   settleLane,
 } from './queue.ts';
 import { placeOf, record } from './record.ts';
-import { type CommandContext, enter, enterSession, lockSession } from './sessions.ts';
+import { type CommandContext, enter, enterSession, lockKey, lockSession } from './sessions.ts';
 
 /** A reply on its way out, written before it is sent. */
 export interface DeliveryToMake {
@@ -199,15 +200,22 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
   return { ms: ctx.now - numberOf(row, 'created_at') };
 }
 
-/** The claim goes on, or the lane is given back; one with nothing left to send goes. */
+/** The claim goes on with the next reply, or the lane is given back. */
 function* leaveLane(ctx: TxContext, args: SettleReply, claim: LaneClaim): Tx<void> {
-  if (args.more) {
-    yield* advanceLane(claim, afterSuccess(0));
-    return;
-  }
-  const left = yield* queryOne(`SELECT id ${UNSENT_OF_LANE} LIMIT 1`, args.platform, args.key);
-  if (left === undefined) yield [removeLane(claim.queue, claim.key)];
-  else yield* settleLane(ctx, claim, afterSuccess(0));
+  if (args.more) yield* advanceLane(claim, afterSuccess(0));
+  else yield* giveBack(ctx, args, claim, afterSuccess(0));
+}
+
+/** A lane with nothing left to send goes. */
+function* giveBack(
+  ctx: TxContext,
+  { platform, key }: { platform: string; key: string },
+  claim: LaneClaim,
+  after: SettledLane,
+): Tx<void> {
+  const left = yield* queryOne(`SELECT id ${UNSENT_OF_LANE} LIMIT 1`, platform, key);
+  if (left !== undefined) yield* settleLane(ctx, claim, after);
+  else if (yield* holdsClaim(ctx, claim)) yield [removeLane(claim.queue, claim.key)];
 }
 
 /** Gives a lane back as it is: nothing of it was tried. */
@@ -216,12 +224,10 @@ export function* releaseReplies(
   args: { context: CommandContext; platform: string; key: string; token: string; attempts: number; waits: number },
 ): Tx<void> {
   yield* enter(ctx, args.context);
+  yield* lockKey(ctx, args.key);
   const { platform, key, token, attempts, waits } = args;
-  yield* settleLane(
-    ctx,
-    { queue: replyQueue(platform), key, token },
-    { nextNo: 0, dueAt: AT_ONCE, attempts, waits, error: null, done: false },
-  );
+  const claim = { queue: replyQueue(platform), key, token };
+  yield* giveBack(ctx, args, claim, { nextNo: 0, dueAt: AT_ONCE, attempts, waits, error: null, done: false });
 }
 
 /** How many replies are on their way, by platform. */

@@ -120,15 +120,15 @@ export function* subscriberPositions(ctx: TxContext, _args: Record<never, never>
   yield* sequenceEvents(ctx);
   const seq = ctx.dialect.seqColumn;
   const rows = yield* query(
-    `SELECT subscriber, min((SELECT ${seq} FROM events e
-       WHERE e.session_key = lanes.session_key AND e.no >= lanes.next_no AND e.no <= lanes.last_no
+    `SELECT s.name, min((SELECT ${seq} FROM events e
+       WHERE e.session_key = l.key AND e.no >= l.next_no AND e.no <= l.last_no
        ORDER BY e.no LIMIT 1)) AS first
-     FROM lanes GROUP BY subscriber`,
+     FROM subscribers s JOIN lanes l ON l.queue = 'events/' || s.name GROUP BY s.name`,
   );
   const positions: Record<string, number> = {};
   for (const row of rows) {
     const first = nullableNumber(row, 'first');
-    if (first !== null) positions[textOf(row, 'subscriber')] = first - 1;
+    if (first !== null) positions[textOf(row, 'name')] = first - 1;
   }
   return positions;
 }

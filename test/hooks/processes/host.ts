@@ -4,7 +4,6 @@ import { Dispatcher } from '../../../src/events/dispatcher.ts';
 import { FileHooks } from '../../../src/hooks/file-hooks.ts';
 import { DEFAULT_RESET_RULES } from '../../../src/lifecycle/reset-policy.ts';
 import { createLogger } from '../../../src/log/logger.ts';
-import { processTimers } from '../../../src/queue/timers.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { bootTestEngine, chatConversation } from '../../support/stores.ts';
 
@@ -12,8 +11,8 @@ const home = process.argv[2] ?? '';
 const store = await SqliteStore.open(join(home, 'host.db'), DEFAULT_RESET_RULES);
 const engine = await bootTestEngine(store);
 const dispatcher = new Dispatcher({
-  ...{ store, timers: processTimers, random: Math.random, commandContext: () => engine.commandContext() },
-  failed: (error) => console.error(error),
+  ...engine.queueDeps((error) => console.error(error)),
+  store,
 });
 await FileHooks.start({
   ...{ home, dispatcher, store, config: { timeoutMs: 60_000, maxAttempts: 1 }, environment: process.env },

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import type { ClaimedLane } from '../../../src/store/transactions/lanes.ts';
+import type { EventLane } from '../../../src/store/transactions/event-queue.ts';
 import { codeOf } from './code-of.ts';
 import { type Open, type Scene, SECOND, sceneTests } from './scene.ts';
 
@@ -221,7 +221,7 @@ export function deadLettersContract(open: Open): void {
   });
 }
 
-async function claimOne(scene: Scene, subscriber = 'listener'): Promise<ClaimedLane> {
+async function claimOne(scene: Scene, subscriber = 'listener'): Promise<EventLane> {
   const lanes = await scene.claim(subscriber);
   if (lanes.length !== 1 || lanes[0] === undefined) throw new Error(`${lanes.length} lanes were due, not 1`);
   return lanes[0];

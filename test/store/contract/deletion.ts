@@ -1,6 +1,5 @@
 import { describe, expect } from 'vitest';
 import type { SessionKind } from '../../../src/lifecycle/states.ts';
-import { SCHEMA_VERSION } from '../../../src/store/migrations/migrations.ts';
 import { codeOf } from './code-of.ts';
 import { DAY, HOUR, type Open, type Scene, sceneTests } from './scene.ts';
 
@@ -87,10 +86,10 @@ export function deletionContract(open: Open): void {
     test('takes its unsent replies along', async (scene) => {
       const asked = await scene.ask('42', 'spin');
       await scene.finish(asked, {}, { deliveries: [reply('dlv-1'), reply('dlv-2')] });
-      await claim(scene, 1);
+      await scene.claimReplies({ repliesPerLane: 1 });
       const sessionId = asked.session.id;
       await remove(scene, sessionId);
-      expect(await claim(scene, 10)).toEqual([]);
+      expect(await scene.claimReplies()).toEqual([]);
       const late = { context: scene.context(), sessionId, deliveries: [reply('dlv-3')] };
       expect(await codeOf(scene.store.write('addDeliveries', late))).toBe('session_not_found');
     });
@@ -215,11 +214,11 @@ export function deletionContract(open: Open): void {
       scene.clock.advance(DAY);
       expect(await prunable(scene, { chat: HOUR })).toEqual({});
       expect(await prune(scene, 'chat', HOUR)).toEqual([]);
-      const [due] = await claim(scene, 10);
-      expect(due?.id).toBe('dlv-1');
+      const [due] = await scene.claimReplies();
+      if (due === undefined) throw new TypeError('nothing is to be sent');
+      expect(due.deliveries).toMatchObject([{ id: 'dlv-1' }]);
       expect(await prune(scene, 'chat', HOUR)).toEqual([]);
-      const settled = { context: scene.context(), deliveryId: 'dlv-1', outcome: { state: 'sent' } as const };
-      await scene.store.write('settleDelivery', settled);
+      await scene.settleReply(due, { state: 'sent' });
       expect(await prune(scene, 'chat', HOUR)).toEqual([asked.session.id]);
     });
 
@@ -250,33 +249,6 @@ export function deletionContract(open: Open): void {
         'lease_lost',
       );
     });
-  });
-
-  test('a store from before sessions could be deleted is brought up to date', async (scene) => {
-    const id = await conversation(scene, '42', 'one', 'two');
-    const indexes = [
-      'turns_over',
-      'deliveries_by_session',
-      'sessions_ended',
-      'sessions_continuing',
-      'sessions_end_times',
-    ];
-    for (const name of indexes) await scene.raw(`DROP INDEX ${name}`);
-    const later = ['facts', 'pairings', 'pairing_locks', 'credentials', 'places', 'jobs', 'job_runs', 'told'];
-    for (const name of later) {
-      await scene.raw(`DROP TABLE ${name}`);
-    }
-    for (const name of ['shape', 'message_id']) await scene.raw(`ALTER TABLE deliveries DROP COLUMN ${name}`);
-    if (scene.store.engine === 'sqlite') await scene.raw('DROP TABLE fact_search');
-    await scene.raw("UPDATE meta SET value = '1' WHERE name = 'schema'");
-    await scene.reopen();
-    expect(await remove(scene, id)).toMatchObject({ ended: true });
-    expect(await scene.raw("SELECT value FROM meta WHERE name = 'schema'")).toEqual([
-      { value: String(SCHEMA_VERSION) },
-    ]);
-    // It is there again, and stays for the tests that share this store.
-    await scene.raw('DROP INDEX turns_over');
-    await scene.raw("CREATE INDEX turns_over ON turns (session_id) WHERE state = 'over'");
   });
 
   test('an open session without a row is a broken promise', async (scene) => {
@@ -316,9 +288,7 @@ async function conversation(scene: Scene, chat: string, question: string, answer
       deliveries: [delivery],
     },
   );
-  await claim(scene, 100);
-  const outcome = { state: 'sent' } as const;
-  await scene.store.write('settleDelivery', { context: scene.context(), deliveryId: delivery.id, outcome });
+  for (const lane of await scene.claimReplies()) await scene.settleReply(lane, { state: 'sent' });
   return asked.session.id;
 }
 
@@ -330,10 +300,6 @@ async function ended(scene: Scene, chat: string, kind: SessionKind): Promise<str
 
 function reply(id: string) {
   return { id, platform: 'telegram', target: { chat: '42' }, text: `text of ${id}` };
-}
-
-function claim(scene: Scene, limit: number) {
-  return scene.store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit });
 }
 
 async function index(scene: Scene): Promise<void> {

@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest';
-import type { Claimed, Job, JobTarget } from '../../../src/store/transactions/jobs.ts';
+import type { DueJob, Job, JobTarget, StartedRun } from '../../../src/store/transactions/jobs.ts';
 import type { Message } from '../../../src/store/transactions/messages.ts';
 import { codeOf } from './code-of.ts';
-import { DAY, HOUR, MINUTE, type Open, type Scene, sceneTests } from './scene.ts';
+import { DAY, HOUR, MINUTE, type Open, type Scene, SECOND, sceneTests } from './scene.ts';
 
 /** What is done at its time, and what conversations are told of it. */
 export function jobsContract(open: Open): void {
@@ -38,11 +38,11 @@ export function jobsContract(open: Open): void {
       expect(await due(scene, DAY)).toEqual([]);
       const at = scene.clock.now() + HOUR;
       expect(await schedule(scene, id, at, false)).toMatchObject({ nextAt: at, pausedAt: null });
-      expect(await scene.store.read('nextTick', {})).toEqual({ now: scene.clock.now(), at });
+      expect(await find(scene, id)).toMatchObject({ nextAt: at });
       expect(await scene.store.write('removeJob', { id })).toBe(true);
       expect(await scene.store.write('removeJob', { id })).toBe(false);
       expect(await codeOf(schedule(scene, id, at, false))).toBe('job_not_found');
-      expect(await scene.store.read('nextTick', {})).toMatchObject({ at: null });
+      expect(await scene.raw("SELECT * FROM lanes WHERE queue = 'ticks'")).toEqual([]);
     });
 
     test('a conversation has a hundred at most', async (scene) => {
@@ -53,80 +53,89 @@ export function jobsContract(open: Open): void {
   });
 
   describe('a due tick', () => {
-    test('is listed when its time has come, and claimed once, with a session of its own', async (scene) => {
+    test('is claimed once when its time has come, and starts a session of its own', async (scene) => {
       const job = await add(scene, 'tea');
       expect(await due(scene, MINUTE - 1)).toEqual([]);
-      expect(await due(scene, 1)).toMatchObject([{ id: job.id }]);
-      const tickAt = scene.clock.now();
-      const claimed = await claim(scene, job);
-      expect(claimed).toMatchObject({
-        ...{
-          type: 'run',
-          received: { started: true, begun: false, session: { attached: true, owner: 'one', title: 'a run' } },
-        },
+      const tick = await dueTick(scene, 1);
+      expect(tick).toMatchObject({ key: job.id, job: { id: job.id }, tickAt: scene.clock.now(), attempts: 0 });
+      expect(await due(scene, 0)).toEqual([]);
+      const started = await start(scene, tick);
+      expect(started).toMatchObject({
+        type: 'run',
+        received: { started: true, begun: false, session: { attached: true, owner: 'one', title: 'a run' } },
       });
-      expect(await claim(scene, { ...job, nextAt: tickAt })).toBeNull();
+      expect(await start(scene, tick)).toBeNull();
       expect(await find(scene, job.id)).toMatchObject({
-        nextAt: tickAt + HOUR,
-        lastRun: { sessionId: sessionOf(claimed), tickAt, state: 'open', endReason: null },
+        nextAt: tick.tickAt + HOUR,
+        lastRun: { sessionId: sessionOf(started), tickAt: tick.tickAt, state: 'open', endReason: null },
       });
     });
 
-    test('is not claimed before its time, nor when it was changed meanwhile', async (scene) => {
+    test('that was changed after it was claimed is not started', async (scene) => {
       const job = await add(scene, 'tea');
-      expect(await claim(scene, job)).toBeNull();
-      await due(scene, MINUTE);
+      const tick = await dueTick(scene, MINUTE);
       await schedule(scene, job.id, null, true);
-      expect(await claim(scene, job)).toBeNull();
+      expect(await start(scene, tick)).toBeNull();
+      await schedule(scene, job.id, scene.clock.now(), false);
+      expect(await start(scene, tick)).toBeNull();
       expect(await list(scene)).toMatchObject([{ lastRun: null }]);
+      expect(sessionOf(await start(scene, await dueTick(scene, 0)))).toMatch(/^ses/);
     });
 
     test('is claimed by one of many', async (scene) => {
       const others = await Promise.all(Array.from({ length: 8 }, (_, i) => scene.joinedBy(`other-${i}`)));
-      const jobs = [await add(scene, 'tea'), await add(scene, 'sweep'), await add(scene, 'post')];
-      await due(scene, MINUTE);
-      const claims = await Promise.all(jobs.flatMap((job) => [scene, ...others].map((each) => claim(each, job))));
-      const taken = claims.filter((claimed) => claimed !== null);
-      expect(taken).toHaveLength(3);
-      expect(new Set(taken.map(sessionOf)).size).toBe(3);
+      for (const name of ['tea', 'sweep', 'post']) await add(scene, name);
+      scene.clock.advance(MINUTE);
+      const claims = await Promise.all([scene, ...others].map(async (each) => ({ each, ticks: await due(each, 0) })));
+      const runs = claims.flatMap(({ each, ticks }) => ticks.map((tick) => start(each, tick)));
+      expect(new Set((await Promise.all(runs)).map(sessionOf)).size).toBe(3);
     });
 
-    test('claimed again by the same call, whose answer was lost, is the same run', async (scene) => {
-      const job = await add(scene, 'tea');
-      await due(scene, MINUTE);
+    test('started again by the same call, whose answer was lost, is the same run', async (scene) => {
+      await add(scene, 'tea');
+      const tick = await dueTick(scene, MINUTE);
       const ids = { turnId: 'trn-x', newSessionId: 'ses-x' };
-      expect(sessionOf(await claim(scene, job, ids))).toBe('ses-x');
-      expect(sessionOf(await claim(scene, job, ids))).toBe('ses-x');
+      expect(sessionOf(await start(scene, tick, ids))).toBe('ses-x');
+      expect(sessionOf(await start(scene, tick, ids))).toBe('ses-x');
       expect((await scene.raw('SELECT id FROM turns WHERE session_id = ?', 'ses-x')).length).toBe(1);
     });
 
-    test('is left out while the last run is under way', async (scene) => {
-      const job = await add(scene, 'tea');
-      await due(scene, MINUTE);
-      const first = sessionOf(await claim(scene, job));
-      const [again] = await due(scene, HOUR);
-      expect(await claim(scene, again as Job)).toEqual({ type: 'busy', sessionId: first });
-      expect(await due(scene, 0)).toEqual([]);
-      await scene.end(first, 'cron_complete', { trigger: 'process' });
-      const [third] = await due(scene, HOUR);
-      expect(sessionOf(await claim(scene, third as Job))).not.toBe(first);
+    test('that could not be started is due again later, as the same tick', async (scene) => {
+      await add(scene, 'tea');
+      const tick = await dueTick(scene, MINUTE);
+      const context = scene.context();
+      await scene.store.write('delayTick', { context, lane: tick, afterMs: 5 * SECOND, error: 'no' });
+      expect(await due(scene, 5 * SECOND - 1)).toEqual([]);
+      expect(await dueTick(scene, 1)).toMatchObject({ tickAt: tick.tickAt, attempts: 1 });
     });
 
-    test('whose owner dies is not run again, and its session ends', async (scene) => {
+    test('is left out while the last run is under way', async (scene) => {
+      await add(scene, 'tea');
+      const first = sessionOf(await start(scene, await dueTick(scene, MINUTE)));
+      expect(await start(scene, await dueTick(scene, HOUR))).toEqual({ type: 'busy', sessionId: first });
+      expect(await due(scene, 0)).toEqual([]);
+      await scene.end(first, 'cron_complete', { trigger: 'process' });
+      expect(sessionOf(await start(scene, await dueTick(scene, HOUR)))).not.toBe(first);
+    });
+
+    test('whose owner dies before its run is due again, and after it is not run again', async (scene) => {
       const mortal = await scene.joinedBy('mortal', MINUTE);
+      const second = await scene.joinedBy('second', 3 * MINUTE);
       const job = await add(scene, 'tea', {}, 1);
-      await due(scene, 1);
-      const sessionId = sessionOf(await claim(mortal, job, {}, null));
+      await dueTick(mortal, 1);
       scene.clock.advance(2 * MINUTE);
-      await scene.store.write('reap', { context: scene.context(), provenDead: [], limit: 10 });
+      await scene.reap();
+      const tick = await dueTick(second, 0);
+      const sessionId = sessionOf(await start(second, tick, {}, null));
+      scene.clock.advance(2 * MINUTE);
+      await scene.reap();
       expect(await find(scene, job.id)).toMatchObject({ nextAt: null, lastRun: { sessionId, endReason: 'reaped' } });
       expect(await due(scene, DAY)).toEqual([]);
     });
 
     test('the database itself refuses a second run of it', async (scene) => {
       const job = await add(scene, 'tea');
-      await due(scene, MINUTE);
-      await claim(scene, job);
+      await start(scene, await dueTick(scene, MINUTE));
       await expect(
         scene.raw('INSERT INTO job_runs (session_id, job_id, tick_at) VALUES (?, ?, ?)', 'x', job.id, job.nextAt ?? 0),
       ).rejects.toThrow();
@@ -134,12 +143,9 @@ export function jobsContract(open: Open): void {
 
     test('is kept as long as its session, and so is a job for one time', async (scene) => {
       const [once, daily] = [await add(scene, 'once'), await add(scene, 'daily')];
-      await due(scene, MINUTE);
-      for (const [job, next] of [
-        [once, null],
-        [daily, scene.clock.now() + DAY],
-      ] as const) {
-        await scene.end(sessionOf(await claim(scene, job, {}, next)), 'cron_complete', { trigger: 'process' });
+      for (const tick of await due(scene, MINUTE)) {
+        const next = tick.key === once.id ? null : scene.clock.now() + DAY;
+        await scene.end(sessionOf(await start(scene, tick, {}, next)), 'cron_complete', { trigger: 'process' });
       }
       expect(await list(scene)).toHaveLength(2);
       scene.clock.advance(HOUR);
@@ -157,7 +163,7 @@ export function jobsContract(open: Open): void {
       expect(await tell(scene, from, 'news')).toBe(true);
       expect(await tell(scene, from, 'news')).toBe(false);
       expect(await notes(scene, session.id)).toEqual(['note of news']);
-      expect(await claimDeliveries(scene)).toMatchObject([{ id: 'news', sessionId: from, text: 'news' }]);
+      expect(await replies(scene)).toMatchObject([{ id: 'news', sessionId: from, text: 'news' }]);
     });
 
     test('is known to the next session when none is open', async (scene) => {
@@ -204,7 +210,7 @@ export function jobsContract(open: Open): void {
       const from = await run(scene);
       await tell(scene, from, 'sent', { key: null });
       await tell(scene, from, 'shown', { deliveries: [] });
-      expect(await claimDeliveries(scene)).toMatchObject([{ id: 'sent' }]);
+      expect(await replies(scene)).toMatchObject([{ id: 'sent' }]);
       expect(await notes(scene, (await scene.ask('42')).session.id)).toEqual(['note of shown']);
     });
   });
@@ -230,32 +236,37 @@ function schedule(scene: Scene, id: string, nextAt: number | null, paused: boole
   return scene.store.write('scheduleJob', { id, nextAt, paused });
 }
 
-/** What is due after some time. */
-async function due(scene: Scene, ms: number): Promise<Job[]> {
-  scene.clock.advance(ms);
-  const { now, jobs } = await scene.store.read('dueJobs', { limit: 100 });
-  expect(now).toBe(scene.clock.now());
-  return jobs;
+/** What is due after some time, claimed. */
+async function due(scene: Scene, ms: number): Promise<DueJob[]> {
+  if (ms > 0) scene.clock.advance(ms);
+  const { lanes } = await scene.store.write('claimTicks', scene.claimOf('ticks'));
+  return lanes;
 }
 
-function claim(
+async function dueTick(scene: Scene, ms: number): Promise<DueJob> {
+  const ticks = await due(scene, ms);
+  if (ticks.length !== 1 || ticks[0] === undefined) throw new Error(`${ticks.length} ticks are due, not 1`);
+  return ticks[0];
+}
+
+function start(
   scene: Scene,
-  job: Job,
+  { job, tickAt, token }: DueJob,
   ids: { turnId?: string; newSessionId?: string } = {},
   nextAt: number | null = scene.clock.now() + HOUR,
-): Promise<Claimed | null> {
+): Promise<StartedRun | null> {
   const key = `agent:main:cron:dm:${job.id}`;
   const conversation = { key, kind: 'cron', platform: 'cron', userId: null, origin: null, attached: true } as const;
   const fresh = { turnId: scene.id(`trn-${scene.instance}`), newSessionId: scene.id(`ses-${scene.instance}`) };
-  return scene.store.write('claimTick', {
+  return scene.store.write('startRun', {
     ...{ context: scene.context(), conversation, text: job.prompt, title: 'a run', ...fresh, ...ids },
-    ...{ jobId: job.id, tickAt: job.nextAt ?? 0, nextAt },
+    ...{ jobId: job.id, token, tickAt, nextAt },
   });
 }
 
-function sessionOf(claimed: Claimed | null): string {
-  if (claimed?.type !== 'run') throw new TypeError('nothing was claimed');
-  return claimed.received.session.id;
+function sessionOf(started: StartedRun | null): string {
+  if (started?.type !== 'run') throw new TypeError('nothing was started');
+  return started.received.session.id;
 }
 
 /** The session of a run that has something to say. */
@@ -276,8 +287,8 @@ function tell(
   });
 }
 
-function claimDeliveries(scene: Scene) {
-  return scene.store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit: 10 });
+async function replies(scene: Scene) {
+  return (await scene.claimReplies()).flatMap(({ deliveries }) => deliveries);
 }
 
 async function notes(scene: Scene, sessionId: string): Promise<string[]> {

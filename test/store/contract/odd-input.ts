@@ -23,14 +23,9 @@ export function oddInputContract(open: Open): void {
       const [, started, ended] = await scene.events(asked.session.id);
       expect(started).toMatchObject({ message: KEPT });
       expect(ended).toMatchObject({ message: KEPT, response: KEPT, model: KEPT });
-      const [reply] = await scene.store.write('claimDeliveries', {
-        context: scene.context(),
-        platforms: ['telegram'],
-        limit: 1,
-      });
-      expect(reply).toMatchObject({ target: { name: KEPT }, text: KEPT });
-      const outcome = { state: 'failed', error: ODD } as const;
-      await scene.store.write('settleDelivery', { context: scene.context(), deliveryId: 'dlv', outcome });
+      const [lane] = await scene.claimReplies();
+      expect(lane?.deliveries).toMatchObject([{ target: { name: KEPT }, text: KEPT }]);
+      if (lane !== undefined) await scene.settleReply(lane, { state: 'failed', error: ODD });
       expect((await scene.events()).at(-1)).toMatchObject({ type: 'delivery:failed', error: KEPT });
     });
 
@@ -158,12 +153,8 @@ export function oddInputContract(open: Open): void {
       await scene.finish(asked, { response: long }, { messages, deliveries });
       const [stored] = await scene.store.read('listMessages', { sessionId: asked.session.id, after: 0, limit: 1 });
       expect(stored?.text).toBe(long);
-      const [reply] = await scene.store.write('claimDeliveries', {
-        context: scene.context(),
-        platforms: ['telegram'],
-        limit: 1,
-      });
-      expect(reply?.text).toBe(long);
+      const [lane] = await scene.claimReplies();
+      expect(lane?.deliveries[0]?.text).toBe(long);
       const [, started, ended] = await scene.events(asked.session.id);
       expect([started?.message, ended?.response]).toEqual([long.slice(0, 500), long.slice(0, 500)]);
     });

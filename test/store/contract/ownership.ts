@@ -101,11 +101,11 @@ export function ownershipContract(open: Open): void {
         scene.expire(),
         scene.reap(),
         scene.claim('listener'),
-        scene.store.write('claimDeliveries', { context: scene.context(), platforms: ['telegram'], limit: 1 }),
+        scene.claimReplies(),
         scene.store.write('reconcile', {
           context: scene.context(),
           sessions: [{ id: asked.session.id, epoch: null, held: false }],
-          deliveries: [],
+          claims: [],
         }),
         scene.store.write('beat', { instance: 'brief', ttlMs: HOUR }),
       ];

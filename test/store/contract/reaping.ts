@@ -189,7 +189,7 @@ export function reapingContract(open: Open): void {
         [held.session.id, lost.session.id, shell.id].toSorted(),
       );
       const sessions = [lost.session.id, foreign.session.id, shell.id].map((id) => ({ id, epoch: null, held: false }));
-      const settled = await scene.store.write('reconcile', { context: scene.context(), sessions, deliveries: [] });
+      const settled = await scene.store.write('reconcile', { context: scene.context(), sessions, claims: [] });
       expect(settled).toEqual({ reaped: [shell.id], interrupted: [lost.session.id], released: [] });
       expect((await scene.session(held.session.id)).owner).toBe('one');
       expect((await scene.session(foreign.session.id)).owner).toBe('two');
@@ -205,7 +205,7 @@ export function reapingContract(open: Open): void {
       const sessions = [asked.session, typed.session].map(({ id, epoch }) => ({ id, epoch, held: true }));
       const stale = sessions.map((stray) => ({ ...stray, epoch: stray.epoch - 1 }));
       const reconcile = (strays: typeof sessions) =>
-        scene.store.write('reconcile', { context: scene.context(), sessions: strays, deliveries: [] });
+        scene.store.write('reconcile', { context: scene.context(), sessions: strays, claims: [] });
       expect(await reconcile(stale)).toEqual({ reaped: [], interrupted: [], released: [] });
       expect(await reconcile(sessions)).toMatchObject({ reaped: [], interrupted: [asked.session.id] });
       expect(await scene.session(asked.session.id)).toMatchObject({ state: 'resume_pending', owner: null });

@@ -15,7 +15,9 @@ import type {
   SlashCommand,
 } from '../../../src/store/transactions/conversations.ts';
 import type { WriteArgs } from '../../../src/store/transactions/index.ts';
-import type { ClaimedLane, LaneEvent } from '../../../src/store/transactions/lanes.ts';
+import type { Delivery, DeliveryOutcome, ReplyLane } from '../../../src/store/transactions/deliveries.ts';
+import type { EventLane, LaneEvent } from '../../../src/store/transactions/event-queue.ts';
+import { queueOf } from '../../../src/store/transactions/record.ts';
 import type { CommandContext } from '../../../src/store/transactions/sessions.ts';
 
 export type ConversationRef = ReceiveArgs['conversation'];
@@ -280,25 +282,55 @@ export class Scene {
     return this.store.write('subscribe', { name, patterns, from });
   }
 
-  async claim(subscriber: string, rest: Partial<WriteArgs<'claimLanes'>> = {}): Promise<readonly ClaimedLane[]> {
-    const token = randomUUID();
-    const fixed = { lanes: 100, retries: 100, eventsPerLane: 100, claimMs: MINUTE };
-    const args = { context: this.context(), subscriber, token, ...fixed, ...rest };
-    return (await this.store.write('claimLanes', args)).lanes;
+  async claim(subscriber: string, rest: Partial<WriteArgs<'claimEvents'>> = {}): Promise<readonly EventLane[]> {
+    const args = { ...this.claimOf(queueOf(subscriber)), subscriber, eventsPerLane: 100, ...rest };
+    return (await this.store.write('claimEvents', args)).lanes;
   }
 
-  ack(lane: ClaimedLane, upTo = lane.upTo): Promise<boolean> {
+  /** A claim of a queue under a token of its own. */
+  claimOf(queue: string) {
+    return { context: this.context(), queue, token: randomUUID(), again: false, limit: 100, retries: 100 };
+  }
+
+  /** Claims what is to be sent through a platform. */
+  async claimReplies(rest: Partial<WriteArgs<'claimReplies'>> = {}): Promise<readonly ReplyLane[]> {
+    const args = { ...this.claimOf(''), platform: 'telegram', repliesPerLane: 100, ...rest };
+    return (await this.store.write('claimReplies', args)).lanes;
+  }
+
+  /** How a reply of a claimed lane fared; the first one unless said. */
+  settleReply(
+    lane: ReplyLane,
+    outcome: DeliveryOutcome,
+    { delivery = lane.deliveries[0] as Delivery, more = false, attempts = lane.attempts + 1, waits = lane.waits } = {},
+  ): Promise<{ ms: number } | null> {
+    const { key, token } = lane;
+    const fixed = { context: this.context(), platform: delivery.platform, key, token, deliveryId: delivery.id };
+    return this.store.write('settleReply', { ...fixed, outcome, attempts, waits, more });
+  }
+
+  ack(lane: EventLane, upTo = lane.upTo): Promise<boolean> {
     const replayed = lane.events.filter(({ replay }) => replay).map(({ no }) => no);
-    return this.store.write('ackLane', { context: this.context(), lane, delivered: { upTo, replayed } });
+    const { subscriber, key, token } = lane;
+    return this.store.write('ackEvents', {
+      context: this.context(),
+      subscriber,
+      key,
+      token,
+      delivered: { upTo, replayed },
+    });
   }
 
   /** The first event of a claimed lane fails. */
-  fail(lane: ClaimedLane, rest: Partial<WriteArgs<'failLane'>> = {}, which = 0): Promise<boolean> {
+  fail(lane: EventLane, rest: Partial<WriteArgs<'failEvents'>> = {}, which = 0): Promise<boolean> {
     const failed = lane.events[which] as LaneEvent;
     const before = lane.events.slice(0, which);
-    return this.store.write('failLane', {
+    const { subscriber, key, token } = lane;
+    return this.store.write('failEvents', {
       context: this.context(),
-      lane,
+      subscriber,
+      key,
+      token,
       delivered: {
         upTo: failed.replay ? lane.upTo - lane.events.filter(({ replay }) => !replay).length : failed.no - 1,
         replayed: before.filter(({ replay }) => replay).map(({ no }) => no),
@@ -314,7 +346,7 @@ export class Scene {
   }
 
   /** Claims and acknowledges until nothing is due; gives the events in the order they were handed out. */
-  async drain(subscriber: string, rest: Partial<WriteArgs<'claimLanes'>> = {}): Promise<MoiraiEvent[]> {
+  async drain(subscriber: string, rest: Partial<WriteArgs<'claimEvents'>> = {}): Promise<MoiraiEvent[]> {
     const heard: MoiraiEvent[] = [];
     for (let lanes = await this.claim(subscriber, rest); lanes.length > 0; lanes = await this.claim(subscriber, rest)) {
       for (const lane of lanes) {

@@ -65,7 +65,7 @@ export function subscribingContract(open: Open): void {
       });
       const [one = 0, two = 0] = page.events.map(({ seq }) => seq);
       expect(await positions()).toEqual({ listener: one - 1 });
-      const [first] = await scene.claim('listener', { lanes: 1 });
+      const [first] = await scene.claim('listener', { limit: 1 });
       if (first !== undefined) await scene.ack(first);
       expect(await positions()).toEqual({ listener: two - 1 });
       await scene.drain('listener');

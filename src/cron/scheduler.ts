@@ -2,7 +2,8 @@ import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { buildKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
-import { backoff, type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
+import { type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
+import { backoff } from '../queue/retry-until-known.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
 import { type DueJob, type Job, TICKS } from '../store/transactions/jobs.ts';
 import { nextTickOf } from './job-service.ts';
@@ -25,6 +26,7 @@ export interface SchedulerOptions {
 
 /** Jobs whose runs are started at the same time; the runs themselves wait for their places among all turns. */
 const CONCURRENCY = 16;
+const RETRY_MS = 1000;
 const RETRY_CAP_MS = 60_000;
 
 /** Starts the runs of jobs that are due, in this process or in one of many: the queue gives each tick to one of them. */
@@ -85,7 +87,7 @@ export class Scheduler {
       const { message } = MoiraiError.wrap(thrown);
       const { engine, random, log } = this.#options;
       log.warn('a due job was not started; trying again', { job: tick.job.id, error: thrown });
-      const afterMs = backoff(tick.attempts + 1, RETRY_CAP_MS, random);
+      const afterMs = backoff(tick.attempts + 1, RETRY_MS, RETRY_CAP_MS, random);
       await work.settle((context) => engine.store.write('delayTick', { context, lane: tick, afterMs, error: message }));
     }
   }

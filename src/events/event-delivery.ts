@@ -1,6 +1,7 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
-import { backoff, type Capacity, type LaneWork, type QueueDeps, QueueWorker } from '../queue/queue-worker.ts';
+import { type Capacity, type LaneWork, type QueueDeps, QueueWorker } from '../queue/queue-worker.ts';
+import { backoff } from '../queue/retry-until-known.ts';
 import type { Store } from '../store/port.ts';
 import type { Delivered, EventLane, LaneEvent } from '../store/transactions/event-queue.ts';
 import { queueOf } from '../store/transactions/record.ts';
@@ -27,6 +28,7 @@ export interface EventDeps extends QueueDeps {
 }
 
 const EVENTS_PER_CLAIM = 16;
+const RETRY_MS = 1000;
 const RETRY_CAP_MS = 300_000;
 const WAIT_CAP_MS = 30_000;
 
@@ -115,7 +117,9 @@ class EventDelivery {
     const waits = (first ? lane.waits : 0) + (unreachable ? 1 : 0);
     const dead = !unreachable && attempts >= this.#spec.maxAttempts;
     if (!dead) retried?.(this.#spec.name);
-    const retryInMs = unreachable ? backoff(waits, WAIT_CAP_MS, random) : backoff(attempts, RETRY_CAP_MS, random);
+    const retryInMs = unreachable
+      ? backoff(waits, RETRY_MS, WAIT_CAP_MS, random)
+      : backoff(attempts, RETRY_MS, RETRY_CAP_MS, random);
     await work.settle((context) =>
       store.write('failEvents', {
         context,

@@ -1,7 +1,8 @@
 import type { Engine } from '../engine/engine.ts';
 import type { Logger } from '../log/logger.ts';
 import { type Sender, SendFailure } from '../platforms/platform.ts';
-import { backoff, type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
+import { type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
+import { backoff } from '../queue/retry-until-known.ts';
 import { type Delivery, type DeliveryOutcome, type ReplyLane, replyQueue } from '../store/transactions/deliveries.ts';
 import { type Observer, stopwatch } from './observer.ts';
 
@@ -19,6 +20,7 @@ const CONCURRENCY = 32;
 const REPLIES_PER_CLAIM = 8;
 const SEND_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 12;
+const RETRY_MS = 1000;
 const RETRY_CAP_MS = 300_000;
 const WAIT_CAP_MS = 60_000;
 const STOP_GRACE_MS = 5000;
@@ -133,7 +135,9 @@ export class Outbox {
     const asked = thrown instanceof SendFailure ? thrown.retryAfterMs : undefined;
     const counts = !isUnreachable(thrown);
     if (asked === null || (counts && attempts + 1 >= MAX_ATTEMPTS)) return { state: 'failed', error };
-    const wait = counts ? backoff(attempts + 1, RETRY_CAP_MS, random) : backoff(waits + 1, WAIT_CAP_MS, random);
+    const wait = counts
+      ? backoff(attempts + 1, RETRY_MS, RETRY_CAP_MS, random)
+      : backoff(waits + 1, RETRY_MS, WAIT_CAP_MS, random);
     return { state: 'retry', afterMs: Math.max(asked ?? 0, wait), error, counts };
   }
 

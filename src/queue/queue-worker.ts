@@ -132,7 +132,8 @@ export class QueueWorker<L extends LaneClaim> {
     if (free <= 0) return Math.max(SHORTEST_SLEEP_MS, againInMs);
     const context = this.#deps.commandContext();
     const again = this.#claimToken !== null;
-    const token = (this.#claimToken ??= context.commandId);
+    const token = this.#claimToken ?? context.commandId;
+    this.#claimToken = token;
     this.#deps.claims.begin(token);
     // Half of the places stay free of lanes that failed before: what always fails cannot crowd out what works.
     const retries = Math.max(1, Math.floor(concurrency / 2) - this.#inFlight);
@@ -179,12 +180,4 @@ export class QueueWorker<L extends LaneClaim> {
     for (const done of this.#idle) done();
     this.#idle.clear();
   }
-}
-
-const RETRY_BASE_MS = 1000;
-
-/** How long to wait after so many failures in a row: doubled each time, with a little chance, at most `capMs`. */
-export function backoff(failures: number, capMs: number, random: () => number): number {
-  const base = Math.min(capMs, RETRY_BASE_MS * 2 ** Math.min(Math.max(failures, 1) - 1, 20));
-  return Math.round(base * (0.8 + 0.4 * random()));
 }

@@ -28,10 +28,16 @@ export async function retryUntilKnown<T>(write: () => Promise<T>, deps: RetryDep
       const hopeless = error.code === 'internal' && tries >= UNEXPLAINED_TRIES;
       if (deps.stopped() || hopeless || !isStoreTrouble(error)) throw error;
       deps.failed(error);
-      const wait = Math.min(CAP_MS, BASE_MS * 2 ** Math.min(tries - 1, 20)) * (0.8 + 0.4 * deps.random());
+      const wait = backoff(tries, BASE_MS, CAP_MS, deps.random);
       await new Promise<void>((done) => deps.timers.after(wait, done));
     }
   }
+}
+
+/** How long to wait after so many failures in a row: doubled each time, with a little chance, at most `capMs`. */
+export function backoff(failures: number, baseMs: number, capMs: number, random: () => number): number {
+  const wait = Math.min(capMs, baseMs * 2 ** Math.min(Math.max(failures, 1) - 1, 20));
+  return Math.round(wait * (0.8 + 0.4 * random()));
 }
 
 /** The store could not do it now, or could not say whether it did: the same write may succeed later. */

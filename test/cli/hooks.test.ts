@@ -2,7 +2,6 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
-import { processTimers } from '../../src/queue/timers.ts';
 import { startHttpFake } from '../fakes/http-fake.ts';
 import { CliFixture, chat, converse, until } from './cli-fixture.ts';
 

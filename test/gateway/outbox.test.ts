@@ -86,7 +86,12 @@ async function claimAndDie(home: string): Promise<void> {
   const limits = { again: false, limit: 9, retries: 9, repliesPerLane: 9 };
   const claim = async () => {
     const context = engine.commandContext();
-    const claimed = await store.write('claimReplies', { context, token: context.commandId, platform: 'pigeon', ...limits });
+    const claimed = await store.write('claimReplies', {
+      context,
+      token: context.commandId,
+      platform: 'pigeon',
+      ...limits,
+    });
     return claimed.lanes;
   };
   for (let lanes = await claim(); lanes.length === 0; ) lanes = await claim();

@@ -6,7 +6,6 @@ import { Dispatcher } from '../../src/events/dispatcher.ts';
 import { FileHooks } from '../../src/hooks/file-hooks.ts';
 import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { createLogger } from '../../src/log/logger.ts';
-import { processTimers } from '../../src/queue/timers.ts';
 import type { SubscriberStatus } from '../../src/store/transactions/subscribers.ts';
 import { patience } from '../support/patience.ts';
 import { bootTestEngine, chatConversation, openTestStore, type TestStore } from '../support/stores.ts';

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
-import { processTimers } from '../../src/queue/timers.ts';
 import { patience } from '../support/patience.ts';
 import { bootTestEngine, chatConversation, ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
 

@@ -29,6 +29,8 @@ export function checkStore(dump: StoreDump, history: History): void {
   for (const session of dump.sessions) checkSession(session, bySession.get(String(session.id)) ?? [], history);
   checkKeys(dump.sessions, history);
   checkTurns(dump, history);
+  checkReplies(dump, history);
+  checkRunsOfJobs(dump, history);
   for (const [subscriber, patterns] of Object.entries(LISTENS)) checkDelivery(subscriber, patterns, bodies, history);
 }
 
@@ -90,6 +92,31 @@ function checkTurns(dump: StoreDump, history: History): void {
   }
   for (const turn of dump.turns) {
     if (turn.state !== 'over') history.violation(`turn ${turn.id} is ${turn.state} at the end`);
+  }
+}
+
+/** Every reply arrived, in the order of its conversation, and twice only with the mark of a possible repetition. */
+function checkReplies({ deliveries }: StoreDump, history: History): void {
+  const last = new Map<unknown, number>();
+  for (const { id, session_key: key, state } of deliveries) {
+    const arrival = history.arrivals.get(String(id));
+    if (state === 'queued') history.violation(`reply ${id} is queued at the end`);
+    if (state === 'failed') continue;
+    if (arrival === undefined) {
+      history.violation(`reply ${id} never arrived`);
+      continue;
+    }
+    if (arrival.unmarked > 1) history.violation(`reply ${id} arrived ${arrival.unmarked} times without a mark`);
+    if (arrival.at < (last.get(key) ?? -1)) history.violation(`reply ${id} arrived out of order`);
+    last.set(key, arrival.at);
+  }
+}
+
+/** Every run of a job has a session of its own, which ended. */
+function checkRunsOfJobs({ runs, sessions }: StoreDump, history: History): void {
+  const states = new Map(sessions.map(({ id, state }) => [id, state]));
+  for (const { job_id: job, tick_at: tick, session_id: id } of runs) {
+    if (states.get(id) !== 'ended') history.violation(`the run of ${job} at ${tick} is ${states.get(id)}`);
   }
 }
 

@@ -23,11 +23,18 @@ export interface FaultMix {
   slow: number;
 }
 
+/** A store in trouble, as one living process sees it for a while: everything it asks goes wrong in one way. */
+export type Trouble = 'refuses' | 'loses answers' | 'is late';
+
+/** What a store says that refuses a write: the disk is full, the server away, or a defect. */
+const REFUSALS = ['store_unreachable', 'store_full', 'store_locked', 'store_io', 'internal'] as const;
+
 /** Puts one process's real store behind a line that fails. A crashed process never hears back. */
 export class FaultyStore implements Store {
   readonly engine: Store['engine'];
   readonly location = 'simulated';
   crashed = false;
+  trouble: Trouble | null = null;
   readonly #inner: Store;
   readonly #time: VirtualTime;
   readonly #random: Random;
@@ -57,17 +64,19 @@ export class FaultyStore implements Store {
 
   async write<N extends WriteName>(name: N, args: WriteArgs<N>): Promise<WriteResult<N>> {
     await this.#travel();
-    if (this.#random.chance(this.#mix.refused)) throw new MoiraiError('store_unreachable', 'simulated: refused');
+    this.#refuse();
     const value = await this.#alone(() => this.#inner.write(name, args));
     this.#applied(name, args, value);
     await this.#travel();
-    if (this.#random.chance(this.#mix.lostReply)) throw new MoiraiError('store_outcome_unknown', 'simulated: lost');
+    if (this.trouble === 'loses answers' || this.#random.chance(this.#mix.lostReply)) {
+      throw new MoiraiError('store_outcome_unknown', 'simulated: lost');
+    }
     return value;
   }
 
   async read<N extends ReadName>(name: N, args: ReadArgs<N>): Promise<ReadResult<N>> {
     await this.#travel();
-    if (this.#random.chance(this.#mix.refused)) throw new MoiraiError('store_unreachable', 'simulated: refused');
+    this.#refuse();
     return this.#alone(() => this.#inner.read(name, args));
   }
 
@@ -102,7 +111,13 @@ export class FaultyStore implements Store {
     return run;
   }
 
+  #refuse(): void {
+    if (this.trouble === 'refuses') throw new MoiraiError(this.#random.pick(REFUSALS), 'simulated: refused');
+    if (this.#random.chance(this.#mix.refused)) throw new MoiraiError('store_unreachable', 'simulated: refused');
+  }
+
   async #travel(): Promise<void> {
+    if (this.trouble === 'is late') await this.#time.sleep(this.#random.between(200, 1500));
     if (this.#random.chance(this.#mix.slow)) {
       await this.#time.sleep(this.#random.chance(0.1) ? this.#random.between(500, 4000) : this.#random.between(1, 60));
     }

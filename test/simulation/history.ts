@@ -8,6 +8,9 @@ export class History {
   readonly violations: string[] = [];
   readonly deliveries = new Map<string, Map<string, number>>();
   readonly acknowledgedRefs = new Set<string>();
+  /** Replies by their ids: when each came first, and how often without the mark of a possible repetition. */
+  readonly arrivals = new Map<string, { readonly at: number; unmarked: number }>();
+  #arrived = 0;
   writes = 0;
   readonly #sessions: string[] = [];
   readonly #known = new Set<string>();
@@ -36,6 +39,15 @@ export class History {
     const seen = this.deliveries.get(subscriber) ?? new Map<string, number>();
     this.deliveries.set(subscriber, seen);
     if (!seen.has(event.id)) seen.set(event.id, this.#delivered++);
+  }
+
+  /** A reply arrived at its platform. */
+  sent(text: string): void {
+    const [id = '', mark] = text.split('\n');
+    const known = this.arrivals.get(id);
+    const unmarked = mark === undefined ? 1 : 0;
+    if (known === undefined) this.arrivals.set(id, { at: this.#arrived++, unmarked });
+    else known.unmarked += unmarked;
   }
 
   acknowledged(ref: string): void {

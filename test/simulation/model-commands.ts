@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { Continue, End, Receive, Reset, StartAttached } from './model-conversations.ts';
 import { Deliver } from './model-delivery.ts';
 import { Beat, Boot, Expire, Pass, Reap, Reconcile } from './model-liveness.ts';
+import { AddJob, ReleaseClaims, RemoveJob, SendReplies, TakeTicks } from './model-queue.ts';
 import type { AnyCommand } from './model-step.ts';
 import { Background, Begin, CutLoop, Finish, Interrupt, Suspend, Title, Touch } from './model-turns.ts';
 
@@ -26,6 +27,7 @@ export function modelCommands(): fc.Arbitrary<AnyCommand>[] {
   const ms = fc.oneof(fc.nat(1000), fc.nat(30_000), fc.nat(2 * 3_600_000));
   const sub = fc.constantFrom('all' as const, 'ends' as const);
   const fate = fc.constantFrom('ack' as const, 'ack' as const, 'fail' as const, 'die' as const, 'partial' as const);
+  const queueFate = fc.constantFrom('done' as const, 'done' as const, 'refused' as const, 'forgotten' as const);
   return [
     fc.constant(new Boot()),
     fc.tuple(ms, wall).map((tuple) => new Pass(...tuple)),
@@ -45,5 +47,10 @@ export function modelCommands(): fc.Arbitrary<AnyCommand>[] {
     i.map((n) => new Expire(n)),
     fc.tuple(i, s).map((tuple) => new Reconcile(...tuple)),
     fc.tuple(i, sub, fate).map((tuple) => new Deliver(...tuple)),
+    fc.tuple(i, queueFate).map((tuple) => new SendReplies(...tuple)),
+    fc.tuple(i, queueFate).map((tuple) => new TakeTicks(...tuple)),
+    i.map((n) => new AddJob(n)),
+    i.map((n) => new RemoveJob(n)),
+    i.map((n) => new ReleaseClaims(n)),
   ];
 }

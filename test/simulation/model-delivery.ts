@@ -1,5 +1,6 @@
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
-import { Boot } from './model-liveness.ts';
+import { Boot, Reap } from './model-liveness.ts';
+import { sendReplies } from './model-queue.ts';
 import { MODEL_LEASE_MS, type Model } from './model-state.ts';
 import { ByInstance, context, type Prediction, type Real, SUBSCRIBERS } from './model-step.ts';
 
@@ -25,8 +26,9 @@ export async function deliver(
 ): Promise<void> {
   const { store } = real;
   const token = `token${real.next++}`;
-  const limits = { lanes: 3, retries: 3, eventsPerLane: 4, claimMs: 30_000 };
-  const claimed = await store.write('claimLanes', { context: context(real, instance), subscriber, token, ...limits });
+  const limits = { again: false, limit: 3, retries: 3, eventsPerLane: 4 };
+  const claim = { context: context(real, instance), queue: `events/${subscriber}`, subscriber, token };
+  const claimed = await store.write('claimEvents', { ...claim, ...limits });
   const seen = real.deliveries.get(subscriber) ?? [];
   real.deliveries.set(subscriber, seen);
   for (const lane of claimed.lanes) {
@@ -36,11 +38,11 @@ export async function deliver(
       if (!seen.includes(event.id)) seen.push(event.id);
     }
     const failed = lane.events[Math.max(0, count)];
-    const common = { context: context(real, instance), lane: { subscriber, key: lane.key, token } };
+    const common = { context: context(real, instance), subscriber, key: lane.key, token };
     if (fate === 'ack' || failed === undefined) {
-      await store.write('ackLane', { ...common, delivered: { upTo: lane.upTo, replayed: [] } });
+      await store.write('ackEvents', { ...common, delivered: { upTo: lane.upTo, replayed: [] } });
     } else {
-      await store.write('failLane', {
+      await store.write('failEvents', {
         ...{ ...common, delivered: { upTo: failed.no - 1, replayed: [] }, error: 'no', attempts: 1, waits: 0 },
         failed: { no: failed.no, eventId: failed.event.id, eventType: failed.event.type, replay: false },
         ...{ retryInMs: 1000, dead: false },
@@ -49,11 +51,19 @@ export async function deliver(
   }
 }
 
-/** The faults are over: a fresh instance delivers what is left. */
+/** The faults are over: a fresh instance takes over what the others claimed, and delivers and sends what is left. */
 export async function drain(model: Model, real: Real): Promise<void> {
   if (real.instances.length === 0) return;
+  model.lease += 10 * MODEL_LEASE_MS;
   await new Boot().act(model, real);
   const instance = real.instances.at(-1) ?? '';
+  await new Reap(real.instances.length - 1, 0).act(model, real);
+  for (let rounds = 0; Object.keys(await real.store.read('countDeliveries', {})).length > 0; rounds++) {
+    model.now += 60_000;
+    await sendReplies(model, real, instance, 'done');
+    if (rounds > 500) throw new TypeError('replies are never all sent');
+  }
+  if ([...model.replies.values()].some((waiting) => waiting.length > 0)) throw new TypeError('a reply was lost');
   for (const subscriber of Object.keys(SUBSCRIBERS) as (keyof typeof SUBSCRIBERS)[]) {
     for (let rounds = 0; ; rounds++) {
       model.now += 60_000;
@@ -92,5 +102,6 @@ export async function compareLogs(model: Model, real: Real): Promise<void> {
       last.set(key, at);
     }
   }
-  if (dump.lanes.length > 0) throw new TypeError('lanes are left although all was delivered');
+  if (dump.lanes.some(({ queue }) => queue !== 'ticks'))
+    throw new TypeError('lanes are left although all was delivered');
 }

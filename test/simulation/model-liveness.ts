@@ -86,7 +86,7 @@ export class Reconcile extends OnSession {
   on(model: Model, real: Real, instance: string, session: ModelSession, up: boolean): Prediction {
     if (up && session.owner === instance) model.orphan(session);
     const strays = [{ id: session.id, epoch: null, held: false }];
-    const args = { context: context(real, instance), sessions: strays, deliveries: [] };
+    const args = { context: context(real, instance), sessions: strays, claims: [] };
     return { answer: 'ok', action: () => real.store.write('reconcile', args) };
   }
 }

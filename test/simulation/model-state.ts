@@ -46,6 +46,8 @@ export class Model {
   readonly buried = new Set<string>();
   readonly sessions = new Map<string, ModelSession>();
   readonly refs = new Map<string, string>();
+  /** Unsent replies of each conversation, in order. */
+  readonly replies = new Map<string, string[]>();
 
   constructor(now: number) {
     this.now = now;

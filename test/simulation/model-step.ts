@@ -33,6 +33,9 @@ export interface Real {
   readonly deliveries: Map<string, string[]>;
   /** Ended and compared: nothing may change in them any more, and the final look at the log would show it. */
   readonly settled: Set<string>;
+  readonly jobs: string[];
+  /** Ticks that were started or left out. */
+  readonly ticks: Set<string>;
   next: number;
   ran: number;
 }

@@ -1,5 +1,6 @@
 import type { ResumeReason } from '../../src/lifecycle/states.ts';
 import type { PlainCommand } from '../../src/store/transactions/conversations.ts';
+import { PLATFORM } from './model-queue.ts';
 import type { Expected, Model, ModelSession } from './model-state.ts';
 import { commanded, context, OnSession, type Prediction, type Real } from './model-step.ts';
 
@@ -24,9 +25,14 @@ export class Finish extends OnSession {
     const turnId = session.turns.find((turn) => turn.state === 'running')?.id ?? 'none';
     const answer = up ? model.finish(session, turnId, instance, epoch, this.messages) : 'ok';
     const messages = Array.from({ length: this.messages }, () => ({ role: 'user', text: 'x', turnId }));
+    const deliveries = messages.map(() => ({ id: `d${real.next++}`, platform: PLATFORM, target: {}, text: 'y' }));
+    if (up && answer === 'ok') {
+      const waiting = model.replies.get(session.key) ?? [];
+      model.replies.set(session.key, [...waiting, ...deliveries.map(({ id }) => id)]);
+    }
     const result = { outcome: 'done', response: 'y', model: null, usage: null } as const;
     const args = { context: context(real, instance), sessionId: session.id, turnId, epoch, result, error: null };
-    return { answer, action: () => real.store.write('finishTurn', { ...args, messages, deliveries: [] }) };
+    return { answer, action: () => real.store.write('finishTurn', { ...args, messages, deliveries }) };
   }
 }
 

@@ -43,7 +43,7 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
       opened.store.useRules(MODEL_RULES);
       const real: Real = {
         ...{ store: opened.store, dump: opened.dump, instances: [], sessionIds: [], next: 0 },
-        ...{ deliveries: new Map(), settled: new Set(), ran: 0 },
+        ...{ deliveries: new Map(), settled: new Set(), jobs: [], ticks: new Set(), ran: 0 },
       };
       try {
         await fc.asyncModelRun(() => ({ model, real }), history);

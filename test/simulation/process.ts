@@ -1,14 +1,19 @@
+import { Scheduler } from '../../src/cron/scheduler.ts';
 import { Engine, type Hold } from '../../src/engine/engine.ts';
 import { timeSortedIds } from '../../src/engine/ids.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
-import { hasCode, MoiraiError } from '../../src/errors/moirai-error.ts';
+import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
+import { Outbox } from '../../src/gateway/outbox.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { SessionWithTurns } from '../../src/lifecycle/session.ts';
 import type { EndReason, SessionKind } from '../../src/lifecycle/states.ts';
+import type { Logger } from '../../src/log/logger.ts';
+import { SendFailure } from '../../src/platforms/platform.ts';
 import type { Timers } from '../../src/queue/timers.ts';
 import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
-import { FaultyStore } from './faulty-store.ts';
+import type { DeliveryToMake } from '../../src/store/transactions/deliveries.ts';
+import { FaultyStore, type Trouble } from './faulty-store.ts';
 import type { World } from './world.ts';
 
 export const LEASE_MS = 2000;
@@ -16,8 +21,6 @@ const HEARTBEAT_MS = 500;
 export const SUBSCRIBERS = ['steady', 'flaky'] as const;
 /** What the races of a distributed workload answer; everything else is a defect. */
 const EXPECTED = new Set([
-  'store_unreachable',
-  'store_outcome_unknown',
   'lease_lost',
   'fenced',
   'illegal_move',
@@ -35,8 +38,12 @@ export class SimProcess {
   readonly #store: FaultyStore;
   readonly #timers: Timers;
   #engine: Engine | null = null;
+  /** The instance that it is, or boots as. */
+  #instance = '';
   #upkeep: Upkeep | null = null;
   #dispatcher: Dispatcher | null = null;
+  #outbox: Outbox | null = null;
+  #scheduler: Scheduler | null = null;
   #alive = true;
   #resumed: Promise<void> = Promise.resolve();
   #resume: () => void = () => undefined;
@@ -71,6 +78,11 @@ export class SimProcess {
     });
   }
 
+  /** The store goes wrong for this process alone, which lives on. */
+  set trouble(trouble: Trouble | null) {
+    this.#store.trouble = trouble;
+  }
+
   wakeUp(): void {
     this.paused = false;
     this.#resume();
@@ -92,6 +104,8 @@ export class SimProcess {
   async #boot(): Promise<void> {
     const { random, time } = this.#world;
     const id = this.#world.newInstance();
+    this.#instance = id;
+    const failed = (error: MoiraiError): void => this.#tolerate(error);
     try {
       const engine = await Engine.boot({
         store: this.#store,
@@ -102,20 +116,23 @@ export class SimProcess {
         },
         leaseTtlMs: LEASE_MS,
         provenDead: (other) => this.#world.sameHost && this.#world.dead.has(other.id),
+        retry: { timers: this.#timers, random: random.next, failed },
       });
       this.#engine = engine;
-      const failed = (error: MoiraiError): void => this.#tolerate(error);
-      const { timers } = { timers: this.#timers };
+      const timers = this.#timers;
       this.#upkeep = new Upkeep(engine, {
         ...{ heartbeatMs: HEARTBEAT_MS, reapMs: 1000, timers, wallClock: time.now, failed, expire: true },
-        lost: () => void this.#reboot(),
+        lost: () => void this.#reboot(id),
       });
-      const dispatcher = new Dispatcher({
-        ...{ store: this.#store, timers, random: random.next, failed },
-        commandContext: () => engine.commandContext(),
-      });
+      const dispatcher = new Dispatcher({ ...engine.queueDeps(failed), store: this.#store });
       this.#dispatcher = dispatcher;
+      const outbox = this.#makeOutbox(engine);
+      const scheduler = this.#makeScheduler(engine);
+      this.#outbox = outbox;
+      this.#scheduler = scheduler;
       await this.#upkeep.start();
+      outbox.refresh();
+      scheduler.start();
       for (const name of SUBSCRIBERS) {
         await dispatcher.subscribe({
           name,
@@ -129,20 +146,23 @@ export class SimProcess {
       }
     } catch (thrown) {
       this.#tolerate(thrown);
-      this.#after(200, () => void this.#reboot());
+      this.#after(200, () => void this.#reboot(id));
     }
   }
 
   /** The lease ran out, or the boot failed: a new instance takes this one's place in the same process. */
-  async #reboot(): Promise<void> {
-    const { upkeep, dispatcher } = { upkeep: this.#upkeep, dispatcher: this.#dispatcher };
+  async #reboot(instance: string): Promise<void> {
+    if (this.#instance !== instance) return;
+    const parts = [this.#upkeep, this.#dispatcher, this.#outbox];
+    void this.#scheduler?.pause();
     if (this.#engine !== null) this.#world.dead.add(this.#engine.instance);
     this.#engine = null;
     this.#upkeep = null;
     this.#dispatcher = null;
+    this.#outbox = null;
+    this.#scheduler = null;
     this.#attached.clear();
-    void upkeep?.stop();
-    void dispatcher?.stop();
+    for (const part of parts) void part?.stop();
     await this.#boot();
   }
 
@@ -159,6 +179,7 @@ export class SimProcess {
 
   #tolerate(thrown: unknown): void {
     const error = MoiraiError.wrap(thrown);
+    if (error.message.startsWith('simulated:')) return;
     if (!EXPECTED.has(error.code)) this.#world.history.violation(`${this.name}: ${error.code}: ${error.stack}`);
   }
 
@@ -212,37 +233,75 @@ export class SimProcess {
     if (!this.#alive) return;
     if (random.chance(0.1)) {
       const reason = random.pick(['restart', 'shutdown'] as const);
-      await this.#retryUntilKnown(() => engine.interrupt(hold, reason));
+      await engine.interrupt(hold, reason);
       return;
     }
     if (random.chance(0.2)) {
-      await this.#retryUntilKnown(() => engine.append(hold, [{ role: 'assistant', text: 'thinking', turnId }]));
+      await engine.append(hold, [{ role: 'assistant', text: 'thinking', turnId }]);
     }
     const outcome = random.chance(0.9) ? 'done' : 'failed';
-    const loaded = await this.#retryUntilKnown(() =>
-      engine.finish(hold, turnId, {
-        ...{ outcome, response: 'answer', model: 'm', usage: { input: 1, output: 1 } },
-        messages: [
-          { role: 'user', text: 'question', turnId },
-          { role: 'assistant', text: 'answer', turnId },
-        ],
-      }),
-    );
+    const loaded = await engine.finish(hold, turnId, {
+      ...{ outcome, response: 'answer', model: 'm', usage: { input: 1, output: 1 } },
+      messages: [
+        { role: 'user', text: 'question', turnId },
+        { role: 'assistant', text: 'answer', turnId },
+      ],
+      deliveries: this.#replyIn(turnId),
+    });
     await this.#next(engine, loaded);
   }
 
-  /** What a holder owes the store it says until the store has heard it. */
-  async #retryUntilKnown<T>(action: () => Promise<T>): Promise<T> {
+  /** A reply in one to three parts. */
+  #replyIn(turnId: string): DeliveryToMake[] {
+    const parts = this.#world.random.between(1, 3);
+    return Array.from({ length: parts }, (_, i) => {
+      const id = `${turnId}:${i}:${this.#world.newReply()}`;
+      return { id, platform: SENDER, target: {}, text: id };
+    });
+  }
+
+  #makeOutbox(engine: Engine): Outbox {
+    const { random } = this.#world;
+    return new Outbox({
+      ...{ engine, log: SILENT, random: random.next },
+      observer: { tried: () => undefined, sent: () => undefined },
+      senders: () => [{ name: SENDER, send: (_, text) => this.#send(text) }],
+    });
+  }
+
+  /** The platform is down now and then, refuses now and then, and takes its time. */
+  async #send(text: string): Promise<null> {
+    const { random, time, history } = this.#world;
+    if (random.chance(0.3)) await time.sleep(random.between(1, 300));
+    await this.#resumed;
+    if (this.#world.faults && random.chance(0.1)) throw new SendFailure('simulated: down', 50, 'transient');
+    if (this.#world.faults && random.chance(0.05)) throw new TypeError('simulated: a defect of the platform');
+    if (this.#alive) history.sent(text);
+    return null;
+  }
+
+  #makeScheduler(engine: Engine): Scheduler {
+    const { random } = this.#world;
+    return new Scheduler({
+      ...{ engine, log: SILENT, random: random.next },
+      mayRun: async () => true,
+      promptOf: (job) => job.prompt,
+      run: ({ session, turn }) => this.#runJob(engine, session.id, turn.id),
+      skipped: async () => undefined,
+    });
+  }
+
+  /** The turn of a run is done like any other that waits; its session ends when it is over. */
+  async #runJob(engine: Engine, sessionId: string, turnId: string): Promise<void> {
+    const { time } = this.#world;
     for (;;) {
-      try {
-        return await action();
-      } catch (thrown) {
-        if (!hasCode(thrown, 'store_unreachable', 'store_outcome_unknown')) throw thrown;
-        await this.#world.time.sleep(this.#world.random.between(50, 400));
-        await this.#resumed;
-        if (!this.#alive) await new Promise(() => undefined);
-      }
+      await time.sleep(300);
+      await this.#resumed;
+      if (!this.#alive || this.#engine !== engine) return;
+      const turn = await engine.store.read('getTurn', { turnId }).catch(() => undefined);
+      if (turn === null || turn?.state === 'over') break;
     }
+    await engine.settle((context) => engine.end(sessionId, { reason: 'cron_complete', trigger: 'process' }, context));
   }
 
   async #next(engine: Engine, loaded: SessionWithTurns): Promise<void> {
@@ -297,7 +356,8 @@ export class SimProcess {
     await this.#resumed;
     if (!this.#alive || !this.#attached.has(session.id)) return;
     const reason = kind === 'cli' ? 'cli_close' : random.pick(['batch_complete', 'batch_failed'] as const);
-    await this.#retryUntilKnown(() => engine.end(session.id, { reason, trigger: 'process', epoch: session.epoch }));
+    const facts = { reason, trigger: 'process', epoch: session.epoch } as const;
+    await engine.settle((context) => engine.end(session.id, facts, context));
   }
 
   #conversation(): ConversationRef {
@@ -311,5 +371,10 @@ export class SimProcess {
     return { key, kind, platform: kind, userId: null, origin: null, attached: true };
   }
 }
+
+/** Through which all replies leave. */
+export const SENDER = 'telegram';
+const quiet = (): undefined => undefined;
+const SILENT: Logger = { debug: quiet, info: quiet, warn: quiet, error: quiet, child: () => SILENT };
 
 const ENDINGS: readonly EndReason[] = ['api_close', 'admin_close', 'deleted', 'webhook_complete'];

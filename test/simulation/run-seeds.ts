@@ -9,12 +9,16 @@ export interface SeedSummary {
   events: number;
   kills: number;
   pauses: number;
+  troubles: number;
+  replies: number;
+  runs: number;
   simulatedMs: number;
   readonly failures: { seed: number; violations: readonly string[] }[];
 }
 
 export function emptySummary(): SeedSummary {
-  return { seeds: 0, writes: 0, sessions: 0, events: 0, kills: 0, pauses: 0, simulatedMs: 0, failures: [] };
+  const counts = { writes: 0, sessions: 0, events: 0, replies: 0, runs: 0, kills: 0, pauses: 0, troubles: 0 };
+  return { seeds: 0, ...counts, simulatedMs: 0, failures: [] };
 }
 
 /** Runs seeds one after the other and adds them up; `tell` hears of each. */
@@ -32,11 +36,13 @@ export async function runSeeds(
   return summary;
 }
 
+const FIGURES = [
+  ...(['writes', 'sessions', 'events', 'replies', 'runs', 'kills', 'pauses', 'troubles', 'simulatedMs'] as const),
+];
+
 export function addOutcome(summary: SeedSummary, outcome: Outcome): void {
   summary.seeds++;
-  for (const figure of ['writes', 'sessions', 'events', 'kills', 'pauses', 'simulatedMs'] as const) {
-    summary[figure] += outcome[figure];
-  }
+  for (const figure of FIGURES) summary[figure] += outcome[figure];
   if (outcome.violations.length > 0) summary.failures.push({ seed: outcome.seed, violations: outcome.violations });
 }
 
@@ -44,6 +50,7 @@ export function describe(summary: SeedSummary): string {
   const hours = (summary.simulatedMs / 3_600_000).toFixed(1);
   return (
     `${summary.seeds} seeds, ${hours} simulated hours, ${summary.kills} crashes, ${summary.pauses} pauses, ` +
-    `${summary.sessions} sessions, ${summary.events} events, ${summary.writes} writes, ${summary.failures.length} failed`
+    `${summary.troubles} stores in trouble, ${summary.sessions} sessions, ${summary.events} events, ` +
+    `${summary.replies} replies, ${summary.runs} runs of jobs, ${summary.writes} writes, ${summary.failures.length} failed`
   );
 }

@@ -4,7 +4,7 @@ import type { Store } from '../../src/store/port.ts';
 import { checkStore, type StoreDump } from './check-store.ts';
 import type { FaultMix } from './faulty-store.ts';
 import { History } from './history.ts';
-import { SimProcess, SUBSCRIBERS } from './process.ts';
+import { SENDER, SimProcess, SUBSCRIBERS } from './process.ts';
 import { Random } from './random.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -30,12 +30,17 @@ export interface Outcome {
   readonly events: number;
   readonly kills: number;
   readonly pauses: number;
+  readonly troubles: number;
+  readonly replies: number;
+  readonly runs: number;
   readonly simulatedMs: number;
   /** Of everything in the store and every delivery: equal for equal seeds. */
   readonly fingerprint: string;
 }
 
 const PROCESSES = 3;
+const JOBS = ['job-1', 'job-2'] as const;
+const JOB_SCHEDULE = 'every 1m';
 const FAULTY_MS = 8000;
 /** After the faults end, everything must have drained in this much simulated time. */
 const DRAIN_MS = 90_000;
@@ -52,8 +57,10 @@ export class World {
   faults = true;
   working = true;
   #instances = 0;
+  #replies = 0;
   #kills = 0;
   #pauses = 0;
+  #troubles = 0;
   #processes: SimProcess[] = [];
 
   constructor(seed: number, store: Store) {
@@ -69,11 +76,18 @@ export class World {
     return `ins_${++this.#instances}`;
   }
 
+  newReply(): number {
+    return ++this.#replies;
+  }
+
   async run(): Promise<void> {
+    for (const id of JOBS) await this.#addJob(id);
     for (let i = 0; i < PROCESSES; i++) this.#processes.push(new SimProcess(this, `p${i}`));
     this.#misfortune();
+    this.#makeJobsDue();
     await this.time.runUntil(FAULTY_MS);
     this.#peace();
+    for (const id of JOBS) await this.store.write('removeJob', { id });
     const limit = this.time.elapsed() + DRAIN_MS;
     while (this.time.elapsed() < limit) {
       await this.time.runUntil(this.time.elapsed() + 1000);
@@ -82,8 +96,8 @@ export class World {
     this.history.violation(`not drained ${DRAIN_MS} ms after the last fault: ${await this.#leftovers()}`);
   }
 
-  get figures(): { kills: number; pauses: number; simulatedMs: number } {
-    return { kills: this.#kills, pauses: this.#pauses, simulatedMs: this.time.elapsed() };
+  get figures(): { kills: number; pauses: number; troubles: number; simulatedMs: number } {
+    return { kills: this.#kills, pauses: this.#pauses, troubles: this.#troubles, simulatedMs: this.time.elapsed() };
   }
 
   /** Crashes, pauses past the lease, clocks that are set. */
@@ -92,8 +106,9 @@ export class World {
       if (!this.faults) return;
       const slot = this.random.between(0, PROCESSES - 1);
       const dice = this.random.next();
-      if (dice < 0.55) this.#crash(slot);
-      else if (dice < 0.9) this.#freeze(slot);
+      if (dice < 0.35) this.#crash(slot);
+      else if (dice < 0.6) this.#freeze(slot);
+      else if (dice < 0.9) this.#troubleStore(slot);
       else this.time.wallOffset += this.random.between(-6000, 6000);
       this.#misfortune();
     });
@@ -115,11 +130,43 @@ export class World {
     this.time.after(this.random.between(100, 4500), () => process?.wakeUp());
   }
 
+  /** The store refuses, is late, or loses its answers, for one process that lives. */
+  #troubleStore(slot: number): void {
+    const process = this.#processes[slot];
+    if (process === undefined) return;
+    this.#troubles++;
+    process.trouble = this.random.pick(['refuses', 'loses answers', 'is late'] as const);
+    this.time.after(this.random.between(200, 3000), () => {
+      process.trouble = null;
+    });
+  }
+
+  async #addJob(id: string): Promise<void> {
+    const nextAt = this.time.now() + this.random.between(100, 1000);
+    await this.store.write('addJob', {
+      ...{ id, name: null, schedule: JOB_SCHEDULE, timezone: 'UTC', prompt: id, target: { to: 'local' }, nextAt },
+      ...{ madeIn: null, madeBy: null },
+    });
+  }
+
+  /** Jobs are due far more often than their schedule says. */
+  #makeJobsDue(): void {
+    this.time.after(this.random.between(300, 1200), () => {
+      if (!this.working) return;
+      const job = { id: this.random.pick(JOBS), nextAt: this.time.now(), paused: false };
+      void this.store.write('scheduleJob', job).catch((thrown) => this.history.violation(String(thrown)));
+      this.#makeJobsDue();
+    });
+  }
+
   #peace(): void {
     this.faults = false;
     this.working = false;
     Object.assign(this.mix, { refused: 0, lostReply: 0, slow: 0 });
-    for (const process of this.#processes) process.wakeUp();
+    for (const process of this.#processes) {
+      process.trouble = null;
+      process.wakeUp();
+    }
   }
 
   async #drained(): Promise<boolean> {
@@ -130,11 +177,13 @@ export class World {
     const stats = await this.store.read('stats', {});
     const subscribers = await this.store.read('listSubscribers', {});
     const turns = await this.store.read('unfinishedTurns', { limit: 5 });
+    const replies = await this.store.read('countDeliveries', {});
     const lanes = subscribers.filter(({ lanes, deadLetters }) => lanes + deadLetters > 0).map(({ name }) => name);
     const left = [];
     if (stats.open > 0) left.push(`${stats.open} sessions open (${stats.openUnowned} without an owner)`);
     if (lanes.length > 0) left.push(`undelivered events for ${lanes.join(', ')}`);
     if (subscribers.length < SUBSCRIBERS.length) left.push('a subscriber that never got registered');
+    if ((replies[SENDER] ?? 0) > 0) left.push(`${replies[SENDER]} replies`);
     if (turns.length > 0) left.push(`unfinished turns ${turns.map(({ id, state }) => `${id} ${state}`).join(', ')}`);
     return left.join('; ');
   }
@@ -160,6 +209,8 @@ export async function simulate(seed: number, open: (time: VirtualTime) => Promis
       writes: history.writes,
       sessions: dump.sessions.length,
       events: dump.events.length,
+      replies: dump.deliveries.length,
+      runs: dump.runs.length,
       ...world.figures,
       fingerprint: fingerprint(dump, history),
     };
@@ -170,6 +221,7 @@ export async function simulate(seed: number, open: (time: VirtualTime) => Promis
 
 function fingerprint(dump: StoreDump, history: History): string {
   const deliveries = [...history.deliveries].map(([name, seen]) => [name, [...seen.keys()]]);
+  deliveries.push(['replies', [...history.arrivals.keys()]]);
   let hash = 2166136261;
   for (const char of JSON.stringify([dump, deliveries])) hash = Math.imul(hash ^ char.charCodeAt(0), 16777619);
   return (hash >>> 0).toString(16);

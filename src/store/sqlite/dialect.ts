@@ -6,8 +6,12 @@ const LISTED = 'SELECT value FROM json_each(?)';
 /** Stands for a session that is gone, in the newest transcript row. */
 const NOBODY = '';
 
-function* none(): Tx<void> {
-  // There is one writer at a time.
+// biome-ignore lint/correctness/useYield: there is one writer at a time, so there is nothing to lock.
+function* none(): Tx<void> {}
+
+// biome-ignore lint/correctness/useYield: rows are numbered in commit order, so there is nothing to do.
+function* numbered(): Tx<boolean> {
+  return false;
 }
 
 /** One writer at a time is SQLite's nature: nothing needs a lock, and rows are numbered in commit order. */
@@ -31,9 +35,7 @@ export const sqliteDialect: Dialect = {
   instanceLock: null,
   lockRegistration: none,
   holdWriters: none,
-  *sequenceEvents() {
-    return false;
-  },
+  sequenceEvents: numbered,
   endedIsFinal: [
     `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE OF state, ended_at, end_reason, end_cause ON sessions
      WHEN OLD.state = 'ended' AND (NEW.state <> 'ended' OR NEW.ended_at IS NOT OLD.ended_at

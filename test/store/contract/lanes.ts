@@ -178,7 +178,13 @@ export function lanesContract(open: Open): void {
     test('says when the next lane is due', async (scene) => {
       await scene.subscribe('listener');
       const ask = async () => {
-        const args = { ...scene.claimOf('events/listener'), limit: 1, retries: 1, subscriber: 'listener', eventsPerLane: 1 };
+        const args = {
+          ...scene.claimOf('events/listener'),
+          limit: 1,
+          retries: 1,
+          subscriber: 'listener',
+          eventsPerLane: 1,
+        };
         return scene.store.write('claimEvents', args);
       };
       expect(await ask()).toEqual({ lanes: [], nextDueInMs: null });

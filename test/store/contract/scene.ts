@@ -14,9 +14,9 @@ import type {
   Received,
   SlashCommand,
 } from '../../../src/store/transactions/conversations.ts';
-import type { WriteArgs } from '../../../src/store/transactions/index.ts';
 import type { Delivery, DeliveryOutcome, ReplyLane } from '../../../src/store/transactions/deliveries.ts';
 import type { EventLane, LaneEvent } from '../../../src/store/transactions/event-queue.ts';
+import type { WriteArgs } from '../../../src/store/transactions/index.ts';
 import { queueOf } from '../../../src/store/transactions/record.ts';
 import type { CommandContext } from '../../../src/store/transactions/sessions.ts';
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { findCycles, findViolations, type Table } from './support/architecture.ts';
 
-/** Who may know whom. A room may grow, and a better room may come; a knot may not. */
+/** Who may know whom. A layer may grow, and a better layer may come; a cycle may not. */
 const table: Table = {
   layers: {
     errors: { layers: [], packages: [], builtins: false },
@@ -92,8 +92,8 @@ describe('the checker reports', () => {
     ['a platform that knows the agent', 'platforms/slack/a.ts', `import { run } from '../../agent/run.ts';`],
     ['a call of the command line', 'gateway/a.ts', `import { main } from '../cli/main.ts';`],
     ['a file outside src', 'store/a.ts', `import { startPostgres } from '../../test/support/postgres.ts';`],
-    ['a room that is not in the table', 'utils/a.ts', `export const a = 1;`],
-    ['a file in no room', 'main.ts', `export const a = 1;`],
+    ['a layer that is not in the table', 'utils/a.ts', `export const a = 1;`],
+    ['a file in no layer', 'main.ts', `export const a = 1;`],
     ['a file that imports itself', 'store/a.ts', `import { a } from './a.ts';`],
   ])('%s', (_, path, text) => {
     expect(findViolations(new Map([[path, text]]), table)).toHaveLength(1);

@@ -111,7 +111,7 @@ export interface AgentRunner {
   /** The name of the model that answers unless another is asked for; null when the server decides. */
   readonly model: string | null;
   run(task: TurnTask): Promise<TurnReport>;
-  /** Summarises now, because somebody asked; null when there is nothing to gain. The summary is kept through the desk. */
+  /** Summarises now, because somebody asked; null when there is nothing to gain. The summary is kept through the context. */
   compress(task: Omit<TurnTask, 'text' | 'note'>): Promise<Compression | null>;
   /**
    * Asks the model something about a conversation, behind all that it was sent there, so that the server has read nearly

@@ -58,7 +58,7 @@ const COMMANDS: { readonly [N in CommandName]: Extract<Command, { name: N }> } =
 };
 const COMMAND_NAMES = Object.keys(COMMANDS) as CommandName[];
 
-/** The life after commands, each of which must be legal. */
+/** The session and its turns after commands, each of which must be legal. */
 function live(commands: readonly Command[], context: Partial<TransitionContext> = {}): SessionWithTurns {
   let current: SessionWithTurns | null = null;
   for (const command of commands) current = after(current, transition(current, command, { ...CONTEXT, ...context }));
@@ -79,7 +79,7 @@ const running: readonly Command[] = [
   { name: 'begin', turnId: 'running' },
 ];
 
-/** A life in each state, with a turn `waiting` wherever one can wait. */
+/** A session in each state, with a turn `waiting` wherever one can wait. */
 const BY_STATE: Readonly<Record<SessionState, SessionWithTurns>> = {
   open: live([START, waiting]),
   resume_pending: live([START, ...running, COMMANDS.interrupt, waiting]),
@@ -241,7 +241,7 @@ interface Step {
 
 const turnIds = fc.constantFrom('t1', 't2', 't3', 't4');
 const actors = fc.constantFrom('user' as const, 'system' as const);
-/** The epoch as the giver believes it to be: usually right, sometimes old, sometimes not asked. */
+/** The epoch as the sender of the command believes it to be: usually right, sometimes old, sometimes not asked. */
 const epochs = fc.constantFrom('right', 'right', 'old', 'none');
 
 function epochOf(belief: string, current: SessionWithTurns | null): number | null {

@@ -40,7 +40,7 @@ interface Step {
 }
 
 /**
- * The only way a session changes: the life so far and a command give the life afterwards and what to write about it.
+ * The only way a session changes: the session so far and a command give the session afterwards and the events to write.
  * Pure: no clock, no randomness, no I/O.
  */
 export function transition(current: SessionWithTurns | null, command: Command, context: TransitionContext): Transition {

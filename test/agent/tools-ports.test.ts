@@ -4,7 +4,7 @@ import type { Asker } from '../../src/agent/tools/tool.ts';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
 import { Conversation, runnerAt } from './conversation.ts';
 
-test('tools that need the rest of the house ask it in the name of the person', async () => {
+test('tools that need the rest of the gateway ask it in the name of the person', async () => {
   const asked: [string, string, Asker][] = [];
   const ports: ToolPorts = {
     searchSessions: async (text, asker) => {

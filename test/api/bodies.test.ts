@@ -161,7 +161,7 @@ describe('what is sent wrongly is refused with a code:', () => {
     expect(fixture.logged).toEqual([]);
   });
 
-  test('errors of the house are logged, and shown without details', async () => {
+  test('internal errors are logged, and shown without details', async () => {
     fixture.backend.script = () => {
       throw new TypeError('the secret is halibut');
     };

@@ -47,7 +47,7 @@ describe('what is said', () => {
     expect(session).toMatchObject({ state: 'ended', end_reason: 'api_close', kind: 'api' });
   });
 
-  test('comes to the desk with all that was sent along', async () => {
+  test('comes to the backend with all that was sent along', async () => {
     await say({
       text: 'hello',
       conversation: 'c2',

@@ -51,7 +51,7 @@ function damage(index: string): void {
 }
 
 describe('a doctor', () => {
-  test('finds nothing wrong with a healthy house', async () => {
+  test('finds nothing wrong with a healthy home', async () => {
     await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
     await cli.moirai('run', '--', 'true');
     const { code, ok, checks, done } = await examine();

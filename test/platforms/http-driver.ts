@@ -21,7 +21,7 @@ const CONVERSATION = 'loom';
 const PLACE: Place = { type: 'dm', chat: CONVERSATION };
 const AGAIN_MS = 20;
 
-/** Hands what is said over HTTP to an inbox first: what the gateway's own desk does with the store. */
+/** Hands what is said over HTTP to an inbox first: what the gateway's own backend does with the store. */
 class InboxBackend extends ScriptedBackend {
   readonly #receive: (message: Incoming) => Promise<void>;
 

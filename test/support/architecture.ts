@@ -10,13 +10,13 @@ export interface Layer {
   readonly builtins?: false;
   /** True if `process.env` may be read. */
   readonly environment?: true;
-  /** The one file of the room that its folders may know: they know nothing of each other. */
+  /** The one file of the layer that its folders may know: they know nothing of each other. */
   readonly contract?: string;
 }
 
 export interface Table {
   readonly layers: Readonly<Record<string, Layer>>;
-  /** Modules that belong to one room. */
+  /** Modules that belong to one layer. */
   readonly owned: Readonly<Record<string, string>>;
 }
 
@@ -37,8 +37,8 @@ export function findViolations(sources: ReadonlyMap<string, string>, table: Tabl
       const breach = findBreach(path, specifier, table);
       if (breach) violations.push(`${path} imports ${specifier}: ${breach}`);
     }
-    const layer = table.layers[roomOf(path)];
-    if (!layer) violations.push(`${path} is in no room of the table`);
+    const layer = table.layers[layerOf(path)];
+    if (!layer) violations.push(`${path} is in no layer of the table`);
     if (!layer?.environment && /\bprocess\s*(\??\.\s*env\b|\[)/.test(code))
       violations.push(`${path} reads process.env`);
     const evaluated = imports.filter((found) => found.evaluated && found.specifier.startsWith('.'));
@@ -66,7 +66,7 @@ export function findCycles(graph: ReadonlyMap<string, readonly string[]>): strin
 }
 
 function findBreach(path: string, specifier: string, { layers, owned }: Table): string | undefined {
-  const name = roomOf(path);
+  const name = layerOf(path);
   const layer = layers[name];
   if (!layer) return undefined; // reported once, for the file
   if (!specifier.startsWith('.')) {
@@ -80,7 +80,7 @@ function findBreach(path: string, specifier: string, { layers, owned }: Table): 
   }
   const target = resolveFrom(path, specifier);
   if (target.startsWith('..')) return 'it is outside src/';
-  const other = roomOf(target);
+  const other = layerOf(target);
   if (other !== name) return layer.layers.includes(other) ? undefined : `${name} may not know ${other}`;
   const folder = path.split('/').slice(0, 2).join('/');
   const isFree = !layer.contract || folder === path || target === layer.contract || target.startsWith(`${folder}/`);
@@ -117,7 +117,7 @@ function withoutComments(text: string): string {
   return text.replace(token, (match) => (match.startsWith('/') ? '' : match));
 }
 
-function roomOf(path: string): string {
+function layerOf(path: string): string {
   return path.split('/', 1)[0] ?? '';
 }
 

@@ -17,8 +17,8 @@ export interface Extras {
 }
 
 /**
- * Applies commands to a life, one after the other, and writes the outcome once: the row by compare-and-set, the
- * turns, the events and their lanes. With `life` null the first command is a start.
+ * Applies commands to a session, one after the other, and writes the outcome once: the row by compare-and-set, the
+ * turns, the events and their lanes. With `loaded` null the first command is a start.
  */
 export function* apply(
   ctx: TxContext,

@@ -38,7 +38,7 @@ export interface Message {
   readonly data: Readonly<Record<string, unknown>> | null;
 }
 
-/** Transcript rows after the ones a life has; the caller's `append` command counts them in the same write. */
+/** Transcript rows after the ones a session has; the caller's `append` command counts them in the same write. */
 export function messageRows(ctx: TxContext, loaded: SessionWithTurns, messages: readonly MessageToAppend[]): Query[] {
   if (messages.length === 0) return [];
   const rows = messages.map(({ role, text, turnId, data }, i): Param[] => {

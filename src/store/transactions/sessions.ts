@@ -16,7 +16,7 @@ import {
 import type { Subscriber } from './record.ts';
 import { SELECT_SESSION, SELECT_TURN, selectingSessions, toSessions, toTurn } from './rows.ts';
 
-/** Who gives a command, under which id: repeating it with the same id changes nothing. */
+/** The instance that sends a command, and the id of the command: repeating it with the same id changes nothing. */
 export interface CommandContext {
   readonly instanceId: string;
   readonly commandId: string;
@@ -33,7 +33,7 @@ const LEASE_AND_SUBSCRIBERS = `SELECT id AS name, state AS data, lease_until FRO
 const patternCache = new Map<string, readonly string[]>();
 
 /**
- * The first step of every write: the giver's lease must be live by the store's clock, and nobody declares him dead
+ * The first step of every write: the instance's lease must be live by the store's clock, and nobody declares it dead
  * before the write is over: what it takes would be left to nobody. The same statement reads the subscribers, and on
  * PostgreSQL thereby makes a registration wait for us, so that no event falls between the two.
  */
@@ -62,7 +62,7 @@ export function* enter(ctx: TxContext, context: CommandContext): Tx<WriteScope> 
   return scope;
 }
 
-/** Enters, locks a conversation, and reads the life of its open session; and whatever else is asked with it. */
+/** Enters, locks a conversation, and reads its open session with its turns; and whatever else is asked with it. */
 export function* enterKey<T = undefined>(
   ctx: TxContext,
   context: CommandContext,
@@ -112,7 +112,7 @@ const LOCK_KEY = remembered((dialect: Dialect) => `SELECT ${dialect.lockKey('?')
 const LOCK_SESSION = remembered((dialect: Dialect) => `SELECT ${dialect.lockKey('key')} FROM sessions WHERE id = ?`);
 
 /**
- * The lives of several sessions, for batches. A conversation somebody else is busy with is left out, for the next
+ * Several sessions with their turns, for batches. A conversation somebody else is busy with is left out, for the next
  * round: batches that wait for each other would deadlock.
  */
 export function* lockSessions(ctx: TxContext, sessionIds: readonly string[]): Tx<SessionWithTurns[]> {
@@ -142,7 +142,7 @@ function* tryLock(ctx: TxContext, sessionIds: readonly string[]): Tx<readonly st
   return rows.map((row) => textOf(row, 'id'));
 }
 
-/** Locks the conversation of a session and reads its life. */
+/** Locks the conversation of a session and reads the session with its turns. */
 export function* lockSession(ctx: TxContext, sessionId: string): Tx<SessionWithTurns> {
   const [loaded] = yield* batch(lockSessionQuery(ctx, sessionId));
   return loaded;
@@ -178,7 +178,7 @@ function selectTurns(sessionId: string): string {
   return `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ${sessionId} AND ${UNFINISHED}`;
 }
 
-/** The life of the open session of a conversation that is locked already. */
+/** The open session, with its turns, of a conversation that is locked already. */
 export function openSessionQuery(ctx: TxContext, key: string): Ask<SessionWithTurns | undefined> {
   return sessionWithTurnsQuery(SESSION_BY_KEY(ctx.dialect), TURNS_BY_KEY, key);
 }

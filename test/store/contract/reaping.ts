@@ -100,7 +100,7 @@ export function reapingContract(open: Open): void {
       expect(await scene.reap(['dying'])).toMatchObject({ lost: ['dying'], reaped: [id] });
     });
 
-    test('does not bury itself', async (scene) => {
+    test('does not mark itself dead', async (scene) => {
       expect(await scene.reap(['one'])).toMatchObject({ lost: [] });
       await scene.say('42', 'still here');
     });

@@ -159,5 +159,5 @@ function* remove(ctx: TxContext, sessionIds: readonly string[]): Tx<void> {
 }
 
 /** A job that was for one time is kept as long as its run. */
-const DONE_JOBS = `DELETE FROM jobs WHERE next_at IS NULL AND paused_at IS NULL
+const DONE_JOBS = `DELETE FROM jobs WHERE NOT EXISTS (SELECT 1 FROM lanes WHERE queue = 'ticks' AND key = jobs.id) AND paused_at IS NULL
   AND NOT EXISTS (SELECT 1 FROM job_runs r WHERE r.job_id = jobs.id)`;

@@ -125,7 +125,7 @@ export function* scheduleJob(ctx: TxContext, args: { id: string; nextAt: number 
 export function* listJobs(_ctx: TxContext, args: { madeIn: string | null }): Tx<Job[]> {
   const where = args.madeIn === null ? '' : 'WHERE j.made_in = ?';
   const rows = yield* query(
-    `${SELECT_JOB} ${where} ORDER BY j.next_at IS NULL, j.next_at, j.created_at, j.id LIMIT ${MOST_LISTED}`,
+    `${SELECT_JOB} ${where} ORDER BY l.next_no IS NULL, l.next_no, j.created_at, j.id LIMIT ${MOST_LISTED}`,
     ...(args.madeIn === null ? [] : [args.madeIn]),
   );
   return rows.map(toJob);

@@ -4,6 +4,7 @@ import { buildKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import { type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
 import { backoff } from '../queue/retry-until-known.ts';
+import type { Timers } from '../queue/timers.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
 import { type DueJob, type Job, TICKS } from '../store/transactions/jobs.ts';
 import { nextTickOf } from './job-service.ts';
@@ -13,6 +14,7 @@ import { originOf } from './run-origin.ts';
 export interface SchedulerOptions {
   readonly engine: Engine;
   readonly random: () => number;
+  readonly timers: Timers;
   readonly log: Logger;
   /** Whether the person who made the job may still have things done. */
   readonly mayRun: (job: Job) => Promise<boolean>;
@@ -55,10 +57,11 @@ export class Scheduler {
     await worker?.stop();
   }
 
-  /** Resolves when every run is over and its session has ended. */
-  async idle(): Promise<void> {
+  /** Resolves when every run is over and its session has ended, or the store has not taken that for so long. */
+  async idle(graceMs: number): Promise<void> {
     this.#unlisten();
-    await Promise.all(this.#runs);
+    const grace = new Promise<void>((done) => this.#options.timers.after(graceMs, done));
+    await Promise.race([Promise.all(this.#runs), grace]);
   }
 
   /** Resolves when what is due now has been started. */

@@ -7,6 +7,7 @@ import { Scheduler } from '../cron/scheduler.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { Received } from '../store/transactions/conversations.ts';
 import type { Job, JobTarget } from '../store/transactions/jobs.ts';
 import type { ChatPlatforms } from './chat-platforms.ts';
@@ -15,6 +16,9 @@ import { namedTarget } from './job-targets.ts';
 import { schedulePort } from './schedule-port.ts';
 import { jobNote, jobSkippedText } from './texts.ts';
 import type { Turns } from './turns.ts';
+
+/** How long a stop waits for the store to take the end of a run. */
+const STOP_GRACE_MS = 5000;
 
 export interface CronDeps {
   readonly config: Pick<Config, 'cron' | 'sessions'>;
@@ -41,6 +45,7 @@ export class GatewayCron {
     this.#scheduler = new Scheduler({
       ...{ engine, log },
       random: Math.random,
+      timers: processTimers,
       mayRun: (job) => this.#mayRun(job),
       promptOf: (job) => `${jobNote(jobTitle(job))}\n\n${job.prompt}`,
       run: (received) => this.#run(received),
@@ -66,7 +71,7 @@ export class GatewayCron {
 
   /** Resolves when the sessions of all runs have ended. */
   idle(): Promise<void> {
-    return this.#scheduler.idle();
+    return this.#scheduler.idle(STOP_GRACE_MS);
   }
 
   /** Takes what is due now. */

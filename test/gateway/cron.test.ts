@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { renderPrompt } from '../../src/agent/prompt.ts';
 import { userRow } from '../../src/agent/transcript.ts';
+import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import type { Job } from '../../src/store/transactions/jobs.ts';
 import { Scene } from './scene.ts';
@@ -258,7 +259,7 @@ describe('a run', () => {
 
   test('whose process dies right behind its answer is told all the same', async () => {
     await schedule('ada', 'in 1m sweep');
-    const end = vi.spyOn(scene.gateway.engine, 'end').mockRejectedValue(new TypeError('killed'));
+    const end = vi.spyOn(scene.gateway.engine, 'end').mockRejectedValue(new MoiraiError('lease_lost', 'killed'));
     await pass(MINUTE);
     await scene.gateway.cron.idle();
     expect(end).toHaveBeenCalledOnce();

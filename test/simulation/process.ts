@@ -283,7 +283,7 @@ export class SimProcess {
   #makeScheduler(engine: Engine): Scheduler {
     const { random } = this.#world;
     return new Scheduler({
-      ...{ engine, log: SILENT, random: random.next },
+      ...{ engine, log: SILENT, random: random.next, timers: this.#timers },
       mayRun: async () => true,
       promptOf: (job) => job.prompt,
       run: ({ session, turn }) => this.#runJob(engine, session.id, turn.id),

@@ -150,20 +150,31 @@ function checkMessages(tables: Tables, violations: Violations): void {
   }
 }
 
-/** Every reply is sent, or its failure is on record; more than once only if that is marked. */
+/**
+ * Every reply is sent, or its failure is on record; more than once only if that is marked; and those to one conversation
+ * arrive in the order in which they were written.
+ */
 export function checkReplies(tables: Tables, log: Log, directory: string, violations: Violations): void {
-  const sent = new Map<string, number>();
-  for (const { id } of readSent(directory)) sent.set(id, (sent.get(id) ?? 0) + 1);
-  for (const [id, row] of tables.deliveries) {
+  const sent = Map.groupBy(readSent(directory), ({ id }) => id);
+  const last = new Map<string, number>();
+  const inOrder = [...tables.deliveries].sort(([, a], [, b]) => whole(a, 'no') - whole(b, 'no'));
+  for (const [id, row] of inOrder) {
     const state = text(row, 'state');
     violations.expect(
       state === 'sent' || state === 'failed',
       'a reply is neither sent nor failed',
       () => `${id}: ${state}`,
     );
-    const times = sent.get(id) ?? 0;
-    violations.expect(times > 0, 'a reply was settled and never sent', () => id);
-    violations.expect(times <= whole(row, 'attempts'), 'a reply was sent by somebody who had not claimed it', () => id);
+    const arrivals = sent.get(id) ?? [];
+    violations.expect(arrivals.length > 0 || state === 'failed', 'a reply was settled and never sent', () => id);
+    const unmarked = arrivals.filter(({ marked }) => !marked).length;
+    violations.expect(unmarked <= 1, 'a reply was sent twice without a mark', () => `${id}: ${unmarked} times`);
+    if (arrivals.length > 0) {
+      const first = Math.min(...arrivals.map(({ t }) => t));
+      const key = text(row, 'session_key');
+      violations.expect(first >= (last.get(key) ?? 0), 'replies arrived out of order', () => id);
+      last.set(key, first);
+    }
     const events = (['sent', 'failed'] as const).filter((word) => log.ids.has(`${id}:${word}`));
     violations.expect(events.length === 1 && events[0] === state, 'a reply and its event differ', () => {
       return `${id}: ${state} and ${events.join()}`;
@@ -179,6 +190,10 @@ export async function checkRest(sql: Sql, violations: Violations): Promise<void>
     violations.expect(n === 0, rule, () => String(n));
   };
   await count('lanes are left', 'SELECT count(*) AS n FROM lanes');
+  await count(
+    'runs of jobs are left open',
+    "SELECT count(*) AS n FROM job_runs r LEFT JOIN sessions s ON s.id = r.session_id WHERE s.state <> 'ended'",
+  );
   await count('dead letters are left', 'SELECT count(*) AS n FROM dead_letters');
   await count('instances are up that are gone', "SELECT count(*) AS n FROM instances WHERE state = 'up'");
   await count(

@@ -111,7 +111,7 @@ export async function finishRun(w: Workload, run: Run): Promise<void> {
   const texts = Array.from({ length: between(w.random, 0, 2) }, (_, i) => `${tag}/m${i}`);
   const messages = texts.map((text) => ({ role: 'assistant', text, turnId: run.turnId }));
   const ids = Array.from({ length: w.chance(0.3) ? 1 : 0 }, (_, i) => `${tag}/d${i}`);
-  const deliveries = ids.map((id) => ({ id, platform: 'telegram', target: { chat: '1' }, text: tag }));
+  const deliveries = ids.map((id) => ({ id, platform: 'telegram', target: { chat: '1' }, text: id }));
   const usage = { input: 10, output: 5 };
   const finished = { outcome, response: tag, model: 'torture', usage, messages, deliveries };
   const act = () => run.engine.finish(run, run.turnId, finished);
@@ -364,28 +364,20 @@ async function startAgain(w: Workload): Promise<void> {
   }));
 }
 
-/** Sends replies. False when none was due. */
-export async function sendReplies(w: Workload): Promise<boolean> {
+/** Makes a job, or makes one that is there due now. */
+async function scheduleJob(w: Workload): Promise<void> {
   const { engine } = w.tenure;
-  const claim = () =>
-    engine.store.write('claimDeliveries', { context: engine.commandContext(), platforms: ['telegram'], limit: 4 });
-  const replies = await w.attempt('claim', engine, null, claim, () => ({ facts: [], seen: [] }));
-  for (const { id } of replies ?? []) {
-    w.sent.write({ id });
-    const chance = w.random();
-    const error = 'no answer';
-    const outcome =
-      chance < 0.9
-        ? ({ state: 'sent' } as const)
-        : chance < 0.97
-          ? ({ state: 'retry', afterMs: 50, error } as const)
-          : ({ state: 'failed', error } as const);
-    const settle = () =>
-      engine.store.write('settleDelivery', { context: engine.commandContext(), deliveryId: id, outcome });
-    // Settling says nothing about whether the claim was still ours, so it makes nothing true by itself.
-    await w.attempt('settle', engine, null, settle, () => ({ facts: [], seen: [] }));
-  }
-  return replies === null || replies.length > 0;
+  const id = `job-${between(w.random, 1, 6)}`;
+  const now = Date.now();
+  const facts = { id, name: null, schedule: 'every 1m', timezone: 'UTC', prompt: id, madeIn: null, madeBy: null };
+  const act = async (): Promise<void> => {
+    const known = await engine.store.read('listJobs', { madeIn: null });
+    if (known.some((job) => job.id === id)) {
+      await engine.store.write('scheduleJob', { id, nextAt: now, paused: false });
+    } else await engine.store.write('addJob', { ...facts, target: { to: 'local' }, nextAt: now });
+  };
+  // Two that make the same job at once: the second finds its id taken.
+  await act().catch(() => undefined);
 }
 
 function eventFact(session: Session, type: string, has: Readonly<Record<string, unknown>> = {}): Fact {
@@ -413,7 +405,7 @@ const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
   [4, attach],
   [1, startAgain],
   [0.3, loseTakeover],
-  [4, sendReplies],
+  [3, scheduleJob],
 ];
 const TOTAL = DEEDS.reduce((sum, [weight]) => sum + weight, 0);
 

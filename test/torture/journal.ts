@@ -95,7 +95,15 @@ export function deliveredFile(
   return new LineFile(join(directory, `heard-${name}-${worker}-${incarnation}.ndjson`));
 }
 
-export function sentFile(directory: string, worker: number, incarnation: number): LineFile<{ id: string }> {
+/** A reply as its platform took it. */
+export interface SentReply {
+  readonly id: string;
+  /** It said that it may be a repetition. */
+  readonly marked: boolean;
+  readonly t: number;
+}
+
+export function sentFile(directory: string, worker: number, incarnation: number): LineFile<SentReply> {
   return new LineFile(join(directory, `sent-${worker}-${incarnation}.ndjson`));
 }
 
@@ -107,8 +115,8 @@ export function* readHeard(directory: string, name: SubscriberName): Generator<D
   yield* readLines<DeliveredEvent>(directory, `heard-${name}-`);
 }
 
-export function* readSent(directory: string): Generator<{ id: string }> {
-  yield* readLines<{ id: string }>(directory, 'sent-');
+export function* readSent(directory: string): Generator<SentReply> {
+  yield* readLines<SentReply>(directory, 'sent-');
 }
 
 function* readLines<T>(directory: string, prefix: string): Generator<T> {

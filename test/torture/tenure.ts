@@ -1,19 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Scheduler } from '../../src/cron/scheduler.ts';
 import { Engine, isLeaseLost } from '../../src/engine/engine.ts';
 import { describeThisProcess } from '../../src/engine/host.ts';
 import { timeSortedIds } from '../../src/engine/ids.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { hasCode, MoiraiError } from '../../src/errors/moirai-error.ts';
 import { Dispatcher, type NewSubscriber } from '../../src/events/dispatcher.ts';
+import type { Outbox } from '../../src/gateway/outbox.ts';
 import { processTimers } from '../../src/queue/timers.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { JournalLine, LineFile } from './journal.ts';
+import { type JournalLine, type LineFile, type SentReply, sentFile } from './journal.ts';
 import { HEARTBEAT_MS, LEASE_TTL_MS, type WorkerTask } from './settings.ts';
+import type { Faults } from './subscribers.ts';
+import { makeOutbox, makeScheduler } from './work.ts';
 
 interface Office {
   readonly engine: Engine;
   readonly upkeep: Upkeep;
   readonly dispatcher: Dispatcher;
+  readonly outbox: Outbox;
+  readonly scheduler: Scheduler;
 }
 
 /** What a process does to take part: an engine with its upkeep and its dispatcher, and a new one when the lease is lost. */
@@ -24,6 +30,8 @@ export class Tenure {
   readonly #task: WorkerTask;
   readonly #journal: LineFile<JournalLine>;
   readonly #subscribers: readonly NewSubscriber[];
+  readonly #faults: Faults;
+  readonly #sent: LineFile<SentReply>;
   readonly #ids = timeSortedIds(Date.now, Math.random);
   readonly #leavings = new Set<Promise<void>>();
   #office: Office | null = null;
@@ -35,8 +43,11 @@ export class Tenure {
     task: WorkerTask,
     journal: LineFile<JournalLine>,
     subscribers: readonly NewSubscriber[],
+    faults: Faults,
   ) {
     this.store = store;
+    this.#faults = faults;
+    this.#sent = sentFile(task.directory, task.worker, task.incarnation);
     this.#task = task;
     this.#journal = journal;
     this.#subscribers = subscribers;
@@ -47,8 +58,9 @@ export class Tenure {
     task: WorkerTask,
     journal: LineFile<JournalLine>,
     subscribers: readonly NewSubscriber[],
+    faults: Faults,
   ): Promise<Tenure> {
-    const tenure = new Tenure(store, task, journal, subscribers);
+    const tenure = new Tenure(store, task, journal, subscribers, faults);
     await tenure.#enterOffice();
     return tenure;
   }
@@ -73,7 +85,10 @@ export class Tenure {
     await this.#renewing;
     await Promise.all(this.#leavings);
     if (this.#office === null) return;
-    const { dispatcher, upkeep, engine } = this.#office;
+    const { dispatcher, upkeep, engine, outbox, scheduler } = this.#office;
+    await scheduler.pause();
+    await scheduler.idle(10_000);
+    await outbox.stop();
     await dispatcher.stop();
     await upkeep.stop();
     this.#journal.write({ line: 'stopping', instance: engine.instance });
@@ -97,8 +112,8 @@ export class Tenure {
     this.#leavings.add(left);
   }
 
-  async #close({ dispatcher, upkeep, engine }: Office): Promise<void> {
-    await Promise.all([dispatcher.stop(), upkeep.stop()]);
+  async #close({ dispatcher, upkeep, engine, outbox, scheduler }: Office): Promise<void> {
+    await Promise.all([dispatcher.stop(), upkeep.stop(), outbox.stop(), scheduler.pause()]);
     // A write may find the lease run out that a heartbeat under way renews: only a last heartbeat tells for sure.
     try {
       await engine.beat();
@@ -135,23 +150,22 @@ export class Tenure {
       ...{ heartbeatMs: HEARTBEAT_MS, timers: processTimers, wallClock: Date.now, expire: true, failed },
       lost: () => this.#lost(engine),
     });
-    const deps = {
-      store: this.store,
-      timers: processTimers,
-      random: Math.random,
-      commandContext: () => engine.commandContext(),
-      failed,
-    };
-    const dispatcher = new Dispatcher(deps);
+    const dispatcher = new Dispatcher({ ...engine.queueDeps(failed), store: this.store });
+    const outbox = makeOutbox(engine, Math.random, this.#faults, this.#sent);
+    const wrong = (what: string): void => this.#journal.write({ line: 'wrong', what });
+    const scheduler = makeScheduler(engine, Math.random, wrong);
+    const office = { engine, upkeep, dispatcher, outbox, scheduler };
     try {
       await upkeep.start();
+      outbox.refresh();
+      scheduler.start();
       for (const subscriber of this.#subscribers) await dispatcher.subscribe(subscriber);
       await engine.announce({ type: 'gateway:startup', fields: { platforms: [], reason: null } });
     } catch (thrown) {
-      this.#leave({ engine, upkeep, dispatcher });
+      this.#leave(office);
       throw thrown;
     }
-    return { engine, upkeep, dispatcher };
+    return office;
   }
 
   /** An engine that is lost while it boots is not in office yet; it fails to boot, and whoever boots it hears of it. */

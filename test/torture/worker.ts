@@ -6,7 +6,7 @@ import { hasCode } from '../../src/errors/moirai-error.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/port.ts';
 import { between, type Random, seededRandom } from '../power-cut/random.ts';
-import { drawDeed, finishRun, haunt, sendReplies } from './deeds.ts';
+import { drawDeed, finishRun, haunt } from './deeds.ts';
 import { ackFile } from './journal.ts';
 import { type FromWorker, RULES, type ToWorker, type WorkerTask } from './settings.ts';
 import { type Faults, makeSubscribers } from './subscribers.ts';
@@ -23,7 +23,7 @@ async function main(task: WorkerTask): Promise<void> {
   const faults: Faults = { on: !task.sweeper };
   const store = await open(task);
   const journal = ackFile(task.directory, task.worker, task.incarnation);
-  const tenure = await Tenure.begin(store, task, journal, makeSubscribers(task, random, faults));
+  const tenure = await Tenure.begin(store, task, journal, makeSubscribers(task, random, faults), faults);
   const workload = new Workload(tenure, task, journal, random);
   tell({ say: 'ready' });
   flushCompileCache(); // It would be written at the end of the process, which is a SIGKILL.
@@ -83,12 +83,15 @@ async function sweep({ tenure }: Workload): Promise<void> {
   for (const { name } of await tenure.store.read('listSubscribers', {})) {
     await tenure.store.write('replay', { subscriber: name, fromSeq: null });
   }
+  for (const { id } of await tenure.store.read('listJobs', { madeIn: null })) {
+    await tenure.store.write('removeJob', { id });
+  }
+  while (Object.keys(await tenure.store.read('countDeliveries', {})).length > 0) await sleep(60);
 }
 
-/** Finishes half of what it holds, sends what is due, and makes sure that it holds what the rows say it holds. */
+/** Finishes half of what it holds, and makes sure that it holds what the rows say it holds. */
 async function quieten(workload: Workload): Promise<void> {
   for (const run of workload.runs.splice(0, Math.ceil(workload.runs.length / 2))) await finishRun(workload, run);
-  while (await sendReplies(workload)) await sleep(60);
   for (let i = 0; i < 4; i++) await haunt(workload);
   await agreeOnHolds(workload);
 }

@@ -5,7 +5,7 @@ import { hasCode } from '../../src/errors/moirai-error.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import { between, type Random } from '../power-cut/random.ts';
-import { type Fact, type JournalLine, type LineFile, type Seen, seenOf, sentFile } from './journal.ts';
+import { type Fact, type JournalLine, type LineFile, type Seen, seenOf } from './journal.ts';
 import { PLATFORMS, SHARED_CHATS, type WorkerTask } from './settings.ts';
 import { describeError, type Tenure } from './tenure.ts';
 
@@ -30,7 +30,6 @@ export class Workload {
   readonly tenure: Tenure;
   readonly random: Random;
   readonly task: WorkerTask;
-  readonly sent: LineFile<{ id: string }>;
   /** Turns this process runs and has not settled. */
   readonly runs: Run[] = [];
   /** Turns it gave up: every write for them must be refused. */
@@ -45,7 +44,6 @@ export class Workload {
     this.task = task;
     this.random = random;
     this.#journal = journal;
-    this.sent = sentFile(task.directory, task.worker, task.incarnation);
   }
 
   /** A text that is nowhere else: what carries it was written by one command, and may be there once. */

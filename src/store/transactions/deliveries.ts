@@ -165,7 +165,7 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
     const { attempts, waits } = args;
     const dueAt = ctx.now + outcome.afterMs;
     const error = storableText(outcome.error, 'the error');
-    yield* settleLane(ctx, claim, { nextNo: 0, dueAt, attempts, waits, error, done: false });
+    yield* settleLane(ctx, claim, { nextNo: ctx.now, dueAt, attempts, waits, error, done: false });
     return null;
   }
   // Not ours any more: somebody else has the claim, and will say how it fared.
@@ -202,8 +202,8 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
 
 /** The claim goes on with the next reply, or the lane is given back. */
 function* leaveLane(ctx: TxContext, args: SettleReply, claim: LaneClaim): Tx<void> {
-  if (args.more) yield* advanceLane(claim, afterSuccess(0));
-  else yield* giveBack(ctx, args, claim, afterSuccess(0));
+  if (args.more) yield* advanceLane(claim, afterSuccess(ctx.now));
+  else yield* giveBack(ctx, args, claim, afterSuccess(ctx.now));
 }
 
 /** A lane with nothing left to send goes. */
@@ -214,8 +214,11 @@ function* giveBack(
   after: SettledLane,
 ): Tx<void> {
   const left = yield* queryOne(`SELECT id ${UNSENT_OF_LANE} LIMIT 1`, platform, key);
-  if (left !== undefined) yield* settleLane(ctx, claim, after);
-  else if (yield* holdsClaim(ctx, claim)) yield [removeLane(claim.queue, claim.key)];
+  if (left !== undefined) {
+    yield* settleLane(ctx, claim, after);
+    ctx.effects.queues.add(claim.queue);
+  }
+  if (left === undefined && (yield* holdsClaim(ctx, claim))) yield [removeLane(claim.queue, claim.key)];
 }
 
 /** Gives a lane back as it is: nothing of it was tried. */
@@ -227,7 +230,7 @@ export function* releaseReplies(
   yield* lockKey(ctx, args.key);
   const { platform, key, token, attempts, waits } = args;
   const claim = { queue: replyQueue(platform), key, token };
-  yield* giveBack(ctx, args, claim, { nextNo: 0, dueAt: AT_ONCE, attempts, waits, error: null, done: false });
+  yield* giveBack(ctx, args, claim, { nextNo: ctx.now, dueAt: AT_ONCE, attempts, waits, error: null, done: false });
 }
 
 /** How many replies are on their way, by platform. */

@@ -124,10 +124,13 @@ const CLAIMED = 'WHERE queue = ? AND key = ? AND token = ? RETURNING last_no';
 const SETTLE = `UPDATE lanes SET ${CHANGES}, token = NULL, claimed_by = NULL ${CLAIMED}`;
 const ADVANCE = `UPDATE lanes SET ${CHANGES} ${CLAIMED}`;
 
-/** Gives a claimed lane back. Undefined when the claim was no longer the caller's: then nothing has changed. */
+/**
+ * Gives a claimed lane back; a worker of its queue looks for its next piece of work, unless there is none up to its last
+ * number. Undefined when the claim was no longer the caller's: then nothing has changed.
+ */
 export function* settleLane(ctx: TxContext, claim: LaneClaim, after: SettledLane): Tx<{ lastNo: number } | undefined> {
   const settled = yield* write(SETTLE, claim, after);
-  if (settled !== undefined && settled.lastNo >= after.nextNo) ctx.effects.queues.add(claim.queue);
+  if (settled !== undefined && (!after.done || settled.lastNo >= after.nextNo)) ctx.effects.queues.add(claim.queue);
   return settled;
 }
 
@@ -155,10 +158,13 @@ const OPEN_LANE = `${INSERT_LANE} DO NOTHING`;
 const SCHEDULE_LANE = `${INSERT_LANE} DO UPDATE SET next_no = excluded.next_no, last_no = excluded.last_no,
   due_at = excluded.due_at, attempts = 0, waits = 0, interrupted = 0, token = NULL, claimed_by = NULL, error = NULL`;
 
-/** Puts a lane into a queue, due at once; one that is there keeps its place, its claim and its backoff. */
+/**
+ * Puts a lane into a queue, due at once, for work that has no numbers of its own: lanes that wait longest go first. One
+ * that is there keeps its place, its claim and its backoff.
+ */
 export function openLane(ctx: TxContext, queue: string, key: string): Query {
   ctx.effects.queues.add(queue);
-  return { sql: OPEN_LANE, params: [queue, key, 0, 0, AT_ONCE] };
+  return { sql: OPEN_LANE, params: [queue, key, ctx.now, ctx.now, AT_ONCE] };
 }
 
 /** Makes a lane due at a time, which is also its number; whoever has claimed it for another time loses the claim. */

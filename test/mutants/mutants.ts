@@ -29,6 +29,14 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/store/sqlite.contract.test.ts', '-t', 'a due tick|told from outside'],
     finding: /^\d+ passed, [1-9]\d* failed/m,
   },
+  queue: {
+    args: ['VITEST', 'run', 'test/scenarios/store-trouble.test.ts'],
+    finding: /^\d+ passed, [1-9]\d* failed/m,
+  },
+  replies: {
+    args: ['VITEST', 'run', 'test/store/sqlite.contract.test.ts', '-t', 'a reply'],
+    finding: /^\d+ passed, [1-9]\d* failed/m,
+  },
   cron: {
     args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
     finding: /^\d+ passed, [1-9]\d* failed/m,
@@ -84,11 +92,10 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'acknowledge before deliver',
-    file: 'src/events/courier.ts',
+    file: 'src/events/event-delivery.ts',
     find: '    const replayed: number[] = [];\n',
     replace: `    const replayed: number[] = [];
-    const early = { upTo: lane.upTo, replayed };
-    await this.#deps.store.write('ackLane', { context: this.#deps.commandContext(), lane: ticketOf(lane), delivered: early });
+    await this.#acknowledge(lane, work, { upTo: lane.upTo, replayed });
 `,
     layer: 'simulation',
   },
@@ -102,8 +109,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no re-adoption after a lost reply',
     file: 'src/engine/engine.ts',
-    find: 'if (strays.length === 0) return 0;',
-    replace: 'if (strays.length >= 0) return 0;',
+    find: 'if (strays.length + claims.length === 0) return 0;',
+    replace: 'if (strays.length + claims.length >= 0) return 0;',
     layer: 'simulation',
   },
   {
@@ -185,10 +192,59 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a lost claim is forgotten',
-    file: 'src/store/transactions/lanes.ts',
-    find: 'AND (claimed_until IS NULL OR claimed_until <= ? OR token = ?)',
-    replace: 'AND (claimed_until IS NULL OR (claimed_until <= ? AND claimed_until < 0) OR token = ?)',
+    file: 'src/queue/queue-worker.ts',
+    find: 'const again = this.#claimToken !== null;',
+    replace: 'const again = this.#claimToken === undefined;',
+    layer: 'queue',
+  },
+  {
+    name: 'the claims of the dead are not released',
+    file: 'src/store/transactions/queue.ts',
+    find: '  yield* query(RELEASE, instanceId);',
+    replace: '  yield* query(RELEASE, `${instanceId}-`);',
     layer: 'model',
+  },
+  {
+    name: 'a claim of replies without a token',
+    file: 'src/store/transactions/queue.ts',
+    find: 'SELECT key FROM lanes WHERE queue = ? AND key = ? AND token = ? ${',
+    replace: 'SELECT key FROM lanes WHERE queue = ? AND key = ? AND (token = ? OR token IS NOT NULL) ${',
+    layer: 'replies',
+  },
+  {
+    name: 'a settlement is not repeated',
+    file: 'src/queue/retry-until-known.ts',
+    find: 'if (deps.stopped() || hopeless || !isStoreTrouble(error)) throw error;',
+    replace: 'if (!deps.stopped() || hopeless || !isStoreTrouble(error)) throw error;',
+    layer: 'queue',
+  },
+  {
+    name: 'a claim that its process lost track of is not released',
+    file: 'src/engine/engine.ts',
+    find: 'rows.claims.filter((claim) => !this.claims.knows(claim))',
+    replace: 'rows.claims.filter((claim) => this.claims.knows(claim) && claim.token === null)',
+    layer: 'queue',
+  },
+  {
+    name: 'a platform that cannot be reached counts as one that refuses',
+    file: 'src/gateway/outbox.ts',
+    find: 'const counts = !isUnreachable(thrown);',
+    replace: 'const counts = !isUnreachable(thrown) || waits >= 0;',
+    layer: 'queue',
+  },
+  {
+    name: 'two instances take the same lane',
+    file: 'src/store/transactions/queue.ts',
+    find: "const FREE = 'WHERE queue = ? AND token IS NULL AND';",
+    replace: "const FREE = 'WHERE queue = ? AND';",
+    layer: 'queue',
+  },
+  {
+    name: 'a turn whose end the store refuses stays running',
+    file: 'src/engine/engine.ts',
+    find: 'return await this.settle(write);',
+    replace: 'return await write(this.commandContext());',
+    layer: 'queue',
   },
   {
     name: 'the log is read in the order of writing, not of commits',
@@ -221,8 +277,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'memory: pruning what nobody was told of',
     file: 'src/store/transactions/deletion.ts',
-    find: 'AND l.session_key = s.key AND e.session_id = s.id',
-    replace: 'AND l.session_key = s.key AND e.session_id = s.key',
+    find: 'AND l.key = s.key AND e.session_id = s.id',
+    replace: 'AND l.key = s.key AND e.session_id = s.key',
     layer: 'deletion',
   },
   {
@@ -256,8 +312,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'cron: a tick is taken by everybody who finds it due',
     file: 'src/store/transactions/jobs.ts',
-    find: 'if (moved.length === 0) return null;',
-    replace: 'if (moved.length > 1) return null;',
+    find: 'if (!(yield* moveOn(ctx, args)) || run !== undefined) return null;',
+    replace: 'if (!(yield* moveOn(ctx, args)) && run === null) return null;',
     layer: 'jobs',
   },
   {

@@ -6,7 +6,7 @@ const LISTED = 'SELECT value FROM json_each(?)';
 /** Stands for a session that is gone, in the newest transcript row. */
 const NOBODY = '';
 
-// biome-ignore lint/correctness/useYield: there is one writer at a time, so there is nothing to lock.
+/** There is one writer at a time: nothing needs a lock. */
 function* none(): Tx<void> {}
 
 // biome-ignore lint/correctness/useYield: rows are numbered in commit order, so there is nothing to do.

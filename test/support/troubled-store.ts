@@ -1,0 +1,37 @@
+import { MoiraiError } from '../../src/errors/moirai-error.ts';
+import type { Store } from '../../src/store/port.ts';
+import type { WriteName } from '../../src/store/transactions/index.ts';
+
+/** A real store of which a test says which writes go wrong, and how. */
+export interface TroubledStore extends Store {
+  /** Refuses a write before it is done; null lets it pass. */
+  refuse: (name: WriteName) => MoiraiError | null;
+  /** Does a write and loses its answer. */
+  losesAnswer: (name: WriteName) => boolean;
+  /** How often each write was asked for. */
+  readonly asked: Map<WriteName, number>;
+}
+
+export function troubled(store: Store): TroubledStore {
+  const asked = new Map<WriteName, number>();
+  const wrapped: TroubledStore = {
+    engine: store.engine,
+    location: store.location,
+    asked,
+    refuse: () => null,
+    losesAnswer: () => false,
+    async write(name, args) {
+      asked.set(name, (asked.get(name) ?? 0) + 1);
+      const refusal = wrapped.refuse(name);
+      if (refusal !== null) throw refusal;
+      const value = await store.write(name, args);
+      if (wrapped.losesAnswer(name)) throw new MoiraiError('store_outcome_unknown', 'the answer was lost');
+      return value;
+    },
+    read: (name, args) => store.read(name, args),
+    onCommit: (listener) => store.onCommit(listener),
+    useRules: (rules) => store.useRules(rules),
+    close: () => store.close(),
+  };
+  return wrapped;
+}

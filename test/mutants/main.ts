@@ -33,8 +33,9 @@ function plant(mutant: Mutant): string {
   const place = join(ROOT, '.mutants', mutant.name.replaceAll(/[^a-z0-9]+/gi, '-'));
   rmSync(place, { recursive: true, force: true });
   mkdirSync(place, { recursive: true });
-  for (const part of ['src', 'test', 'package.json', 'vitest.config.ts', 'tsconfig.json'])
-    cpSync(join(ROOT, part), join(place, part), { recursive: true });
+  // With their times: the page is built already, and is not built again for a copy of its sources.
+  for (const part of ['src', 'test', 'scripts', 'web', 'package.json', 'vitest.config.ts', 'tsconfig.json'])
+    cpSync(join(ROOT, part), join(place, part), { recursive: true, preserveTimestamps: true });
   const path = join(place, mutant.file);
   const source = readFileSync(path, 'utf8');
   const places = source.split(mutant.find).length - 1;
@@ -68,7 +69,8 @@ async function hunt(mutant: Mutant): Promise<Verdict> {
 
 function run(cwd: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
   return new Promise((done) => {
-    const child = spawn(process.execPath, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    const env = { ...process.env, NO_COLOR: '1', FORCE_COLOR: undefined };
+    const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     const keep = (data: Buffer): void => {
       output = (output + data.toString()).slice(-100_000);

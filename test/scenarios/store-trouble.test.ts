@@ -124,7 +124,7 @@ const pass = (ms: number): Promise<void> => time.runUntil(time.elapsed() + ms);
 const full = (name: WriteName): MoiraiError | null =>
   name === 'beat' ? null : new MoiraiError('store_full', 'no space is left');
 
-describe('a living running whose store refuses every write for a minute', () => {
+describe('a living process whose store refuses every write for a minute', () => {
   test.each([
     ['because the disk is full', full],
     ['for a reason without a name', (name: WriteName) => (name === 'beat' ? null : new MoiraiError('internal', 'no'))],
@@ -176,7 +176,23 @@ describe('an answer that is lost', () => {
   });
 });
 
-test('a claim that its living running lost track of is released, and its events are delivered', async () => {
+test('a turn that was begun by a lost answer is found also in a session that its process holds otherwise', async () => {
+  const { engine, store } = running;
+  const conversation = { ...chatConversation(1), kind: 'cli', attached: true } as const;
+  const session = await engine.start(conversation);
+  store.losesAnswer = (name) => name === 'receive';
+  const arrived = engine.receive({ conversation, text: 'hi', originRef: null, by: 'user' });
+  await expect(arrived).rejects.toMatchObject({ code: 'store_outcome_unknown' });
+  store.losesAnswer = () => false;
+  // What the process reads of the row afterwards is no sign that it runs the turn.
+  await engine.touch(session.id, 'user');
+  expect(await store.read('openTurns', { sessionId: session.id })).toMatchObject([{ state: 'running' }]);
+  await pass(MINUTE);
+  expect(await store.read('openTurns', { sessionId: session.id })).toEqual([]);
+  expect(await store.read('getSession', { sessionId: session.id })).toMatchObject({ state: 'open' });
+});
+
+test('a claim that its living process lost track of is released, and its events are delivered', async () => {
   const { engine, store } = running;
   await store.write('subscribe', { name: 'listener', patterns: ['session:start'], from: 'now' });
   await engine.start(chatConversation(1));

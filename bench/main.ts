@@ -7,6 +7,7 @@ import { type ListenersPlan, measureListeners } from './listeners.ts';
 import { COMMITS_PER_MESSAGE } from './load.ts';
 import { type MessageCost, measureMessages } from './message-cost.ts';
 import { measureOpen } from './open.ts';
+import { measureBacklog, measureClaims } from './queue.ts';
 import { Report } from './report.ts';
 
 const USAGE = `npm run bench -- [--quick] [--parts store,listeners] [--engines sqlite,postgres]
@@ -19,6 +20,9 @@ interface Plan {
   readonly roundMs: number;
   readonly expiring: number;
   readonly latencyMs: number;
+  /** Lanes that wait, and messages that wait in one conversation. */
+  readonly lanes: readonly number[];
+  readonly backlog: readonly number[];
   readonly listeners: ListenersPlan;
 }
 
@@ -28,17 +32,21 @@ const FULL: Plan = {
   roundMs: 1000,
   expiring: 100_000,
   latencyMs: 5000,
+  lanes: [0, 1000, 100_000],
+  backlog: [0, 500, 2000],
   listeners: { pacedMs: 10_000, burstMs: 5000 },
 };
 const QUICK: Plan = {
   ...{ sizes: [1000, 20_000], rounds: 3, roundMs: 500, expiring: 5000, latencyMs: 1000 },
+  ...{ lanes: [0, 1000, 5000], backlog: [0, 500, 2000] },
   listeners: { pacedMs: 2000, burstMs: 1000 },
 };
 
 /** The goals: messages per second as a share of bare transactions, with many clients, and growth over the sizes. */
 const GOALS = {
   share: 0.35,
-  many: { sqlite: 3000, postgres: 600 },
+  many: { sqlite: 3000, postgres: 900 },
+  claimMs: 2,
   growth: 1.5,
   expirySeconds: 20,
   lagMs: 50,
@@ -80,6 +88,7 @@ async function measureEngine(name: EngineName, plan: Plan, report: Report): Prom
     const stores = await fillAll(engine, plan.sizes, report);
     addMessages(name, await measureMessages(engine, stores, plan.rounds, plan.roundMs, report), report);
     await addLatency(name, stores, plan, report);
+    await addQueue(name, stores, plan, report);
     await addOpen(name, stores, report);
     await addExpiry(engine, plan, report);
   } finally {
@@ -136,6 +145,30 @@ async function addLatency(
   report.progress(`${name}: from commit to subscriber`);
   const { p50, p99 } = await measureLatency(smallest.store, plan.latencyMs);
   report.add(name, 'from commit to subscriber', `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`);
+}
+
+async function addQueue(
+  name: EngineName,
+  stores: ReadonlyMap<number, Filled>,
+  plan: Plan,
+  report: Report,
+): Promise<void> {
+  const smallest = stores.values().next().value;
+  if (smallest === undefined) return;
+  report.progress(`${name}: claims beside lanes that wait`);
+  for (const [lanes, ms] of await measureClaims(smallest.store, plan.lanes)) {
+    const what = `a claim beside ${count(lanes)} lanes that wait`;
+    report.add(name, what, `${ms.toFixed(2)} ms`, `< ${GOALS.claimMs} ms`, ms < GOALS.claimMs);
+  }
+  report.progress(`${name}: messages behind others of their conversation`);
+  const costs = await measureBacklog(smallest.store, plan.backlog);
+  const alone = costs.values().next().value ?? Number.NaN;
+  for (const [waiting, ms] of costs) {
+    const what = `taking a message behind ${count(waiting)} others`;
+    const growth = ms / alone;
+    const shown = `${ms.toFixed(2)} ms (x ${growth.toFixed(2)})`;
+    report.add(name, what, shown, `<= x ${GOALS.growth}`, growth <= GOALS.growth);
+  }
 }
 
 async function addOpen(name: EngineName, stores: ReadonlyMap<number, Filled>, report: Report): Promise<void> {

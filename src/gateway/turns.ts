@@ -39,6 +39,8 @@ export interface Receiving {
 }
 
 const ADOPT_MS = 3000;
+/** Of the turns behind the next one, those that may be pieces of the same message. */
+const LOOK_AHEAD = 50;
 const ADOPT_LIMIT = 500;
 /** How long a turn that was told to stop may take to do so, before nobody waits for it any longer. */
 const STOP_GRACE_MS = 5000;
@@ -236,7 +238,7 @@ export class Turns {
     const session = await engine.store.read('getSession', { sessionId });
     if (session === null || session.state === 'ended') return;
     if (session.owner !== null && session.owner !== engine.instance) return;
-    const [next, ...behind] = await engine.store.read('openTurns', { sessionId });
+    const [next, ...behind] = await engine.store.read('openTurns', { sessionId, limit: LOOK_AHEAD });
     if (next === undefined) return;
     const rolled = session.state === 'open' ? null : await engine.rollOver(sessionId);
     if (rolled !== null) return this.wake(rolled.session.id);

@@ -58,7 +58,8 @@ const STEPS: Readonly<Record<string, Step>> = {
   reset: (chat) => fixture.engine.reset(chatConversation(chat)),
   async finish(chat) {
     const session = await open(chat);
-    const [running] = session === null ? [] : await fixture.opened.store.read('openTurns', { sessionId: session.id });
+    const [running] =
+      session === null ? [] : await fixture.opened.store.read('openTurns', { sessionId: session.id, limit: 9 });
     if (session === null || running === undefined) return;
     await fixture.engine.finish({ sessionId: session.id, epoch: session.epoch }, running.id, {
       ...{ outcome: 'done', response: 'heard', model: null, usage: { input: 3, output: 5 } },

@@ -200,7 +200,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'the claims of the dead are not released',
     file: 'src/store/transactions/queue.ts',
     find: '  yield* query(RELEASE, instanceId);',
-    replace: '  yield* query(RELEASE, `${instanceId}-`);',
+    replace: "  yield* query(RELEASE, instanceId.concat('-'));",
     layer: 'model',
   },
   {
@@ -269,7 +269,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an open session is removed without its end',
     file: 'src/store/transactions/deletion.ts',
-    find: 'yield* apply(ctx, scope, loaded, [end]);',
+    find: "yield* apply(ctx, scope, yield* withTurns(loaded, 'all'), [end]);",
     replace: 'if (end === null) yield* apply(ctx, scope, loaded, [end]);',
     layer: 'deletion',
   },

@@ -61,7 +61,7 @@ async function status(call: CommandCall, deps: CommandDeps): Promise<string> {
   const { session } = call;
   if (session === null) return NOTHING_HERE;
   const run = deps.turns.runOf(session.id);
-  const turns = await deps.engine.store.read('openTurns', { sessionId: session.id });
+  const turns = await deps.engine.store.read('openTurns', { sessionId: session.id, limit: 10_000 });
   const waiting = turns.filter(({ state }) => state === 'queued').length;
   const lines = [
     `Session: ${session.id}${session.title === null ? '' : ` (${session.title})`}`,

@@ -6,6 +6,8 @@ import type { Dialect } from '../dialect.ts';
  */
 export function statements({ integer, text, serialKey, clustered }: Dialect): string[] {
   return [
+    // Whatever the code does: one turn of a session runs at a time.
+    "CREATE UNIQUE INDEX turns_running ON turns (session_id) WHERE state = 'running'",
     'DROP INDEX lanes_due',
     'ALTER TABLE lanes RENAME TO old_lanes',
     `CREATE TABLE lanes (

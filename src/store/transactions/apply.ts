@@ -6,7 +6,7 @@ import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
 import { type Ask, batch, type Query, query, type Tx, type TxContext, textOf } from '../transaction.ts';
 import { appending, type EventToWrite, type NumberedEvent, openLanes, placeOf } from './record.ts';
 import { INSERT_SESSION, sessionParams, sessionUpdate } from './rows.ts';
-import { lockSession, type WriteScope } from './sessions.ts';
+import { lockSession, type WriteScope, withTurns } from './sessions.ts';
 
 /** What is written with a change of a session, beside its row, its turns and its events. */
 export interface Extras {
@@ -166,7 +166,7 @@ function* endChildren(ctx: TxContext, scope: WriteScope, sessions: readonly Sess
     JSON.stringify(ended),
   );
   for (const child of children) {
-    const loaded = yield* lockSession(ctx, textOf(child, 'id'));
+    const loaded = yield* withTurns(yield* lockSession(ctx, textOf(child, 'id')), 'all');
     if (loaded.session.state === 'ended') continue;
     yield* apply(ctx, scope, loaded, [
       { name: 'end', reason: 'parent_ended', cause: null, trigger: 'process', successorId: null, epoch: null },

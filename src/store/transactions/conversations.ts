@@ -19,6 +19,7 @@ import {
   openSessionQuery,
   sessionQuery,
   type WriteScope,
+  withTurns,
 } from './sessions.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
@@ -149,9 +150,10 @@ function* enqueue(
   ctx: TxContext,
   scope: WriteScope,
   args: ReceiveArgs,
-  loaded: SessionWithTurns | null,
+  beginning: SessionWithTurns | null,
   start: StartCommand | null,
 ): Tx<SessionWithTurns> {
+  const loaded = beginning === null ? null : yield* withTurns(beginning, []);
   const text = storableText(args.text, 'the message');
   const owner = loaded?.session.owner ?? args.context.instanceId;
   // What another instance holds, it alone may begin; the message waits for it rather than be refused.
@@ -209,11 +211,12 @@ function answer(loaded: SessionWithTurns, args: ReceiveArgs, facts: Pick<Receive
 function* replace(
   ctx: TxContext,
   scope: WriteScope,
-  old: SessionWithTurns,
+  beginning: SessionWithTurns,
   end: EndFacts,
   start: StartCommand,
   before: readonly Command[],
 ): Tx<SessionWithTurns> {
+  const old = yield* withTurns(beginning, 'all');
   const waiting = old.turns.filter((turn) => turn.state === 'queued');
   const endCommand: Command = { name: 'end', ...end, successorId: start.sessionId, epoch: null };
   yield* apply(ctx, scope, old, [...before, endCommand]);
@@ -339,7 +342,8 @@ export function* endSession(ctx: TxContext, args: EndArgs): Tx<{ session: Sessio
   const already = !hasApplied(loaded.session, args.context.commandId);
   if (loaded.session.state === 'ended') return { session: loaded.session, already };
   const { reason, cause, trigger, epoch } = args;
-  const after = yield* apply(ctx, scope, loaded, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
+  const whole = yield* withTurns(loaded, 'all');
+  const after = yield* apply(ctx, scope, whole, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
   return { session: after.session, already: false };
 }
 
@@ -356,7 +360,9 @@ export function* command(
 ): Tx<SessionWithTurns> {
   const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
   if (hasApplied(loaded.session, args.context.commandId)) return loaded;
-  return yield* apply(ctx, scope, loaded, [args.command]);
+  const { command } = args;
+  const needed = command.name === 'suspend' ? 'all' : command.name === 'begin' ? [command.turnId] : [];
+  return yield* apply(ctx, scope, yield* withTurns(loaded, needed), [command]);
 }
 
 /** The conversation a session belongs to, for its successor. */

@@ -4,7 +4,7 @@ import type { SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { pageSize } from '../limits.ts';
 import { batch, numberOf, type Param, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
 import { apply } from './apply.ts';
-import { type CommandContext, enter, lockKey, lockSessions, sessionQuery } from './sessions.ts';
+import { type CommandContext, enter, lockKey, lockSessions, sessionQuery, withTurns } from './sessions.ts';
 
 /*
  * A session that is removed leaves its events: the log is the truth, and says that it began and how it ended. All else
@@ -46,7 +46,7 @@ export function* deleteSession(ctx: TxContext, args: DeleteArgs): Tx<Deleted> {
   const open = loaded.session.state !== 'ended';
   if (open) {
     const end = { name: 'end', reason: 'deleted', cause: null, trigger, successorId: null, epoch: null } as const;
-    yield* apply(ctx, scope, loaded, [end]);
+    yield* apply(ctx, scope, yield* withTurns(loaded, 'all'), [end]);
   }
   yield* remove(ctx, [sessionId]);
   return { ended: open, already: false };

@@ -1,5 +1,5 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { SessionWithTurns } from '../../lifecycle/session.ts';
+import type { SessionWithTurns, Turn } from '../../lifecycle/session.ts';
 import type { Dialect } from '../dialect.ts';
 import {
   type Ask,
@@ -162,6 +162,8 @@ function lockSessionQuery(ctx: TxContext, sessionId: string): Ask<SessionWithTur
   };
 }
 
+/** A long queue is not read for every message that joins it: see `withTurns`. */
+const FIRST_TURNS = 32;
 /** The oldest first. */
 const UNFINISHED = "state <> 'over' ORDER BY created_at, id";
 const SESSION_BY_ID = remembered(({ forUpdate }: Dialect) => selectSession('id = ?', forUpdate));
@@ -175,7 +177,37 @@ function selectSession(where: string, forUpdate: string): string {
 }
 
 function selectTurns(sessionId: string): string {
-  return `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ${sessionId} AND ${UNFINISHED}`;
+  return `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ${sessionId} AND ${UNFINISHED} LIMIT ${FIRST_TURNS}`;
+}
+
+const OF_SESSION = `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ?`;
+const ALL_TURNS = `${OF_SESSION} AND ${UNFINISHED}`;
+const RUNNING_TURN = `${OF_SESSION} AND state = 'running'`;
+const NEWEST_TURN = `${OF_SESSION} AND state <> 'over' ORDER BY created_at DESC, id DESC LIMIT 1`;
+const TURN_BY_ID = `${OF_SESSION} AND id = ? AND state <> 'over'`;
+
+/**
+ * A session with the turns that a command needs: of a long queue only its beginning was read. What runs and what came
+ * last is added always, and these turns; or all of them, for a command that settles each.
+ */
+export function* withTurns(loaded: SessionWithTurns, needed: readonly string[] | 'all'): Tx<SessionWithTurns> {
+  if (loaded.turns.length < FIRST_TURNS) return loaded;
+  const { id } = loaded.session;
+  const queries =
+    needed === 'all'
+      ? [{ sql: ALL_TURNS, params: [id] }]
+      : [
+          { sql: RUNNING_TURN, params: [id] },
+          { sql: NEWEST_TURN, params: [id] },
+          ...needed.map((turnId) => ({ sql: TURN_BY_ID, params: [id, turnId] })),
+        ];
+  const turns = new Map(loaded.turns.map((turn) => [turn.id, turn]));
+  for (const row of (yield queries).flat()) turns.set(textOf(row, 'id'), toTurn(row));
+  return { session: loaded.session, turns: [...turns.values()].sort(byAge) };
+}
+
+function byAge(a: Turn, b: Turn): number {
+  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
 }
 
 /** The open session, with its turns, of a conversation that is locked already. */

@@ -16,7 +16,7 @@ import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
-import { type CommandContext, enterSession } from './sessions.ts';
+import { type CommandContext, enterSession, withTurns } from './sessions.ts';
 
 export interface FinishArgs {
   readonly context: CommandContext;
@@ -34,9 +34,10 @@ export interface FinishArgs {
 
 /** A turn is over: its outcome, the rest of its transcript and its replies, in one transaction. */
 export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTurns> {
-  const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
-  if (hasApplied(loaded.session, args.context.commandId)) return loaded;
+  const { scope, loaded: beginning } = yield* enterSession(ctx, args.context, args.sessionId);
+  if (hasApplied(beginning.session, args.context.commandId)) return beginning;
   const { turnId, epoch, result } = args;
+  const loaded = yield* withTurns(beginning, [turnId]);
   const response = result.response === null ? null : storableText(result.response, 'the response');
   const error = args.error === null ? null : storableText(args.error, 'the error');
   const finish: Command = { name: 'finish', turnId, epoch, ...result, response };
@@ -57,8 +58,9 @@ export function* joinTurns(
   ctx: TxContext,
   args: { context: CommandContext; sessionId: string; into: string; turnIds: readonly string[]; response: string },
 ): Tx<SessionWithTurns> {
-  const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
-  if (hasApplied(loaded.session, args.context.commandId)) return loaded;
+  const { scope, loaded: beginning } = yield* enterSession(ctx, args.context, args.sessionId);
+  if (hasApplied(beginning.session, args.context.commandId)) return beginning;
+  const loaded = yield* withTurns(beginning, [args.into, ...args.turnIds]);
   const waits = (id: string): boolean => loaded.turns.some((turn) => turn.id === id && turn.state === 'queued');
   const pieces = args.turnIds.filter((id) => id !== args.into && waits(id));
   if (!waits(args.into) || pieces.length === 0) return loaded;
@@ -127,11 +129,12 @@ export function* answeredTurns(_ctx: TxContext, args: { sessionId: string; upTo:
   return args.upTo === null ? rows.length : rows.findIndex((row) => textOf(row, 'id') === args.upTo) + 1;
 }
 
-/** The unfinished turns of a session, oldest first. */
-export function* openTurns(_ctx: TxContext, args: { sessionId: string }): Tx<Turn[]> {
+/** The oldest unfinished turns of a session. */
+export function* openTurns(_ctx: TxContext, args: { sessionId: string; limit: number }): Tx<Turn[]> {
   const rows = yield* query(
-    `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ? AND state <> 'over' ORDER BY created_at, id`,
+    `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ? AND state <> 'over' ORDER BY created_at, id LIMIT ?`,
     args.sessionId,
+    args.limit,
   );
   return rows.map(toTurn);
 }

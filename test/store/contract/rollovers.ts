@@ -1,9 +1,48 @@
 import { describe, expect } from 'vitest';
+import { codeOf } from './code-of.ts';
 import { DAY, HOUR, MINUTE, type Open, rulesWith, sceneTests } from './scene.ts';
 
 /** What a message does with a session it cannot continue. */
 export function rolloversContract(open: Open): void {
   const test = sceneTests(open);
+
+  describe('a long queue', () => {
+    test('is served from its beginning, and each of its messages can be dropped', async (scene) => {
+      const first = await scene.ask('42', 'first');
+      const waiting = [];
+      for (let i = 0; i < 80; i++) {
+        scene.clock.advance(1);
+        waiting.push(await scene.say('42', `waiting ${i}`));
+      }
+      scene.clock.advance(-HOUR);
+      const late = await scene.say('42', 'after the clock was set back');
+      const last = waiting.at(-1);
+      if (last === undefined) throw new TypeError('nothing waits');
+      expect(late.turn.createdAt).toBe(last.turn.createdAt);
+      await scene.finish({ session: first.session, turn: last.turn }, { outcome: 'failed' }, { epoch: null });
+      await scene.finish(first);
+      const [next] = await scene.store.read('openTurns', { sessionId: first.session.id, limit: 1 });
+      expect(next?.id).toBe(waiting[0]?.turn.id);
+      const begun = await scene.begin(first.session.id, waiting[70]?.turn.id ?? '');
+      expect(begun.turns.filter(({ state }) => state === 'running')).toMatchObject([{ id: waiting[70]?.turn.id }]);
+      expect(await codeOf(scene.begin(first.session.id, next?.id ?? ''))).toBe('illegal_move');
+    });
+
+    test('moves on as a whole to the session that follows', async (scene) => {
+      const first = await scene.ask('42', 'first');
+      for (let i = 0; i < 80; i++) {
+        scene.clock.advance(1);
+        await scene.say('42', `waiting ${i}`);
+      }
+      const { session } = await scene.reset('42');
+      const open = await scene.store.read('openTurns', { sessionId: session.id, limit: 200 });
+      expect(open.map(({ text }) => text)).toEqual(Array.from({ length: 80 }, (_, i) => `waiting ${i}`));
+      await scene.end(session.id);
+      expect(await scene.store.read('openTurns', { sessionId: session.id, limit: 200 })).toEqual([]);
+      expect(await scene.store.read('unfinishedTurns', { limit: 200 })).toEqual([]);
+      expect((await scene.session(first.session.id)).state).toBe('ended');
+    });
+  });
 
   describe('a message', () => {
     test('that finds its session overdue ends it and is the first turn of the next, in one order', async (scene) => {

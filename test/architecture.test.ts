@@ -19,21 +19,22 @@ const table: Table = {
     plugins: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events', 'hooks', 'memory'] },
     memory: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events'] },
     agent: { layers: ['errors', 'log', 'lifecycle', 'store', 'config'] },
+    turns: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'agent'] },
     cron: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'engine'] },
-    api: { layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'cron'] },
+    api: { layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'turns', 'cron'] },
     tracing: { layers: ['log', 'config'] },
     platforms: { layers: ['errors'], contract: 'platforms/platform.ts' },
     space: { layers: ['errors', 'api'] },
     gateway: {
       layers: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine'],
-        ...['hooks', 'plugins', 'memory', 'agent', 'cron', 'api', 'platforms', 'tracing'],
+        ...['hooks', 'plugins', 'memory', 'agent', 'turns', 'cron', 'api', 'platforms', 'tracing'],
       ],
     },
     cli: {
       layers: [
         ...['errors', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine', 'hooks', 'memory', 'agent'],
-        ...['cron', 'api', 'log', 'plugins', 'platforms', 'space', 'gateway', 'tracing'],
+        ...['turns', 'cron', 'api', 'log', 'plugins', 'platforms', 'space', 'gateway', 'tracing'],
       ],
       environment: true,
     },

@@ -29,8 +29,8 @@ export interface TurnContext {
   keep(messages: readonly MessageToAppend[]): Promise<void>;
   /** What people said meanwhile and want taken into account now: rows that are in the transcript already. */
   takeSteering(): Promise<readonly MessageToAppend[]>;
-  /** For whoever looks on. */
-  show(progress: Progress): void;
+  /** For everybody who looks on. */
+  show(event: StepEvent): void;
   /** Whether a tool may be run at all, and with what: asked before any person is. */
   mayRun?(use: ToolUse): Promise<ToolPermission>;
   /** What came of it. Nobody waits for who hears it. */
@@ -47,12 +47,18 @@ export type SummarisedRow = Omit<Message, 'at'> & Partial<Pick<Message, 'at'>>;
 /** A conversation that the model is to think about, beside its turns. */
 export type TranscriptTask = Pick<TurnTask, 'sessionId' | 'transcript' | 'model' | 'about' | 'startedAt' | 'signal'>;
 
-export type Progress =
+/** What the agent does in a turn, as it does it. */
+export type StepEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
-  | { readonly type: 'tool_start'; readonly id: string; readonly name: string; readonly args: unknown }
-  | { readonly type: 'tool_end'; readonly id: string; readonly name: string; readonly ok: boolean }
+  | ToolEvent
+  /** A step of the model is complete: it calls these tools next. */
   | { readonly type: 'step'; readonly iteration: number; readonly tools: readonly string[] };
+
+export type ToolEvent = { readonly type: 'tool'; readonly id: string; readonly name: string } & (
+  | { readonly state: 'start'; readonly args: unknown }
+  | { readonly state: 'end'; readonly ok: boolean }
+);
 
 export interface ToolUse {
   readonly id: string;

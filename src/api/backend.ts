@@ -1,7 +1,7 @@
-import type { Progress } from '../agent/runner.ts';
 import type { JobService } from '../cron/job-service.ts';
 import type { TurnOutcome } from '../lifecycle/states.ts';
 import type { JobTarget } from '../store/transactions/jobs.ts';
+import type { TurnActivity, TurnEvent } from '../turns/turn-event.ts';
 import type { Figures } from './figures.ts';
 
 /** Something a client says over HTTP: text for the agent, or a slash command. */
@@ -46,24 +46,14 @@ export interface AcceptedTurn {
   readonly sessionId: string;
   readonly turnId: string | null;
   readonly reply: Promise<Reply>;
-  /**
-   * Progress from now on; what came before is not repeated, but for questions that wait for an answer. Returns the
-   * function that stops it.
-   */
-  watch(listener: (progress: TurnProgress) => void): () => void;
+  /** What happens in the turn; null for a slash command, which is none. */
+  readonly events: TurnEvents | null;
 }
 
-/** What whoever looks on at a turn is told: what it does, and what it asks leave for. */
-export type TurnProgress = Progress | ApprovalProgress;
-
-/** People answer with `/approve` and `/deny`. */
-export interface ApprovalProgress {
-  readonly type: 'approval';
-  readonly id: string;
-  readonly tool: string;
-  /** What would be done, in one line a person can judge. */
-  readonly action: string;
-  readonly state: 'asked' | 'allowed' | 'denied';
+/** What happens in a turn: first what was so far, then as it happens. */
+export interface TurnEvents {
+  /** Returns the function that stops it. */
+  subscribe(listener: (event: TurnEvent) => void): () => void;
 }
 
 /** A setting of the gateway as `/ready` shows it: nothing secret. */
@@ -108,11 +98,4 @@ export interface JobBackend {
   readonly service: JobService;
   /** Where results go, by its name. Throws `target_unknown`. */
   readonly target: (text: string) => Promise<JobTarget>;
-}
-
-/** A step of a running turn, as whoever looks on sees it. */
-export interface TurnActivity {
-  readonly phase: 'thinking' | 'tool' | 'replying';
-  /** The tool, while one runs. */
-  readonly tool: string | null;
 }

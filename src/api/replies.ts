@@ -1,6 +1,7 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
+import type { TurnEvent } from '../turns/turn-event.ts';
 import type { ApiContext, ApiLog } from './api.ts';
-import type { AcceptedTurn, Reply, TurnProgress } from './backend.ts';
+import type { AcceptedTurn, Reply } from './backend.ts';
 import { hintOf, type ShownError, statusOf } from './error-answer.ts';
 import { HEARTBEAT_MS, type Listener } from './event-stream.ts';
 import { Mailbox } from './mailbox.ts';
@@ -8,10 +9,7 @@ import { Mailbox } from './mailbox.ts';
 /** What may wait for a client that listens to its own turn; the turn goes on without one who does not read. */
 const MAILBOX_CHARS = 4 * 1024 * 1024;
 
-export type TurnNews =
-  | { readonly progress: TurnProgress }
-  | { readonly reply: Reply }
-  | { readonly failure: MoiraiError };
+export type TurnNews = { readonly event: TurnEvent } | { readonly reply: Reply } | { readonly failure: MoiraiError };
 
 /** The status of each outcome. */
 export function statusOfReply({ outcome }: Reply): 200 | 502 | 504 {
@@ -41,11 +39,11 @@ export class TurnFeed {
   #drop: () => void = () => undefined;
 
   constructor(accepted: AcceptedTurn, log: ApiLog) {
-    const stopWatching = accepted.watch((progress) => {
-      if (!this.#mailbox.put({ progress }, sizeOf(progress))) this.#drop();
+    const stopWatching = accepted.events?.subscribe((event) => {
+      if (!this.#mailbox.put({ event }, sizeOf(event))) this.#drop();
     });
     const end = (news: TurnNews): void => {
-      stopWatching();
+      stopWatching?.();
       this.#mailbox.close(news);
     };
     accepted.reply.then(
@@ -80,9 +78,9 @@ export class TurnFeed {
   }
 }
 
-function sizeOf(progress: TurnProgress): number {
-  if (progress.type === 'approval') return progress.action.length + 500;
-  return 'text' in progress ? progress.text.length + 100 : 500;
+function sizeOf(event: TurnEvent): number {
+  if (event.type === 'question') return event.action.length + 500;
+  return event.type === 'text' || event.type === 'reasoning' ? event.text.length + 100 : 500;
 }
 
 /**

@@ -1,14 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Progress } from '../agent/runner.ts';
-import type { AcceptedTurn, ApiBackend, ChatRequest, Reply, TurnProgress } from '../api/backend.ts';
+import type { AcceptedTurn, ApiBackend, ChatRequest, Reply } from '../api/backend.ts';
 import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import type { Turn } from '../lifecycle/session.ts';
 import { keyFor } from '../lifecycle/session-key.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
-import type { PendingApproval } from './approvals.ts';
+import type { TurnChannel } from '../turns/turn-channel.ts';
 import { parseCommand } from './commands/command.ts';
 import type { ReceiveResult } from './conversations.ts';
 import type { Gateway } from './gateway.ts';
@@ -32,8 +30,7 @@ export function apiBackend({ gateway, model, readiness, state, figures }: ApiBac
     receive: (request) => say(gateway, request),
     models: () => gateway.runner.models(),
     turnActivity: (sessionId) => {
-      const run = gateway.turns.runOf(sessionId);
-      return run === undefined ? null : { phase: run.phase, tool: run.tool };
+      return gateway.turns.runOf(sessionId)?.channel.activity ?? null;
     },
     jobs: { service: gateway.cron.jobs, target: (text) => gateway.cron.target(text) },
     receiveFromPlatform: async (name, request) => {
@@ -55,7 +52,7 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
   const conversation = conversationOf(request);
   const originRef = refOf(request);
   const known = originRef === null ? null : await knownTurn(gateway, originRef, request, conversation);
-  if (known !== null) return attach(gateway, known, request, conversation.key);
+  if (known !== null) return attach(gateway, known, request);
   if (conversation.attached || request.model !== null) await prepare(gateway, conversation, request);
   const result = await gateway.conversations.receive({
     conversation,
@@ -156,59 +153,25 @@ function answered(
     sessionId,
     text: result.text,
   }));
-  return { sessionId, turnId: null, reply, watch: () => () => undefined };
+  return { sessionId, turnId: null, reply, events: null };
 }
 
 function accepted(
   gateway: Gateway,
-  result: Extract<ReceiveResult, { type: 'turn' }>,
+  { received, channel }: Extract<ReceiveResult, { type: 'turn' }>,
   request: ChatRequest,
 ): AcceptedTurn {
-  const { session, turn } = result.received;
-  return {
-    sessionId: session.id,
-    turnId: turn.id,
-    reply: replyOf(gateway, result.over, turn.id, request),
-    watch: (listener) => watchWithQuestions(gateway, { key: session.key, turn }, result.watch, listener),
-  };
-}
-
-/** People who come over HTTP are written to nowhere else: what their turn asks leave for is told with its progress. */
-function watchWithQuestions(
-  { approvals, turns }: Gateway,
-  { key, turn }: { readonly key: string; readonly turn: Turn },
-  watch: (listener: (progress: Progress) => void) => () => void,
-  listener: (progress: TurnProgress) => void,
-): () => void {
-  const tell = ({ id, request, settled }: PendingApproval): void => {
-    // Only a turn that runs asks; those that wait behind it hear nothing of it.
-    if (turns.runOf(turn.sessionId)?.turn.id !== turn.id) return;
-    const question = { type: 'approval', id, ...request } as const;
-    listener({ ...question, state: 'asked' });
-    void settled.then(({ allowed }) => listener({ ...question, state: allowed ? 'allowed' : 'denied' }));
-  };
-  const unwatch = watch(listener);
-  const unhear = approvals.watch((asked) => {
-    if (asked.key === key) tell(asked);
-  });
-  for (const asked of approvals.pendingOf(key)) tell(asked);
-  return () => {
-    unwatch();
-    unhear();
-  };
+  return followed(gateway, channel, received.session.id, request);
 }
 
 /** The same request again: it waits for the same turn, wherever that runs. */
-function attach(gateway: Gateway, turn: TurnResultRow, request: ChatRequest, key: string): AcceptedTurn {
-  return {
-    sessionId: turn.sessionId,
-    turnId: turn.id,
-    reply: replyOf(gateway, gateway.turns.ends.wait(turn.id), turn.id, request),
-    watch: (listener) => {
-      const watch = (hear: (progress: Progress) => void) => gateway.turns.watch(turn.id, hear);
-      return watchWithQuestions(gateway, { key, turn }, watch, listener);
-    },
-  };
+function attach(gateway: Gateway, turn: TurnResultRow, request: ChatRequest): AcceptedTurn {
+  return followed(gateway, gateway.turns.channels.follow(turn.id), turn.sessionId, request);
+}
+
+function followed(gateway: Gateway, events: TurnChannel, sessionId: string, request: ChatRequest): AcceptedTurn {
+  const { turnId } = events;
+  return { sessionId, turnId, reply: replyOf(gateway, events.ended, turnId, request), events };
 }
 
 async function replyOf(

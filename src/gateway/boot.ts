@@ -54,7 +54,7 @@ async function begin(
   const text = `${BOOT_NOTE}\n\n${tasks}`;
   const message = { conversation, text, originRef: null, by: 'system' } as const;
   const { session, turn } = await turns.receive(message, { mode: 'queue', uncapped: true });
-  return { session, over: turns.ends.wait(turn.id) };
+  return { session, over: turns.channels.open(turn.id).ended };
 }
 
 async function settle(deps: BootDeps, session: Session, turn: TurnResultRow | null): Promise<void> {
@@ -63,7 +63,9 @@ async function settle(deps: BootDeps, session: Session, turn: TurnResultRow | nu
   const answer = turn.outcome === 'interrupted' ? '' : (turn.response ?? '').trim();
   if (answer !== '' && answer.replace(/\.$/, '') !== NOTHING_TO_SAY) await tellHome(deps, session, answer);
   const done = turn.outcome === 'done';
-  await deps.engine.end(session.id, { reason: done ? 'batch_complete' : 'batch_failed', trigger: 'process' });
+  const reason = done ? 'batch_complete' : 'batch_failed';
+  const { engine } = deps;
+  await engine.settle((context) => engine.end(session.id, { reason, trigger: 'process' }, context));
   deps.log.info('BOOT.md done', { session: session.id, turn: turn.id, outcome: turn.outcome });
 }
 

@@ -1,4 +1,4 @@
-import type { AgentRunner, ApprovalRequest, Progress, TurnReport } from '../agent/runner.ts';
+import type { AgentRunner, ApprovalRequest, TurnReport } from '../agent/runner.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
@@ -123,16 +123,9 @@ export class ChatPlatforms {
     return this.access.admits({ platform: session.platform, userId: session.userId, bot: false, place });
   }
 
-  begun(run: TurnRun): void {
-    this.#presentation.begun(run);
-  }
-
-  show(run: TurnRun, progress: Progress): void {
-    this.#presentation.show(run, progress);
-  }
-
-  over(run: TurnRun): void {
-    this.#presentation.over(run, run.outcome === 'done' ? 'done' : 'failed');
+  /** A turn begins to run here. */
+  started(run: TurnRun): void {
+    this.#presentation.started(run);
   }
 
   /** What a turn's reply becomes in the outbox: in the place of what was shown while it was written. */
@@ -160,7 +153,7 @@ export class ChatPlatforms {
       ],
     ];
     const shows = this.platformOf(session)?.abilities.buttons ?? false;
-    return { text: `May I? ${action}\n/approve or /deny`, shape: shows ? { buttons } : {} };
+    return { text: `Allow this? ${action}\n/approve or /deny`, shape: shows ? { buttons } : {} };
   }
 
   #receptionDeps() {

@@ -87,7 +87,7 @@ export class Children {
     });
     const message = { conversation, text, originRef: refOf(started), by: 'system' } as const;
     const { session, turn } = await turns.receive(message, { mode: 'queue', uncapped: true });
-    return { session, over: turns.ends.wait(turn.id) };
+    return { session, over: turns.channels.open(turn.id).ended };
   }
 
   async #finish(session: Session, turn: TurnResultRow | null): Promise<string> {

@@ -1,9 +1,8 @@
-import type { Progress } from '../agent/runner.ts';
 import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
-import type { TurnResultRow } from '../store/transactions/turns.ts';
+import type { TurnChannel } from '../turns/turn-channel.ts';
 import type { Answerer } from './approvals.ts';
 import { findCommand } from './commands/catalogue.ts';
 import { type CommandDeps, parseCommand, type SlashCommandSpec } from './commands/command.ts';
@@ -35,9 +34,8 @@ export type ReceiveResult =
   | {
       readonly type: 'turn';
       readonly received: Received;
-      /** Resolves when the turn is over; null when this process stops before that. */
-      readonly over: Promise<TurnResultRow | null>;
-      watch(listener: (progress: Progress) => void): () => void;
+      /** What happens in its turn, and its end. */
+      readonly channel: TurnChannel;
     };
 
 /** What becomes of something that is said, before anybody else sees it. */
@@ -116,8 +114,7 @@ export class Conversations {
     return {
       type: 'turn',
       received,
-      over: this.#turns.ends.wait(id),
-      watch: (listener) => this.#turns.watch(id, listener),
+      channel: this.#turns.channels.open(id),
     };
   }
 

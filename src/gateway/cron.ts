@@ -96,7 +96,7 @@ export class GatewayCron {
    */
   async #run({ session, turn }: Received): Promise<void> {
     const { engine, turns } = this.#deps;
-    const over = turns().ends.wait(turn.id);
+    const over = turns().channels.open(turn.id).ended;
     turns().wake(session.id);
     const done = (await over)?.outcome === 'done';
     const reason = done ? 'cron_complete' : 'cron_failed';

@@ -40,6 +40,7 @@ import { stoppingText } from './texts.ts';
 import { toolPorts } from './tool-ports.ts';
 import { traces } from './traces.ts';
 import { Transcripts } from './transcripts.ts';
+import type { TurnRun } from './turn-run.ts';
 import { Turns } from './turns.ts';
 
 export interface GatewayOptions {
@@ -324,37 +325,50 @@ export class Gateway {
       busyMode: () => config.agent.busyMode,
       admits: (session) => this.chat.admits(session),
       received: observer.received,
+      started: (run) => {
+        observer.started(run);
+        this.chat.started(run);
+      },
       runDeps: {
         ...{ runner, memory, plugins: this.#plugins },
         timeoutMs: config.agent.turnTimeoutMs,
         transcript: (session) => transcripts.of(session),
         deliveries: (run, text, report) => this.chat.repliesOf(run, text, report),
-        begun: (run) => {
-          observer.begun(run);
-          this.chat.begun(run);
-        },
-        show: (run, progress) => {
-          observer.showed(run, progress);
-          this.chat.show(run, progress);
-        },
-        over: (run) => {
-          observer.over(run);
-          this.chat.over(run);
-        },
-        approve: (run, request) => this.#ask(run.session, request, run.signal),
+        approve: (run, request) => this.#ask(run, request),
       },
     });
   }
 
-  async #ask(session: Session, request: ApprovalRequest, signal: AbortSignal): Promise<Approval> {
-    if (session.kind === 'cron') return { allowed: false, reason: 'nobody is there to be asked' };
+  /** Asks the people of the conversation that a turn works for, wherever they are. */
+  async #ask(run: TurnRun, request: ApprovalRequest): Promise<Approval> {
+    const session = await this.#askedSession(run);
+    if (session === null) return { allowed: false, reason: 'nobody is there to be asked' };
     const id = randomBytes(8).toString('hex');
-    const answer = this.approvals.ask({ id, key: session.key, request, askedOf: session.userId }, signal);
+    const answer = this.approvals.ask({ id, key: session.key, request, askedOf: session.userId }, run.signal);
+    const question = { type: 'question', id, ...request } as const;
+    // Work that was delegated asks in the turn that waits for it, too.
+    const channels = new Set([run.channel, this.turns.runOf(session.id)?.channel ?? run.channel]);
+    for (const channel of channels) channel.publish({ ...question, state: 'asked' });
+    void answer.then(({ allowed }) => {
+      for (const channel of channels) channel.publish({ ...question, state: allowed ? 'allowed' : 'denied' });
+    });
     if (deliverable(session)) {
       const { text, shape } = this.chat.question(session, id, request);
       await this.tell(session, text, this.#ids.delivery(), shape);
     }
     return answer;
+  }
+
+  /** The session whose people can answer: that of the conversation which work was delegated from; null for nobody. */
+  async #askedSession(run: TurnRun): Promise<Session | null> {
+    let session: Session | null = run.session;
+    while (session !== null && session.kind === 'child' && session.parentId !== null) {
+      session = await this.engine.store.read('getSession', { sessionId: session.parentId });
+    }
+    if (session === null || session.kind === 'cron' || session.kind === 'batch') return null;
+    // A request that is answered as a whole shows its sender no question.
+    const alone = session.kind === 'api' && session.attached;
+    return alone && !run.channel.watched ? null : session;
   }
 
   #sessionEnded(sessionId: string): void {

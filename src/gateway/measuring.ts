@@ -4,11 +4,12 @@ import type { Observer } from './observer.ts';
 /** Turns what passes through the gateway into figures. */
 export function measuring(figures: Figures): Partial<Observer> {
   return {
-    begun({ turn: { createdAt, startedAt, cuts } }) {
+    started(run) {
+      const { createdAt, startedAt, cuts } = run.turn;
       // One that goes on after a restart has waited for something else.
       if (cuts === 0 && startedAt !== null) figures.turnWaited(startedAt - createdAt);
+      void run.done.then(() => figures.turnTook(run.ending, run.elapsed.ms));
     },
-    over: ({ ending, elapsed }) => figures.turnTook(ending, elapsed.ms),
     tried: ({ platform }, _, { state }) => figures.deliveryTried(platform, state),
     sent: ({ platform }, ms) => figures.deliveryTook(platform, ms),
   };

@@ -1,4 +1,3 @@
-import type { Progress } from '../agent/runner.ts';
 import type { Session, Turn } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Delivery, DeliveryOutcome } from '../store/transactions/deliveries.ts';
@@ -21,10 +20,8 @@ export function stopwatch(): () => Elapsed {
 export interface Observer {
   /** A message is durable; one that came again is not told again. */
   received(session: Session, turn: Turn, elapsed: Elapsed): void;
-  begun(run: TurnRun): void;
-  showed(run: TurnRun, progress: Progress): void;
-  /** Whatever came of it is written. */
-  over(run: TurnRun): void;
+  /** A turn begins to run here: its channel tells the rest. */
+  started(run: TurnRun): void;
   /** One attempt to send a reply, the first being 1. */
   tried(delivery: Delivery, attempt: number, outcome: DeliveryOutcome, elapsed: Elapsed): void;
   /** It arrived, this long after it was put into the outbox. */
@@ -44,9 +41,7 @@ export function observeWith(observers: readonly Partial<Observer>[], log: Logger
   };
   return {
     received: (...facts) => tell((observer) => observer.received?.(...facts)),
-    begun: (run) => tell((observer) => observer.begun?.(run)),
-    showed: (run, progress) => tell((observer) => observer.showed?.(run, progress)),
-    over: (run) => tell((observer) => observer.over?.(run)),
+    started: (run) => tell((observer) => observer.started?.(run)),
     tried: (...facts) => tell((observer) => observer.tried?.(...facts)),
     sent: (delivery, ms) => tell((observer) => observer.sent?.(delivery, ms)),
   };

@@ -1,6 +1,7 @@
-import type { Progress } from '../agent/runner.ts';
+import type { ToolEvent } from '../agent/runner.ts';
 import { spanIdOf, traceIdOf } from '../tracing/span-ids.ts';
 import type { Span, Tracer } from '../tracing/tracer.ts';
+import type { TurnEvent } from '../turns/turn-event.ts';
 import type { Elapsed, Observer } from './observer.ts';
 import type { TurnRun } from './turn-run.ts';
 
@@ -14,7 +15,6 @@ const LONGEST_NAME = 64;
  * where the reply leaves. See docs/decisions/0017-traces.md for how the parts find each other.
  */
 export function traces(tracer: Tracer, instance: string): Partial<Observer> {
-  const runs = new WeakMap<TurnRun, RunTrace>();
   return {
     received: ({ id, platform, kind }, turn, elapsed) =>
       tracer.record({
@@ -22,9 +22,11 @@ export function traces(tracer: Tracer, instance: string): Partial<Observer> {
         id: spanIdOf('receive', turn.id),
         attributes: { ...nameOf(id, turn.id), 'moirai.platform': platform, 'moirai.kind': kind },
       }),
-    begun: (run) => runs.set(run, new RunTrace(run, tracer)),
-    showed: (run, progress) => runs.get(run)?.showed(progress),
-    over: (run) => tracer.record(turnSpan(run, instance)),
+    started: (run) => {
+      const trace = new RunTrace(run, tracer);
+      run.channel.subscribe((event) => trace.see(event));
+      void run.done.then(() => tracer.record(turnSpan(run, instance)));
+    },
     tried: ({ id, sessionId, turnId, platform }, attempt, outcome, elapsed) =>
       tracer.record({
         ...{ name: 'deliver', kind: 'client', ...at(turnId ?? id), ...elapsed },
@@ -79,23 +81,22 @@ class RunTrace {
     this.#tracer = tracer;
   }
 
-  showed(progress: Progress): void {
-    switch (progress.type) {
-      case 'step':
-        this.#part('model', this.#ready, { 'moirai.step': progress.iteration }, null);
-        this.#ready = this.#run.elapsed.ms;
-        break;
-      case 'tool_start':
-        this.#tools.set(progress.id, this.#run.elapsed.ms);
-        break;
-      case 'tool_end': {
-        const name = { 'gen_ai.tool.name': progress.name.slice(0, LONGEST_NAME) };
-        this.#part('tool', this.#tools.get(progress.id) ?? this.#ready, name, progress.ok ? null : 'tool_failed');
-        this.#tools.delete(progress.id);
-        this.#ready = this.#run.elapsed.ms;
-        break;
-      }
+  see(event: TurnEvent): void {
+    if (event.type === 'step') {
+      this.#part('model', this.#ready, { 'moirai.step': event.iteration }, null);
+      this.#ready = this.#run.elapsed.ms;
+    } else if (event.type === 'tool') this.#seeTool(event);
+  }
+
+  #seeTool(event: ToolEvent): void {
+    if (event.state === 'start') {
+      this.#tools.set(event.id, this.#run.elapsed.ms);
+      return;
     }
+    const name = { 'gen_ai.tool.name': event.name.slice(0, LONGEST_NAME) };
+    this.#part('tool', this.#tools.get(event.id) ?? this.#ready, name, event.ok ? null : 'tool_failed');
+    this.#tools.delete(event.id);
+    this.#ready = this.#run.elapsed.ms;
   }
 
   #part(name: string, from: number, attributes: Attributes, error: string | null): void {

@@ -2,7 +2,6 @@ import type {
   AgentRunner,
   Approval,
   ApprovalRequest,
-  Progress,
   ToolPermission,
   ToolResult,
   ToolUse,
@@ -21,6 +20,8 @@ import type { Timers } from '../queue/timers.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import { TURN_TEXT_SEEN } from '../store/transactions/rows.ts';
+import type { TurnResultRow } from '../store/transactions/turns.ts';
+import type { TurnChannel } from '../turns/turn-channel.ts';
 import type { GatewayMemory } from './memory.ts';
 import { type Elapsed, stopwatch } from './observer.ts';
 import { failureText, INTERRUPTED_TEXTS } from './texts.ts';
@@ -57,11 +58,7 @@ export interface TurnRunDeps {
   /** The outbox rows for a reply, or for what is said instead of one; none where it is fetched, not sent. */
   readonly deliveries: (run: TurnRun, text: string, report: TurnReport | null) => Promise<readonly DeliveryToMake[]>;
   readonly plugins: TurnPlugins;
-  /** For whoever shows people that something is being done. */
-  readonly begun: (run: TurnRun) => void;
-  readonly over: (run: TurnRun) => void;
   readonly approve: (run: TurnRun, request: ApprovalRequest) => Promise<Approval>;
-  readonly show: (run: TurnRun, progress: Progress) => void;
   /** Takes what waits behind this turn and is meant for it into the transcript; each is over once it is taken. */
   readonly takeSteering: (run: TurnRun) => Promise<readonly MessageToAppend[]>;
 }
@@ -79,6 +76,8 @@ class TurnStopped extends Error {
 export class TurnRun {
   readonly session: Session;
   readonly turn: Turn;
+  /** Everything that happens in the turn. */
+  readonly channel: TurnChannel;
   /** Resolves when everything about the turn has been written, whatever came of it. */
   readonly done: Promise<void>;
   readonly #deps: TurnRunDeps;
@@ -87,30 +86,21 @@ export class TurnRun {
   readonly #abort = new AbortController();
   #cancelTimeout: () => void = () => undefined;
   #userKept = false;
-  #tool: string | null = null;
-  #replying = false;
+  #progressAt = 0;
+  /** Questions that wait for a person: meanwhile it does not stand still. */
+  #questions = 0;
   readonly #elapsed = stopwatch();
   #finished: Finished | null = null;
 
   /** `note` is what the agent is told about a turn that was cut before. */
-  constructor(loaded: SessionWithTurns, turn: Turn, note: string | null, deps: TurnRunDeps) {
+  constructor(loaded: SessionWithTurns, turn: Turn, note: string | null, channel: TurnChannel, deps: TurnRunDeps) {
     this.session = loaded.session;
     this.turn = turn;
+    this.channel = channel;
     this.#note = note;
     this.#deps = deps;
     this.#hold = { sessionId: loaded.session.id, epoch: loaded.session.epoch };
     this.done = this.#run();
-  }
-
-  /** The tool that runs now. */
-  get tool(): string | null {
-    return this.#tool;
-  }
-
-  /** What it is doing now. */
-  get phase(): 'thinking' | 'tool' | 'replying' {
-    if (this.#tool !== null) return 'tool';
-    return this.#replying ? 'replying' : 'thinking';
   }
 
   /** What came of it; null while it runs, and when it was cut or lost. */
@@ -121,6 +111,13 @@ export class TurnRun {
   /** What was written at its end; null where there is no outcome. */
   get finished(): Finished | null {
     return this.#finished;
+  }
+
+  /** The turn as the store has it, once it is over; null where it has no outcome of ours. */
+  get result(): TurnResultRow | null {
+    if (this.#finished === null) return null;
+    const { outcome, response, model, usage, error = null } = this.#finished;
+    return { ...this.turn, state: 'over', outcome, endedAt: Date.now(), response, model, usage, error };
   }
 
   /** How it ended here: as it was written, cut for the next process, or lost to somebody else. */
@@ -145,6 +142,7 @@ export class TurnRun {
   async #run(): Promise<void> {
     const { runner } = this.#deps;
     this.#progressed();
+    this.#watchProgress();
     try {
       const report = await runner.run(await this.#task());
       this.#abort.signal.throwIfAborted();
@@ -211,31 +209,29 @@ export class TurnRun {
   }
 
   #context(): TurnContext {
+    const { plugins, memory } = this.#deps;
     return {
       keep: async (messages) => {
         this.#progressed();
         await this.#keep(messages);
       },
       takeSteering: () => this.#deps.takeSteering(this),
-      show: (progress) => {
+      show: (event) => {
         this.#progressed();
-        this.#replying = progress.type === 'text';
-        if (progress.type === 'tool_start') this.#tool = progress.name;
-        else if (progress.type === 'tool_end') this.#tool = null;
-        this.#deps.show(this, progress);
+        this.channel.publish(event);
       },
-      mayRun: (use) => this.#deps.plugins.mayRun(this, use),
-      ran: (use, outcome) => this.#deps.plugins.ran(this, use, outcome),
+      mayRun: (use) => plugins.mayRun(this, use),
+      ran: (use, outcome) => plugins.ran(this, use, outcome),
       approve: async (request) => {
-        // Waiting for a person is not standing still; the approval has a deadline of its own.
-        this.#cancelTimeout();
+        this.#questions++;
         try {
           return await this.#deps.approve(this, request);
         } finally {
+          this.#questions--;
           this.#progressed();
         }
       },
-      beforeSummary: (rows) => this.#deps.memory.beforeSummary(this.session, rows),
+      beforeSummary: (rows) => memory.beforeSummary(this.session, rows),
     };
   }
 
@@ -250,8 +246,15 @@ export class TurnRun {
   }
 
   #progressed(): void {
-    this.#cancelTimeout();
-    this.#cancelTimeout = this.#deps.timers.after(this.#deps.timeoutMs, () => this.stop({ type: 'timeout' }));
+    this.#progressAt = this.#deps.timers.elapsed();
+  }
+
+  /** One timer at a time, and none for each piece of text: when it fires, it looks how long it has been quiet. */
+  #watchProgress(): void {
+    const { timers, timeoutMs } = this.#deps;
+    const left = this.#questions > 0 ? timeoutMs : this.#progressAt + timeoutMs - timers.elapsed();
+    if (left <= 0) this.stop({ type: 'timeout' });
+    else this.#cancelTimeout = timers.after(left, () => this.#watchProgress());
   }
 
   async #finishDone(report: TurnReport): Promise<void> {

@@ -1,4 +1,3 @@
-import type { Progress } from '../agent/runner.ts';
 import type { Engine, Inbound } from '../engine/engine.ts';
 import { hasCode } from '../errors/moirai-error.ts';
 import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
@@ -7,10 +6,10 @@ import type { Logger } from '../log/logger.ts';
 import type { Timers } from '../queue/timers.ts';
 import type { Received } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
+import { TurnChannels } from '../turns/turn-channels.ts';
 import { type Elapsed, stopwatch } from './observer.ts';
 import { Pieces } from './pieces.ts';
 import { resumeNote } from './texts.ts';
-import { TurnEnds } from './turn-ends.ts';
 import { type StopReason, TurnRun, type TurnRunDeps } from './turn-run.ts';
 
 export type BusyMode = 'queue' | 'interrupt' | 'steer';
@@ -25,6 +24,8 @@ export interface TurnsOptions {
   readonly admits: (session: Session) => Promise<boolean>;
   /** A message is durable, and was not before. */
   readonly received: (session: Session, turn: Turn, elapsed: Elapsed) => void;
+  /** A turn begins to run here: whoever shows or measures it subscribes to its channel. */
+  readonly started: (run: TurnRun) => void;
   /** What a run needs beside what this class gives it. */
   readonly runDeps: Omit<TurnRunDeps, 'takeSteering' | 'engine' | 'timers' | 'log'>;
 }
@@ -52,7 +53,7 @@ const UNATTENDED: ReadonlySet<string> = new Set(['api', 'webhook', 'cron']);
  * What waits is in the store; this class only remembers which sessions to look at.
  */
 export class Turns {
-  readonly ends: TurnEnds;
+  readonly channels: TurnChannels;
   readonly #options: TurnsOptions;
   readonly #runDeps: TurnRunDeps;
   readonly #running = new Map<string, TurnRun>();
@@ -60,7 +61,6 @@ export class Turns {
   readonly #waiting = new Set<string>();
   /** Sessions in which nothing may begin. */
   readonly #quiet = new Set<string>();
-  readonly #watchers = new Map<string, Set<(progress: Progress) => void>>();
   readonly #steers = new Map<string, string[]>();
   readonly #pieces: Pieces;
   /** Begun by a write that is still under way. */
@@ -70,17 +70,13 @@ export class Turns {
 
   constructor(options: TurnsOptions) {
     this.#options = options;
-    this.ends = new TurnEnds(options.engine.store, options.timers);
+    this.channels = new TurnChannels(options.engine.store, options.timers, options.log);
     this.#pieces = new Pieces(options.timers, (sessionId) => this.wake(sessionId));
     this.#runDeps = {
       ...options.runDeps,
       engine: options.engine,
       timers: options.timers,
       log: options.log,
-      show: (run, progress) => {
-        options.runDeps.show(run, progress);
-        this.#show(run.turn.id, progress);
-      },
       takeSteering: (run) => this.#takeSteering(run),
     };
   }
@@ -114,7 +110,11 @@ export class Turns {
       if (begin) this.#starting--;
     }
     const { session, turn } = received;
-    if (!received.duplicate) this.#options.received(session, turn, elapsed());
+    const channel = this.channels.open(turn.id);
+    if (!received.duplicate) {
+      this.#options.received(session, turn, elapsed());
+      channel.publish({ type: 'accepted', sessionId: session.id, turnId: turn.id });
+    }
     // The run before it may still be listed: its end is written, or this one could not have begun.
     if (received.begun) this.#start({ session, turns: [turn] }, turn, null);
     else if (turn.state === 'queued' && !received.duplicate) {
@@ -123,16 +123,6 @@ export class Turns {
       else this.#queue(session.id, turn.id, mode);
     }
     return received;
-  }
-
-  /** Tells whoever wants to know how a turn goes on. */
-  watch(turnId: string, listener: (progress: Progress) => void): () => void {
-    const listeners = this.#watchers.get(turnId) ?? new Set();
-    this.#watchers.set(turnId, listeners.add(listener));
-    return () => {
-      listeners.delete(listener);
-      if (listeners.size === 0) this.#watchers.delete(turnId);
-    };
   }
 
   /** Stops what a session is doing and waits until that is written. False when it did nothing. */
@@ -189,7 +179,7 @@ export class Turns {
     await Promise.race([allDone(), this.#pause(graceMs), hurry]);
     for (const run of this.running) run.stop({ type: 'cut', reason });
     await Promise.race([allDone(), this.#pause(STOP_GRACE_MS)]);
-    await this.ends.close();
+    await this.channels.close();
   }
 
   /** Lets go of everything at once: it is not ours any longer. */
@@ -253,7 +243,7 @@ export class Turns {
   /** Whoever wrote it was shut out meanwhile: it is over, and nobody is told. */
   async #turnAway(sessionId: string, { id }: Turn): Promise<void> {
     await this.#options.engine.dropTurn(sessionId, id, 'failed', 'access_revoked');
-    this.ends.look(id);
+    this.channels.look(id);
     this.wake(sessionId);
   }
 
@@ -262,7 +252,7 @@ export class Turns {
     const pieces = this.#pieces.takeBehind(sessionId, first, behind);
     if (pieces.length === 0) return;
     await this.#options.engine.join(sessionId, first.id, pieces);
-    for (const id of pieces) this.ends.look(id);
+    for (const id of pieces) this.channels.look(id);
   }
 
   async #noteFor(session: Session, turn: Turn, newerWaiting: boolean): Promise<string> {
@@ -286,9 +276,9 @@ export class Turns {
   }
 
   #start(loaded: SessionWithTurns, turn: Turn, note: string | null): void {
-    const run = new TurnRun(loaded, turn, note, this.#runDeps);
+    const run = new TurnRun(loaded, turn, note, this.channels.run(turn.id), this.#runDeps);
     this.#running.set(loaded.session.id, run);
-    this.#runDeps.begun(run);
+    this.#options.started(run);
     void run.done.finally(() => this.#over(run));
   }
 
@@ -296,15 +286,14 @@ export class Turns {
     const { id } = run.session;
     if (this.#running.get(id) === run) this.#running.delete(id);
     this.#steers.delete(id);
-    this.#watchers.delete(run.turn.id);
-    this.#runDeps.over(run);
-    this.ends.look(run.turn.id);
+    const { result } = run;
+    if (result !== null) this.channels.finish(run.channel, result);
+    else {
+      run.channel.publish({ type: 'interrupted' });
+      this.channels.stopped(run.turn.id);
+    }
     // Whatever waits in this session comes after those who waited longer.
     this.wake(id);
-  }
-
-  #show(turnId: string, progress: Progress): void {
-    for (const listener of this.#watchers.get(turnId) ?? []) listener(progress);
   }
 
   /** A message that is taken into the running turn has no run of its own: its turn is over, answered by this one. */
@@ -318,7 +307,7 @@ export class Turns {
       if (text === null) continue;
       const row = { role: 'user', text, turnId: run.turn.id };
       await engine.absorb(run.session.id, turnId, [row]);
-      this.ends.look(turnId);
+      this.channels.look(turnId);
       rows.push(row);
     }
     return rows;

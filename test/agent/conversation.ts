@@ -6,7 +6,7 @@ import type {
   AgentRunner,
   Approval,
   ApprovalRequest,
-  Progress,
+  StepEvent,
   TurnContext,
   TurnReport,
 } from '../../src/agent/runner.ts';
@@ -26,14 +26,14 @@ export interface SayOptions {
 export class Conversation {
   readonly sessionId: string;
   transcript: Message[] = [];
-  readonly shown: Progress[] = [];
+  readonly shown: StepEvent[] = [];
   readonly asked: ApprovalRequest[] = [];
   /** What happened, in order: `keep user,assistant`, `approve`, and whatever a test adds. */
   readonly order: string[] = [];
   steering: string[] = [];
   approval: Approval = { allowed: false, reason: 'nobody answered in time' };
   onKeep: (rows: readonly MessageToAppend[]) => Promise<void> | void = () => undefined;
-  onShow: (progress: Progress) => void = () => undefined;
+  onShow: (progress: StepEvent) => void = () => undefined;
   readonly #runner: AgentRunner;
   #turns = 0;
 

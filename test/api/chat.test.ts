@@ -10,8 +10,8 @@ const say = (body: Record<string, unknown>, headers: Record<string, string> = {}
 const inPieces: Script = async (_saying, show) => {
   show({ type: 'text', text: 'Let me ' });
   show({ type: 'text', text: 'look. ' });
-  show({ type: 'tool_start', id: 't1', name: 'read_file', args: { path: 'a' } });
-  show({ type: 'tool_end', id: 't1', name: 'read_file', ok: true });
+  show({ type: 'tool', state: 'start', id: 't1', name: 'read_file', args: { path: 'a' } });
+  show({ type: 'tool', state: 'end', id: 't1', name: 'read_file', ok: true });
   show({ type: 'step', iteration: 1, tools: ['read_file'] });
   show({ type: 'text', text: 'Done.' });
   return { text: 'Let me look. Done.' };

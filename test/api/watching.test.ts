@@ -117,7 +117,7 @@ describe('the activity', () => {
   test('shows the tool a turn of this gateway runs', async () => {
     let finish: () => void = () => undefined;
     fixture.backend.script = async (_saying, show) => {
-      show({ type: 'tool_start', id: '1', name: 'fetch_url', args: {} });
+      show({ type: 'tool', state: 'start', id: '1', name: 'fetch_url', args: {} });
       await new Promise<void>((resolve) => {
         finish = resolve;
       });

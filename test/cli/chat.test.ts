@@ -345,7 +345,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     const call = { name: 'run_command', args: { command: 'echo harbour' } };
     const fake = await script((_, index) => (index === 0 ? { toolCalls: [call] } : { text: 'that was it' }));
     const talk = await begin();
-    await talk.say('do it', 'May I? ');
+    await talk.say('do it', 'Allow this? ');
     await talk.sees('[y/N] ');
     await talk.say(answer, seen);
     await talk.sees('that was it');

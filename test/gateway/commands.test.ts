@@ -65,8 +65,8 @@ describe('/new', () => {
     const old = await scene.sessionOf('1');
     const second = await scene.say('1', 'behind it');
     await scene.ask('1', '/new');
-    expect(first.type === 'turn' && (await first.over)).toMatchObject({ outcome: 'interrupted' });
-    expect(second.type === 'turn' && (await second.over)?.response).toBe('did: behind it');
+    expect(first.type === 'turn' && (await first.channel.ended)).toMatchObject({ outcome: 'interrupted' });
+    expect(second.type === 'turn' && (await second.channel.ended)?.response).toBe('did: behind it');
     expect(await texts(old.id)).toEqual(['tool wait', '', 'seen', 'thinking']);
     expect(await texts((await scene.sessionOf('1')).id)).toEqual(['behind it', 'did: behind it']);
     await scene.until('its tools are closed', () => scene.runner.forgotten.includes(old.id));
@@ -83,7 +83,7 @@ describe('/stop', () => {
     const first = await scene.say('1', 'wait');
     await scene.until('it runs', () => scene.runner.tasks.length === 1);
     expect(await scene.ask('1', '/stop')).toBe('Stopped.');
-    expect(first.type === 'turn' && (await first.over)).toMatchObject({ outcome: 'interrupted' });
+    expect(first.type === 'turn' && (await first.channel.ended)).toMatchObject({ outcome: 'interrupted' });
     expect((await scene.sessionOf('1')).state).toBe('open');
     expect(await scene.ask('1', '/stop')).toContain('Nothing');
   });
@@ -173,9 +173,9 @@ describe('the others', () => {
     const task = scene.runner.tasks[0];
     expect(await task?.context.takeSteering()).toMatchObject([{ role: 'user', text: 'to the left' }]);
     scene.runner.release();
-    expect(first.type === 'turn' && (await first.over)?.response).toBe('did: wait');
-    expect(queued.type === 'turn' && (await queued.over)?.response).toBe('did: later');
-    expect(steered.type === 'turn' && (await steered.over)).toMatchObject({ outcome: 'done' });
+    expect(first.type === 'turn' && (await first.channel.ended)?.response).toBe('did: wait');
+    expect(queued.type === 'turn' && (await queued.channel.ended)?.response).toBe('did: later');
+    expect(steered.type === 'turn' && (await steered.channel.ended)).toMatchObject({ outcome: 'done' });
     expect(scene.runner.tasks).toHaveLength(2);
   });
 

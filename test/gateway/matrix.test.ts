@@ -334,7 +334,7 @@ async function busy(scene: Scene): Promise<() => Promise<Evidence['waited']>> {
   await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
   const behind = await scene.say('1', 'behind it');
   return async () => {
-    const turn = behind.type === 'turn' ? await behind.over : null;
+    const turn = behind.type === 'turn' ? await behind.channel.ended : null;
     return { text: 'behind it', reply: turn?.response ?? null };
   };
 }

@@ -85,7 +85,7 @@ export class MemoryScene {
   async ask(conversation: ConversationRef, text: string): Promise<string> {
     const heard = await this.gateway.conversations.receive({ conversation, text, originRef: null });
     if (heard.type === 'answer') return heard.text;
-    return (await heard.over)?.response ?? '';
+    return (await heard.channel.ended)?.response ?? '';
   }
 
   async sessionId(conversation: ConversationRef): Promise<string> {

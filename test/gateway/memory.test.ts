@@ -94,7 +94,7 @@ describe('what is remembered for a message', () => {
     const began = performance.now();
     expect(await scene.ask(conversation, '/stop')).toBe('Stopped.');
     expect(performance.now() - began).toBeLessThan(patience(1000));
-    expect(heard.type === 'turn' && (await heard.over)).toMatchObject({ outcome: 'interrupted' });
+    expect(heard.type === 'turn' && (await heard.channel.ended)).toMatchObject({ outcome: 'interrupted' });
     expect(scene.runner.tasks).toEqual([]);
   });
 });

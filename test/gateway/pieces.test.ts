@@ -24,7 +24,7 @@ async function rowsOf(chat: string): Promise<string[]> {
 test('messages that follow each other closely are one turn, and each is over', async () => {
   const received = [await piece('one'), await piece('two'), await piece('three')];
   expect(scene.runner.tasks).toHaveLength(0);
-  const results = await Promise.all(received.map(({ turn }) => scene.gateway.turns.ends.wait(turn.id)));
+  const results = await Promise.all(received.map(({ turn }) => scene.gateway.turns.channels.follow(turn.id).ended));
   expect(results.map((result) => result?.outcome)).toEqual(['done', 'done', 'done']);
   expect(results[0]?.response).toBe('did: one\ntwo\nthree');
   expect(scene.runner.tasks.map(({ text }) => text)).toEqual(['one\ntwo\nthree']);
@@ -34,7 +34,7 @@ test('messages that follow each other closely are one turn, and each is over', a
 
 test('what another person says meanwhile is a turn of its own', async () => {
   const received = [await piece('one'), await piece('two', 'user-2'), await piece('three')];
-  await Promise.all(received.map(({ turn }) => scene.gateway.turns.ends.wait(turn.id)));
+  await Promise.all(received.map(({ turn }) => scene.gateway.turns.channels.follow(turn.id).ended));
   expect(scene.runner.tasks.map(({ text }) => text)).toEqual(['one', 'two', 'three']);
 });
 
@@ -42,7 +42,7 @@ test('a message that comes again changes nothing', async () => {
   const first = await piece('one');
   await piece('two');
   await piece('two');
-  await scene.gateway.turns.ends.wait(first.turn.id);
+  await scene.gateway.turns.channels.follow(first.turn.id).ended;
   expect(scene.runner.tasks.map(({ text }) => text)).toEqual(['one\ntwo']);
 });
 
@@ -60,6 +60,6 @@ test('a message into a running turn follows the busy mode', async () => {
   await scene.until('it runs', () => scene.runner.tasks.length === 1);
   const second = await piece('later');
   scene.runner.release();
-  await Promise.all([first, second].map(({ turn }) => scene.gateway.turns.ends.wait(turn.id)));
+  await Promise.all([first, second].map(({ turn }) => scene.gateway.turns.channels.follow(turn.id).ended));
   expect(scene.runner.tasks.map(({ text }) => text)).toEqual(['wait', 'later']);
 });

@@ -109,7 +109,7 @@ export class Scene {
   async ask(chat: string, text: string): Promise<string> {
     const heard = await this.say(chat, text);
     if (heard.type === 'answer') return heard.text;
-    return (await heard.over)?.response ?? '';
+    return (await heard.channel.ended)?.response ?? '';
   }
 
   async open(chat: string): Promise<Session | null> {

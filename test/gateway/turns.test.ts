@@ -32,8 +32,8 @@ describe('a message', () => {
     const [first, second] = await Promise.all([scene.say('1', 'hello', 'p:1'), scene.say('1', 'hello', 'p:1')]);
     if (first.type !== 'turn' || second.type !== 'turn') throw new TypeError('not a turn');
     expect(second.received.turn.id).toBe(first.received.turn.id);
-    expect((await first.over)?.response).toBe('did: hello');
-    expect((await second.over)?.response).toBe('did: hello');
+    expect((await first.channel.ended)?.response).toBe('did: hello');
+    expect((await second.channel.ended)?.response).toBe('did: hello');
     expect(scene.runner.tasks).toHaveLength(1);
   });
 
@@ -70,7 +70,7 @@ describe('messages that come while one is being answered', () => {
     expect(scene.runner.tasks.map(({ text }) => text)).toEqual(['wait 1']);
     scene.runner.release();
     const replies = await Promise.all(
-      heard.map(async (one) => (one.type === 'turn' ? (await one.over)?.response : null)),
+      heard.map(async (one) => (one.type === 'turn' ? (await one.channel.ended)?.response : null)),
     );
     expect(replies).toEqual(['did: wait 1', 'did: 2', 'did: 3']);
     expect(scene.runner.tasks.map(({ text }) => text)).toEqual(['wait 1', '2', '3']);
@@ -83,7 +83,7 @@ describe('messages that come while one is being answered', () => {
     const first = await scene.say('1', 'wait');
     await scene.until('it is under way', () => scene.runner.tasks.length === 1);
     expect(await scene.ask('1', 'this instead')).toBe('did: this instead');
-    expect(first.type === 'turn' && (await first.over)).toMatchObject({ outcome: 'interrupted' });
+    expect(first.type === 'turn' && (await first.channel.ended)).toMatchObject({ outcome: 'interrupted' });
     const { id } = await scene.sessionOf('1');
     expect((await scene.messages(id)).map(({ text }) => text)).toEqual([
       'wait',
@@ -107,7 +107,7 @@ describe('messages that come while one is being answered', () => {
     }
     expect(scene.gateway.load.running).toBe(2);
     scene.runner.release();
-    await Promise.all(heard.map((one) => (one.type === 'turn' ? one.over : null)));
+    await Promise.all(heard.map((one) => (one.type === 'turn' ? one.channel.ended : null)));
     expect(scene.runner.tasks.map(({ text }) => text)).toHaveLength(5);
     const order = scene.runner.tasks.map(({ text }) => text);
     expect(order.indexOf('3')).toBeLessThan(order.indexOf('4'));

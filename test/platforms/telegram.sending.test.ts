@@ -239,8 +239,8 @@ describe('a message', () => {
   test('that is changed loses its buttons unless it has new ones', async () => {
     await using scene = await openScene();
     const buttons = [[{ label: 'Yes', data: 'y' }]];
-    const { messageId } = await scene.platform.send(dm, { text: 'May I?', buttons }, never);
-    await scene.platform.edit(dm, messageId, { text: 'May I?' }, never);
+    const { messageId } = await scene.platform.send(dm, { text: 'Allow this?', buttons }, never);
+    await scene.platform.edit(dm, messageId, { text: 'Allow this?' }, never);
     expect([...scene.fake.messages.values()][0]?.payload).not.toHaveProperty('reply_markup');
   });
 });

@@ -2,7 +2,7 @@ import { isoTime } from '../../engine/views.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Ended, TurnsUnderWay } from '../../store/transactions/activity.ts';
 import type { Instance } from '../../store/transactions/liveness.ts';
-import type { TurnActivity } from '../backend.ts';
+import type { TurnActivity } from '../../turns/turn-event.ts';
 
 /** What visualizers see. Times are ISO 8601 UTC. */
 

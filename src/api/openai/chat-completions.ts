@@ -89,8 +89,7 @@ async function* tellChunks(
       const { code } = item.failure;
       return yield frame({ error: openAiError(shownError(item.failure), statusOf(code)) });
     } else if ('reply' in item) return yield* tellEnd(writing, item.reply, text, withUsage);
-    else if (item.progress.type === 'text')
-      yield frame(writing.chunk({ content: text.piece(item.progress.text) }, null));
+    else if (item.event.type === 'text') yield frame(writing.chunk({ content: text.piece(item.event.text) }, null));
   }
 }
 

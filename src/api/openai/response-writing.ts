@@ -50,7 +50,7 @@ export class ResponseWriting {
       if (item === null) yield HEARTBEAT;
       else if ('failure' in item) return yield this.#failed(shownError(item.failure));
       else if ('reply' in item) return yield this.#closed(item.reply, text);
-      else if (item.progress.type === 'text') yield this.#delta(text.piece(item.progress.text));
+      else if (item.event.type === 'text') yield this.#delta(text.piece(item.event.text));
     }
   }
 

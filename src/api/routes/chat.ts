@@ -2,6 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { TURN_OUTCOMES } from '../../lifecycle/states.ts';
 import { MAX_TEXT_CHARS } from '../../store/limits.ts';
+import type { TurnEvent } from '../../turns/turn-event.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
 import type { AcceptedTurn, ChatRequest, Reply } from '../backend.ts';
 import { shownError } from '../error-answer.ts';
@@ -121,17 +122,18 @@ function told(news: TurnNews, { sessionId, turnId }: AcceptedTurn): string {
     const failed = { session_id: sessionId, turn_id: turnId, reply: '', outcome: 'failed', model: null, usage: null };
     return frame({ ...failed, error: shownError(news.failure) }, { event: 'done' });
   }
-  const { progress } = news;
-  if (progress.type === 'text') return frame({ text: progress.text }, { event: 'text' });
-  if (progress.type === 'tool_start') {
-    return frame({ id: progress.id, name: progress.name, state: 'start', args: progress.args }, { event: 'tool' });
+  return frameOf(news.event);
+}
+
+/** What a client is shown of a turn; nothing for what it has no use for. */
+function frameOf(event: TurnEvent): string {
+  if (event.type === 'text') return frame({ text: event.text }, { event: 'text' });
+  if (event.type === 'tool') {
+    const { id, name, state } = event;
+    const rest = event.state === 'start' ? { args: event.args } : { ok: event.ok };
+    return frame({ id, name, state, ...rest }, { event: 'tool' });
   }
-  if (progress.type === 'tool_end') {
-    return frame({ id: progress.id, name: progress.name, state: 'end', ok: progress.ok }, { event: 'tool' });
-  }
-  if (progress.type === 'approval') {
-    const { type, ...question } = progress;
-    return frame(question, { event: type });
-  }
-  return '';
+  if (event.type !== 'question') return '';
+  const { type: _, ...question } = event;
+  return frame(question, { event: 'approval' });
 }

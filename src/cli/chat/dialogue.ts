@@ -202,9 +202,9 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
       return;
     }
     const view = new TurnView(this.#screen, this.#style, this.#options.reasoning);
-    const unwatch = result.watch((progress) => view.show(progress));
+    const unwatch = result.channel.subscribe((event) => view.show(event));
     try {
-      view.finish(await result.over);
+      view.finish(await result.channel.ended);
     } finally {
       unwatch();
     }
@@ -239,7 +239,7 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
   #ask({ request }: PendingApproval): void {
     this.#putAside = this.#input.text;
     this.#input.set('');
-    this.#screen.line(`May I? ${visibleText(request.action)}`);
+    this.#screen.line(`Allow this? ${visibleText(request.action)}`);
     this.#draw();
   }
 

@@ -62,11 +62,11 @@ async function ask(conversation: TerminalConversation, text: string, interrupted
     const session_id = result.session?.id ?? null;
     return { session_id, turn_id: null, reply: result.text, outcome: 'done', error: null };
   }
-  const unwatch = result.watch((progress) => {
-    const line = progressLine(progress);
+  const unwatch = result.channel.subscribe((event) => {
+    const line = progressLine(event);
     if (line !== null) complain(`${line}\n`);
   });
-  const turn = await Promise.race([result.over, stopped(conversation, interrupted)]);
+  const turn = await Promise.race([result.channel.ended, stopped(conversation, interrupted)]);
   unwatch();
   const facts = { session_id: turn?.sessionId ?? result.received.session.id, turn_id: result.received.turn.id };
   const error = turn === null ? new MoiraiError('turn_interrupted', 'the turn was not finished') : errorOf(turn);

@@ -1,13 +1,13 @@
-import type { Progress } from '../../agent/runner.ts';
+import type { TurnEvent } from '../../turns/turn-event.ts';
 import { printable, shorten } from '../print.ts';
 
 const SHOWN = 120;
 
 /** What a tool begins or ended, in a line; null for what is no tool's. */
-export function progressLine(progress: Progress): string | null {
-  if (progress.type === 'tool_start') return shorten(`· ${printable(progress.name)} ${argsText(progress.args)}`, SHOWN);
-  if (progress.type === 'tool_end') return `· ${printable(progress.name)} ${progress.ok ? 'done' : 'failed'}`;
-  return null;
+export function progressLine(event: TurnEvent): string | null {
+  if (event.type !== 'tool') return null;
+  if (event.state === 'start') return shorten(`· ${printable(event.name)} ${argsText(event.args)}`, SHOWN);
+  return `· ${printable(event.name)} ${event.ok ? 'done' : 'failed'}`;
 }
 
 function argsText(args: unknown): string {

@@ -1,5 +1,5 @@
-import type { Progress } from '../../agent/runner.ts';
 import type { TurnResultRow } from '../../store/transactions/turns.ts';
+import type { TurnEvent } from '../../turns/turn-event.ts';
 import { progressLine } from './progress-line.ts';
 import type { Screen } from './screen.ts';
 import type { Style } from './style.ts';
@@ -20,10 +20,10 @@ export class TurnView {
     this.#reasoning = reasoning;
   }
 
-  show(progress: Progress): void {
-    if (progress.type === 'text') this.#tell(progress.text);
-    else if (progress.type === 'reasoning') this.#think(progress.text);
-    else this.#mention(progress);
+  show(event: TurnEvent): void {
+    if (event.type === 'text') this.#tell(event.text);
+    else if (event.type === 'reasoning') this.#think(event.text);
+    else if (event.type === 'tool' || event.type === 'step') this.#mention(event);
   }
 
   /** Tells what is left to be told; null when this process leaves before the turn is over. */
@@ -51,9 +51,9 @@ export class TurnView {
     this.#screen.say(this.#style.dim(this.#text.piece(text)));
   }
 
-  #mention(progress: Progress): void {
+  #mention(event: TurnEvent): void {
     this.#endText();
-    const line = progressLine(progress);
+    const line = progressLine(event);
     if (line !== null) this.#screen.line(this.#style.dim(line));
   }
 

@@ -69,7 +69,8 @@ async function status(call: CommandCall, deps: CommandDeps): Promise<string> {
     `Model: ${deps.runner.description}`,
     `Messages: ${session.messageCount}, tokens: ${session.tokensIn} in, ${session.tokensOut} out`,
   ];
-  if (run !== undefined) lines.push(`Working${run.tool === null ? '' : `: ${run.tool}`}`);
+  const tool = run?.channel.activity.tool ?? null;
+  if (run !== undefined) lines.push(`Working${tool === null ? '' : `: ${tool}`}`);
   if (waiting > 0) lines.push(`Waiting: ${waiting}`);
   if (session.expiresAt !== null)
     lines.push(`Ends in ${formatDuration(session.expiresAt - Date.now())} unless you write`);

@@ -1,8 +1,8 @@
-import type { Progress } from '../../agent/runner.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Incoming, Place, Platform, ReactionSign } from '../../platforms/platform.ts';
 import type { Timers } from '../../queue/timers.ts';
+import type { TurnEvent } from '../../turns/turn-event.ts';
 import { sanitize } from '../outside-text.ts';
 import type { TurnRun } from '../turn-run.ts';
 import type { Display } from './display.ts';
@@ -52,7 +52,8 @@ export class Presentation {
     this.#asked.set(turnId, { place, messageId });
   }
 
-  begun(run: TurnRun): void {
+  /** A turn begins: shows it to the people of its session until it is over. */
+  started(run: TurnRun): void {
     const platform = this.#deps.platformOf(run.session);
     const place = run.session.origin as Place | null;
     if (platform === null || place === null) return;
@@ -62,15 +63,16 @@ export class Presentation {
     this.#shown.set(run.turn.id, shown);
     if (display.typing) this.#keepTyping(shown);
     this.#react(run.turn.id, shown, 'seen');
+    run.channel.subscribe((event) => this.#show(shown, event));
+    void run.done.then(() => this.#over(run, run.outcome === 'done' ? 'done' : 'failed'));
   }
 
-  show(run: TurnRun, progress: Progress): void {
-    const shown = this.#shown.get(run.turn.id);
-    if (shown === undefined || shown.live === null) return;
-    if (progress.type === 'text') shown.text += progress.text;
-    else if (progress.type === 'tool_start' && shown.display.toolProgress !== 'off') {
-      shown.tools.push(toolLine(progress.name, shown.display.toolProgress === 'all' ? progress.args : undefined));
-    } else if (progress.type === 'step' && progress.tools.length > 0) {
+  #show(shown: Shown, event: TurnEvent): void {
+    if (shown.live === null) return;
+    if (event.type === 'text') shown.text += event.text;
+    else if (event.type === 'tool' && event.state === 'start' && shown.display.toolProgress !== 'off') {
+      shown.tools.push(toolLine(event.name, shown.display.toolProgress === 'all' ? event.args : undefined));
+    } else if (event.type === 'step' && event.tools.length > 0) {
       // What is said before tools is not the answer: the next words begin anew.
       shown.text = '';
       return;
@@ -84,7 +86,7 @@ export class Presentation {
     return live === null ? null : live.close();
   }
 
-  over(run: TurnRun, outcome: 'done' | 'failed'): void {
+  #over(run: TurnRun, outcome: 'done' | 'failed'): void {
     const shown = this.#shown.get(run.turn.id);
     if (shown === undefined) return;
     shown.stopTyping();

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Progress } from '../../../src/agent/runner.ts';
+import type { StepEvent } from '../../../src/agent/runner.ts';
 import type {
   AcceptedTurn,
   ApiBackend,
@@ -7,17 +7,19 @@ import type {
   PlatformRequest,
   Readiness,
   Reply,
-  TurnActivity,
 } from '../../../src/api/backend.ts';
 import { JobService } from '../../../src/cron/job-service.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { MoiraiError } from '../../../src/errors/moirai-error.ts';
+import { createLogger } from '../../../src/log/logger.ts';
 import type { ConversationRef, Received } from '../../../src/store/transactions/conversations.ts';
+import { TurnChannel } from '../../../src/turns/turn-channel.ts';
+import type { TurnActivity } from '../../../src/turns/turn-event.ts';
 
 /** What the agent does with a text: shows progress, waits, and says how it came out. */
 export type Script = (
   request: ChatRequest,
-  show: (progress: Progress) => void,
+  show: (progress: StepEvent) => void,
 ) => Promise<Partial<Reply>> | Partial<Reply>;
 
 interface Kept {
@@ -104,19 +106,14 @@ export class ScriptedBackend implements ApiBackend {
     const conversation = this.#conversationOf(request);
     if (request.text === '/new') return this.#reset(conversation);
     const received = await this.#engine.receive({ conversation, text: request.text, originRef: null, by: 'user' });
-    const listeners = new Set<(progress: Progress) => void>();
-    const reply = this.#answer(request, received, (progress) => {
-      for (const listener of listeners) listener(progress);
-    });
+    const events = new TurnChannel(received.turn.id, createLogger({ level: 'silent', format: 'json' }));
+    const reply = this.#answer(request, received, (event) => events.publish(event));
     reply.catch(() => undefined); // Whoever waits for the reply hears of it; nobody may be waiting.
     return {
       sessionId: received.session.id,
       turnId: received.turn.id,
       reply,
-      watch: (listener) => {
-        listeners.add(listener);
-        return () => listeners.delete(listener);
-      },
+      events,
     };
   }
 
@@ -133,16 +130,21 @@ export class ScriptedBackend implements ApiBackend {
     return {
       ...facts,
       reply: Promise.resolve({ ...facts, ...rest, text: 'A fresh start.' }),
-      watch: () => () => undefined,
+      events: null,
     };
   }
 
-  async #answer(request: ChatRequest, { session, turn }: Received, show: (progress: Progress) => void): Promise<Reply> {
+  async #answer(
+    request: ChatRequest,
+    { session, turn }: Received,
+    show: (progress: StepEvent) => void,
+  ): Promise<Reply> {
     this.#doing.set(session.id, { phase: 'thinking', tool: null });
     // The client is told that it was taken before anything happens.
     await new Promise((next) => setTimeout(next, 5));
     const scripted = await this.script(request, (progress) => {
-      if (progress.type === 'tool_start') this.#doing.set(session.id, { phase: 'tool', tool: progress.name });
+      if (progress.type === 'tool' && progress.state === 'start')
+        this.#doing.set(session.id, { phase: 'tool', tool: progress.name });
       show(progress);
     });
     this.#doing.delete(session.id);

@@ -53,7 +53,7 @@ export interface AcceptedTurn {
 /** What happens in a turn: first what was so far, then as it happens. */
 export interface TurnEvents {
   /** Returns the function that stops it. */
-  subscribe(listener: (event: TurnEvent) => void): () => void;
+  watch(listener: (event: TurnEvent) => void): () => void;
 }
 
 /** A setting of the gateway as `/ready` shows it: nothing secret. */

@@ -39,7 +39,7 @@ export class TurnFeed {
   #drop: () => void = () => undefined;
 
   constructor(accepted: AcceptedTurn, log: ApiLog) {
-    const stopWatching = accepted.events?.subscribe((event) => {
+    const stopWatching = accepted.events?.watch((event) => {
       if (!this.#mailbox.put({ event }, sizeOf(event))) this.#drop();
     });
     const end = (news: TurnNews): void => {

@@ -8,7 +8,7 @@ export function measuring(figures: Figures): Partial<Observer> {
       const { createdAt, startedAt, cuts } = run.turn;
       // One that goes on after a restart has waited for something else.
       if (cuts === 0 && startedAt !== null) figures.turnWaited(startedAt - createdAt);
-      void run.done.then(() => figures.turnTook(run.ending, run.elapsed.ms));
+      run.channel.onEnd(() => figures.turnTook(run.ending, run.elapsed.ms));
     },
     tried: ({ platform }, _, { state }) => figures.deliveryTried(platform, state),
     sent: ({ platform }, ms) => figures.deliveryTook(platform, ms),

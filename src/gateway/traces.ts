@@ -25,7 +25,7 @@ export function traces(tracer: Tracer, instance: string): Partial<Observer> {
     started: (run) => {
       const trace = new RunTrace(run, tracer);
       run.channel.subscribe((event) => trace.see(event));
-      void run.done.then(() => tracer.record(turnSpan(run, instance)));
+      run.channel.onEnd(() => tracer.record(turnSpan(run, instance)));
     },
     tried: ({ id, sessionId, turnId, platform }, attempt, outcome, elapsed) =>
       tracer.record({

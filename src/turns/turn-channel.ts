@@ -19,6 +19,7 @@ export class TurnChannel {
   readonly #log: Logger;
   readonly #history: TurnEvent[] = [];
   readonly #listeners = new Set<Listener>();
+  readonly #viewers = new Set<Listener>();
   #activity: TurnActivity = { phase: 'thinking', tool: null };
 
   constructor(turnId: string, log: Logger) {
@@ -47,9 +48,28 @@ export class TurnChannel {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Whether anybody looks on. */
+  /** Calls back once, when the run that is under way is over: finished, or interrupted. */
+  onEnd(callback: () => void): void {
+    const listener: Listener = ({ type }) => {
+      if (type !== 'finished' && type !== 'interrupted') return;
+      this.#listeners.delete(listener);
+      callback();
+    };
+    this.#listeners.add(listener);
+  }
+
+  /** The same for a person who looks on and could answer a question. */
+  watch(listener: Listener): () => void {
+    const stop = this.subscribe(listener);
+    this.#viewers.add(listener);
+    return () => {
+      this.#viewers.delete(listener);
+      stop();
+    };
+  }
+
   get watched(): boolean {
-    return this.#listeners.size > 0;
+    return this.#viewers.size > 0;
   }
 
   get activity(): TurnActivity {

@@ -64,7 +64,7 @@ export class Presentation {
     if (display.typing) this.#keepTyping(shown);
     this.#react(run.turn.id, shown, 'seen');
     run.channel.subscribe((event) => this.#show(shown, event));
-    void run.done.then(() => this.#over(run, run.outcome === 'done' ? 'done' : 'failed'));
+    run.channel.onEnd(() => this.#over(run, run.outcome === 'done' ? 'done' : 'failed'));
   }
 
   #show(shown: Shown, event: TurnEvent): void {

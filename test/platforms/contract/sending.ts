@@ -97,7 +97,11 @@ export function sendingContract(under: PlatformUnderTest): void {
           { label: 'No', data: 'deny:1' },
         ],
       ];
-      const { messageId } = await scene.platform.send(scene.driver.place('dm'), { text: 'Allow this?', buttons }, never);
+      const { messageId } = await scene.platform.send(
+        scene.driver.place('dm'),
+        { text: 'Allow this?', buttons },
+        never,
+      );
       expect(scene.driver.shown().at(-1)?.buttons).toEqual(['Yes', 'No']);
       scene.inbox.answer = 'Thanks.';
       expect(await scene.driver.press!(messageId, 'approve:1')).toBe('Thanks.');

@@ -48,7 +48,7 @@ export interface EngineOptions {
 }
 
 /** A message for a conversation, as the outside hands it in. */
-export type Inbound = Pick<ReceiveArgs, 'conversation' | 'text' | 'originRef' | 'by'> & {
+export type Inbound = Pick<ReceiveArgs, 'conversation' | 'text' | 'originRef' | 'by' | 'before'> & {
   /** Begin its turn at once when the session is free (default). */
   readonly begin?: boolean;
 };

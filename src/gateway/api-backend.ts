@@ -53,11 +53,12 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
   const originRef = refOf(request);
   const known = originRef === null ? null : await knownTurn(gateway, originRef, request, conversation);
   if (known !== null) return attach(gateway, known, request);
-  if (conversation.attached || request.model !== null) await prepare(gateway, conversation, request);
+  const before = await rowsBefore(gateway, conversation, request);
   const result = await gateway.conversations.receive({
     conversation,
     text: request.text,
     originRef,
+    before,
     ...verbatim(request),
   });
   if (result.type === 'answer') return answered(gateway, result, conversation);
@@ -115,25 +116,24 @@ async function assertSame(
   throw new MoiraiError('idempotency_conflict', 'the idempotency key was used before, with another body');
 }
 
-/** Starts a one-shot session with what the client says was said before, and notes the model it asks for. */
-async function prepare(gateway: Gateway, conversation: ConversationRef, request: ChatRequest): Promise<void> {
-  if (gateway.conversations.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
+/** What the turn finds in the transcript: what the client says was said before, and the model it asks for. */
+async function rowsBefore(
+  gateway: Gateway,
+  conversation: ConversationRef,
+  request: ChatRequest,
+): Promise<MessageToAppend[]> {
   const rows: MessageToAppend[] = request.history.map(({ role, text }) => {
     return role === 'assistant' ? { role, text, turnId: null } : { role: 'user', text, turnId: null };
   });
+  if (request.model === null) return rows;
+  if (!(await isKnownModel(gateway, request.model))) {
+    throw new MoiraiError('model_unknown', `there is no model ${request.model}`);
+  }
   const { engine, runner, transcripts } = gateway;
   const open = await engine.store.read('openSession', { key: conversation.key });
-  if (request.model !== null) {
-    if (!(await isKnownModel(gateway, request.model))) {
-      throw new MoiraiError('model_unknown', `there is no model ${request.model}`);
-    }
-    const chosen = (open === null ? null : await transcripts.chosenModel(open)) ?? runner.model;
-    if (chosen !== request.model)
-      rows.push({ role: 'setting', text: '', turnId: null, data: { model: request.model } });
-  }
-  if (rows.length === 0) return;
-  const session = open ?? (await engine.start(conversation));
-  await engine.appendBeside(session.id, rows);
+  const chosen = (open === null ? null : await transcripts.chosenModel(open)) ?? runner.model;
+  if (chosen !== request.model) rows.push({ role: 'setting', text: '', turnId: null, data: { model: request.model } });
+  return rows;
 }
 
 async function isKnownModel({ runner }: Gateway, model: string): Promise<boolean> {

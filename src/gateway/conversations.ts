@@ -2,9 +2,11 @@ import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
+import type { MessageToAppend } from '../store/transactions/messages.ts';
+import { KeyedQueue } from '../turns/keyed-queue.ts';
 import type { TurnChannel } from '../turns/turn-channel.ts';
 import type { Answerer } from './approvals.ts';
-import { findCommand } from './commands/catalogue.ts';
+import { findCommand, isOrdered } from './commands/catalogue.ts';
 import { type CommandDeps, parseCommand, type SlashCommandSpec } from './commands/command.ts';
 import { failureText } from './texts.ts';
 import type { BusyMode, Turns } from './turns.ts';
@@ -20,6 +22,8 @@ export interface InboundMessage {
   readonly verbatim?: true;
   /** Wait so long for more of the same message. */
   readonly settleMs?: number;
+  /** Rows that its turn finds in the transcript, kept with it. */
+  readonly before?: readonly MessageToAppend[];
   /** Why this person may not give a command; null when they may. Without it everything is allowed. */
   readonly mayRun?: (command: SlashCommandSpec) => string | null;
   /** Who speaks, where several could answer a question. */
@@ -47,6 +51,7 @@ export class Conversations {
   readonly #turns: Turns;
   readonly #deps: CommandDeps;
   readonly #gate: Gate;
+  readonly #order = new KeyedQueue();
   #draining = false;
 
   /** `gate` may change what is said, or keep it from being heard. */
@@ -66,7 +71,18 @@ export class Conversations {
     return this.#draining;
   }
 
-  async receive(given: InboundMessage): Promise<ReceiveResult> {
+  /**
+   * Messages and commands of one conversation take effect in the order in which they come. What is about the turn that
+   * runs (`/stop`, `/approve`) does not wait for what is before it.
+   */
+  receive(given: InboundMessage): Promise<ReceiveResult> {
+    const command = given.verbatim ? null : parseCommand(given.text);
+    const act = (): Promise<ReceiveResult> => this.#receive(given);
+    if (command !== null && !isOrdered(command.name, this.#deps.more())) return act();
+    return this.#order.run(given.conversation.key, act);
+  }
+
+  async #receive(given: InboundMessage): Promise<ReceiveResult> {
     const passed = await this.#gate(given);
     if ('skipped' in passed) {
       return { type: 'answer', text: passed.skipped, session: await this.#openSession(given.conversation.key) };
@@ -103,11 +119,12 @@ export class Conversations {
     }
   }
 
-  async #enqueue({ conversation, text, originRef, mode, settleMs }: InboundMessage): Promise<ReceiveResult> {
+  async #enqueue(message: InboundMessage): Promise<ReceiveResult> {
+    const { conversation, text, originRef, mode, settleMs, before } = message;
     if (this.#draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const received = await this.#turns.receive(
-      { conversation, text, originRef, by: 'user' },
+      { conversation, text, originRef, by: 'user', ...(before === undefined ? {} : { before }) },
       { ...(mode === undefined ? {} : { mode }), ...(settleMs === undefined ? {} : { settleMs }) },
     );
     const { id } = received.turn;

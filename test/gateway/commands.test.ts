@@ -205,6 +205,26 @@ describe('the others', () => {
     expect((await scene.messages(id)).at(-1)).toMatchObject({ role: 'note', text: expect.stringContaining('beside') });
   });
 
+  test('work beside a conversation asks there, and is answered there', async () => {
+    await scene.ask('1', 'hello');
+    await scene.ask('1', '/background wait');
+    await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
+    const answer = scene.runner.tasks.at(-1)?.context.approve({ tool: 'run_command', action: 'make clean' });
+    await scene.until('it is asked', () => scene.pigeons.textsTo('1').some((text) => text.includes('make clean')));
+    expect(await scene.ask('1', '/approve')).toContain('Allowed: make clean');
+    expect(await answer).toEqual({ allowed: true });
+  });
+
+  test('a message right behind /undo is not taken back by it', async () => {
+    for (let i = 0; i < 20; i++) {
+      await scene.ask('1', `first ${i}`);
+      const undone = scene.ask('1', '/undo');
+      const second = scene.ask('1', `second ${i}`);
+      expect(await undone).toBe(`Undone: “first ${i}”`);
+      expect(await second).toBe(`did: second ${i}`);
+    }
+  });
+
   test('/approve and /deny answer the oldest question; silence is a no', async () => {
     await scene.say('1', 'wait');
     await scene.until('it runs', () => scene.runner.tasks.length === 1);

@@ -4,6 +4,7 @@ import { NOTHING_HERE } from './session-commands.ts';
 
 export const BACKGROUND_COMMAND: SlashCommandSpec = {
   name: 'background',
+  ordered: true,
   aliases: ['bg'],
   takes: 'TEXT',
   summary: 'have something done beside this conversation, and be told',

@@ -36,6 +36,11 @@ export function findCommand(name: string, more: readonly SlashCommandSpec[]): Sl
   throw new MoiraiError('unknown_command', `there is no command /${name}`);
 }
 
+/** Whether a command changes what later messages find; one that does not exist changes nothing. */
+export function isOrdered(name: string, more: readonly SlashCommandSpec[]): boolean {
+  return (byName.get(name) ?? more.find((spec) => spec.name === name))?.ordered ?? false;
+}
+
 function usage({ name, aliases = [], takes, summary }: SlashCommandSpec): string {
   const names = [name, ...aliases].map((each) => `/${each}`).join(', ');
   return `${names}${takes === undefined ? '' : ` ${takes}`} - ${summary}`;

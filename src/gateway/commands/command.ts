@@ -52,6 +52,8 @@ export interface SlashCommandSpec {
   /** Behind the name, as help shows it. */
   readonly takes?: string;
   readonly summary: string;
+  /** It changes what later messages find: those wait until it is done, and it waits for what came before. */
+  readonly ordered?: true;
   /** Concerns more than the conversation it is given in. */
   readonly operator?: true;
   run(call: CommandCall, deps: CommandDeps): Promise<CommandAnswer>;

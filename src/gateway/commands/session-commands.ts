@@ -9,6 +9,7 @@ const LISTED = 10;
 export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
   {
     name: 'new',
+    ordered: true,
     aliases: ['reset'],
     takes: '[title]',
     summary: 'end this session and begin a fresh one',
@@ -32,6 +33,7 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
   },
   {
     name: 'resume',
+    ordered: true,
     takes: '[id|n|title]',
     summary: 'go on with an earlier session, in a new one that sees it',
     async run(call, deps) {
@@ -54,6 +56,7 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
   },
   {
     name: 'branch',
+    ordered: true,
     takes: '[name]',
     summary: 'go on in a new session that sees this one, and leave this one as it is',
     async run(call, deps) {
@@ -69,6 +72,7 @@ export const SESSION_COMMANDS: readonly SlashCommandSpec[] = [
   },
   {
     name: 'title',
+    ordered: true,
     takes: '[text]',
     summary: 'show or set the title of this session',
     async run(call, deps) {

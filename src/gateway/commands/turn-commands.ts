@@ -20,18 +20,21 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
   },
   {
     name: 'queue',
+    ordered: true,
     takes: 'TEXT',
     summary: 'say something that is done after what is being done now',
     run: (call, deps) => sayAs(call, deps, 'queue'),
   },
   {
     name: 'steer',
+    ordered: true,
     takes: 'TEXT',
     summary: 'say something that is taken into account at the next step',
     run: (call, deps) => sayAs(call, deps, 'steer'),
   },
   {
     name: 'undo',
+    ordered: true,
     takes: '[n]',
     summary: 'take back the last message, or the last n, with all that followed',
     async run(call, deps) {
@@ -45,6 +48,7 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
   },
   {
     name: 'retry',
+    ordered: true,
     summary: 'do the last message again',
     async run(call, deps) {
       const { session } = call;
@@ -73,6 +77,7 @@ export const TURN_COMMANDS: readonly SlashCommandSpec[] = [
   },
   {
     name: 'model',
+    ordered: true,
     takes: '[name]',
     summary: 'show or choose the model of this conversation',
     async run(call, deps) {

@@ -8,7 +8,7 @@ import { storableText } from '../text.ts';
 import { type Ask, batch, type Query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
 import { apply, type Extras } from './apply.ts';
 import { takeUnanswered } from './external-notes.ts';
-import { appendCommand, messageRows } from './messages.ts';
+import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
 import { SELECT_TURN, toTurn } from './rows.ts';
 import {
   type CommandContext,
@@ -72,6 +72,8 @@ export interface ReceiveArgs {
   readonly newSessionId: string;
   /** Of a session that this starts. */
   readonly title?: string;
+  /** Rows that its turn finds in the transcript: what the client says was said before, and what it asks for. */
+  readonly before?: readonly MessageToAppend[];
   /** Begin the turn in the same transaction when nothing else waits or runs. */
   readonly begin: boolean;
 }
@@ -158,9 +160,18 @@ function* enqueue(
   const owner = loaded?.session.owner ?? args.context.instanceId;
   // What another instance holds, it alone may begin; the message waits for it rather than be refused.
   const free = args.begin && (loaded?.turns.length ?? 0) === 0 && owner === args.context.instanceId;
-  const commands: Command[] = [{ name: 'enqueue', turnId: args.turnId, text, by: args.by }];
+  const { before = [] } = args;
+  const commands: Command[] = [
+    ...appendCommand(before, null),
+    { name: 'enqueue', turnId: args.turnId, text, by: args.by },
+  ];
   if (free) commands.push({ name: 'begin', turnId: args.turnId });
-  const extras: Extras = { rows: (after) => [turnRow(turnIn(after, args.turnId), args, text)] };
+  const extras: Extras = {
+    rows: (after) => [
+      ...messageRows(ctx, withoutLast(after, before.length), before),
+      turnRow(turnIn(after, args.turnId), args, text),
+    ],
+  };
   if (start !== null) return yield* applyStart(ctx, scope, start, commands, extras);
   return yield* apply(ctx, scope, loaded, commands, extras);
 }
@@ -182,6 +193,11 @@ function* applyStart(
       return [...messageRows(ctx, empty, externalNotes), ...(extras.rows?.(after) ?? [])];
     },
   });
+}
+
+/** A session as it was before its last rows were appended. */
+function withoutLast({ session, turns }: SessionWithTurns, rows: number): SessionWithTurns {
+  return { session: { ...session, messageCount: session.messageCount - rows }, turns };
 }
 
 function turnRow(turn: Turn, { originRef, conversation }: ReceiveArgs, text: string): Query {

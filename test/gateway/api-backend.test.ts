@@ -1,0 +1,82 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ChatRequest } from '../../src/api/backend.ts';
+import { Figures } from '../../src/api/figures.ts';
+import { apiBackend } from '../../src/gateway/api-backend.ts';
+import type { TurnEvent } from '../../src/turns/turn-event.ts';
+import { Scene } from './scene.ts';
+
+let scene: Scene;
+beforeEach(async () => {
+  scene = await Scene.open();
+});
+afterEach(() => scene.close());
+
+function backend() {
+  const readiness = async () => ({ state: 'ready', checks: {} }) as const;
+  const facts = { model: 'scripted', readiness, state: () => 'ready' as const, figures: new Figures() };
+  return apiBackend({ gateway: scene.gateway, ...facts });
+}
+
+function request(text: string, rest: Partial<ChatRequest> = {}): ChatRequest {
+  const fixed = { conversation: null, platform: 'api', userId: null, idempotencyKey: null, credential: 'c' } as const;
+  return { text, ...fixed, model: null, history: [], ...rest };
+}
+
+const history = [{ role: 'user', text: 'before' }] as const;
+
+test('a request that is refused starts no session', async () => {
+  for (const rest of [{ history }, { model: 'scripted' }, { history, model: 'scripted' }]) {
+    await expect(backend().receive(request('   ', rest))).rejects.toMatchObject({ code: 'bad_input' });
+  }
+  expect(await scene.store.read('stats', {})).toMatchObject({ total: 0 });
+});
+
+test('the history that a client gives is in the transcript before its message, and its session ends', async () => {
+  const accepted = await backend().receive(
+    request('now', { history: [...history, { role: 'assistant', text: 'so' }] }),
+  );
+  expect(await accepted.reply).toMatchObject({ text: 'did: now', outcome: 'done' });
+  const rows = await scene.messages(accepted.sessionId);
+  expect(rows.map(({ role, text }) => `${role}: ${text}`)).toEqual([
+    'user: before',
+    'assistant: so',
+    'user: now',
+    'assistant: did: now',
+  ]);
+  expect(await scene.session(accepted.sessionId)).toMatchObject({ state: 'ended', endReason: 'api_close' });
+});
+
+test('a one-shot that nobody looks on is refused what it asks for at once; one that streams is asked', async () => {
+  const alone = await backend().receive(request('wait'));
+  await scene.until('it runs', () => scene.runner.tasks.length === 1);
+  const ask = { tool: 'run_command', action: 'make' };
+  expect(await scene.runner.tasks[0]?.context.approve(ask)).toMatchObject({ allowed: false });
+  const watched = await backend().receive(request('wait'));
+  const events: TurnEvent[] = [];
+  watched.events?.watch((event) => events.push(event));
+  await scene.until('both run', () => scene.runner.tasks.length === 2);
+  const answer = scene.runner.tasks[1]?.context.approve(ask);
+  await scene.until('it is asked', () => events.some(({ type }) => type === 'question'));
+  const [question] = events.filter((event) => event.type === 'question');
+  scene.gateway.approvals.answerById(question?.id ?? '', { allowed: true }, null);
+  expect(await answer).toEqual({ allowed: true });
+  await scene.until('the answer is told', () =>
+    events.some((event) => event.type === 'question' && event.state === 'allowed'),
+  );
+  scene.runner.release();
+  await Promise.all([alone.reply, watched.reply]);
+});
+
+test('the same request again joins its turn, with what was so far', async () => {
+  const first = await backend().receive(request('wait', { idempotencyKey: 'k', conversation: 'c' }));
+  await scene.until('it runs', () => scene.runner.tasks.length === 1);
+  const again = await backend().receive(request('wait', { idempotencyKey: 'k', conversation: 'c' }));
+  expect(again.turnId).toBe(first.turnId);
+  const texts: string[] = [];
+  again.events?.watch((event) => {
+    if (event.type === 'text') texts.push(event.text);
+  });
+  expect(texts).toEqual(['thinking']);
+  scene.runner.release();
+  expect((await again.reply).text).toBe((await first.reply).text);
+});

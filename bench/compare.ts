@@ -19,7 +19,7 @@ const SETTLE_MS = 2000;
 const MANY = 16;
 /** A conversation is left behind after so many turns: who is faster must not get longer transcripts for it. */
 const TURNS_PER_CONVERSATION = 20;
-const CONVERSATIONS_AT_ONCE = 50;
+const CONVERSATIONS_AT_ONCE = 5;
 
 /** What one run of one gateway showed. */
 interface Seen {

@@ -52,9 +52,9 @@ export class SqliteConnection {
   }
 
   /** Opens the file for reading beside a writer. */
-  static openReader(path: string): SqliteConnection {
+  static openReader(path: string, waitMs: number): SqliteConnection {
     return guarded(path, () => {
-      const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+      const db = new DatabaseSync(path, { readOnly: true, timeout: waitMs });
       db.exec('PRAGMA query_only = 1');
       return new SqliteConnection(db, path);
     });

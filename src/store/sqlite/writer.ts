@@ -99,14 +99,18 @@ export class SqliteWriter {
   }
 }
 
+/** Readers wait for nobody but a process that repairs the log of a dead one. */
+const READER_WAIT_MS = 5000;
+
 /** Reads beside the writer, each in a snapshot of its own. */
 export class SqliteReader {
   readonly #connection: SqliteConnection;
   readonly #clock: StoreClock;
   rules: ResetRules;
 
-  constructor(path: string, clock: StoreClock, rules: ResetRules) {
-    this.#connection = SqliteConnection.openReader(path);
+  /** `waitMs` is how long to wait, without doing anything else, for a lock that another process holds. */
+  constructor(path: string, clock: StoreClock, rules: ResetRules, { waitMs = READER_WAIT_MS } = {}) {
+    this.#connection = SqliteConnection.openReader(path, waitMs);
     this.#clock = clock;
     this.rules = rules;
   }

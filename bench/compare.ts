@@ -12,7 +12,8 @@ const USAGE = `npm run bench:compare -- --base DIR [--rounds 2] [--seconds 6] [-
 Runs the gateway of this tree and that of another checkout (with its node_modules) one after the other, A B B A in each
 round, under the same load, and prints what this one takes as a share of what the other takes.`;
 
-const WARM_MS = 4000;
+/** Code is compiled by use: both begin after the same number of turns. */
+const WARM_TURNS = 1500;
 const MODEL_MS = 1500;
 /** What a start leaves behind is collected, or it is not: both count, so it is looked at after a moment. */
 const SETTLE_MS = 2000;
@@ -91,10 +92,10 @@ async function measure(Gateway: typeof GatewayProcess, modelUrl: string, ms: num
     const readyMs = await gateway.start();
     await sleep(SETTLE_MS);
     const startMb = residentMb(gateway.pid);
-    await talk(gateway, agent, 4, WARM_MS, 'warm');
+    await talk(gateway, agent, MANY, (turns) => turns >= WARM_TURNS, 'warm');
     const bare = await askModel(agent, modelUrl, MODEL_MS);
-    const single = await load(gateway, agent, 1, ms, bare.p50);
     const many = await load(gateway, agent, MANY, ms, bare.p50);
+    const single = await load(gateway, agent, 1, ms, bare.p50);
     return { readyMs, startMb, single, many, loadMb: residentMb(gateway.pid) };
   } finally {
     agent.destroy();
@@ -110,7 +111,9 @@ async function load(
   modelMs: number,
 ): Promise<Load> {
   const before = cpuMs(gateway.pid);
-  const { turns, perSecond, p50, p99 } = await talk(gateway, agent, clients, ms, `load-${clients}`);
+  const end = performance.now() + ms;
+  const isOver = (): boolean => performance.now() > end;
+  const { turns, perSecond, p50, p99 } = await talk(gateway, agent, clients, isOver, `load-${clients}`);
   const after = cpuMs(gateway.pid);
   return {
     perSecond,
@@ -126,13 +129,13 @@ async function talk(
   gateway: GatewayProcess,
   agent: Agent,
   clients: number,
-  ms: number,
+  isOver: (turns: number) => boolean,
   name: string,
 ): Promise<Rate & { turns: number }> {
   const latencies: number[] = [];
   const began = performance.now();
   const client = async (c: number): Promise<void> => {
-    for (let turn = 0; performance.now() - began < ms; turn++) {
+    for (let turn = 0; !isOver(latencies.length); turn++) {
       const generation = Math.floor(turn / (CONVERSATIONS_AT_ONCE * TURNS_PER_CONVERSATION));
       const conversation = `${name}-${c}-${generation}-${turn % CONVERSATIONS_AT_ONCE}`;
       const sent = performance.now();

@@ -25,6 +25,7 @@ export class SqliteConnection {
   /** Answers to standing queries, for as long as a commit. */
   readonly #standing = new Map<string, Row[]>();
   #wrote = false;
+  #synced = true;
 
   private constructor(db: DatabaseSync, path: string) {
     this.#db = db;
@@ -81,6 +82,13 @@ export class SqliteConnection {
   exec(sql: string): void {
     this.#standing.clear();
     this.#execute({ sql, params: [] });
+  }
+
+  /** Whether commits wait for the disk from now on. One that does takes along all that came before it. */
+  set synced(synced: boolean) {
+    if (synced === this.#synced) return;
+    this.exec(synced ? 'PRAGMA synchronous = FULL' : 'PRAGMA synchronous = NORMAL');
+    this.#synced = synced;
   }
 
   /** Whether the last transaction that was run changed anything, or tried to. */

@@ -13,8 +13,12 @@ const BY_KEY: ReadonlySet<ReadName> = new Set<ReadName>([
 /** Pages, and how long they may be. */
 const PAGES: Readonly<Partial<Record<ReadName, number>>> = { unfinishedTurns: 500, listEvents: 200, listMessages: 50 };
 
-/** A read that took longer was none of this kind: for a while another thread does it. */
+/**
+ * Reads that take longer are none of this kind: for a while another thread does them. Once may be the machine, which had
+ * something else to do.
+ */
 const SLOW_MS = 20;
+const SLOW_IN_A_ROW = 2;
 const SLOW_FOR_MS = 60_000;
 
 /**
@@ -24,6 +28,7 @@ const SLOW_FOR_MS = 60_000;
 export class NearReads {
   readonly #path: string;
   readonly #elapsed: () => number;
+  readonly #slowInARow = new Map<ReadName, number>();
   /** Until when a kind of read is left to the other thread. */
   readonly #slowUntil = new Map<ReadName, number>();
   #rules: ResetRules;
@@ -47,14 +52,23 @@ export class NearReads {
     this.#reader ??= new SqliteReader(this.#path, machineClock, this.#rules, { waitMs: 0 });
     const began = this.#elapsed();
     const [outcome] = this.#reader.runBatch([{ name, args }]);
-    const ended = this.#elapsed();
-    if (ended - began > SLOW_MS) this.#slowUntil.set(name, ended + SLOW_FOR_MS);
+    this.#judge(name, this.#elapsed() - began);
     return outcome === undefined || (!outcome.ok && outcome.error.code === 'store_locked') ? null : outcome;
   }
 
   close(): void {
     this.#reader?.close();
     this.#reader = null;
+  }
+
+  #judge(name: ReadName, tookMs: number): void {
+    if (tookMs <= SLOW_MS) {
+      this.#slowInARow.delete(name);
+      return;
+    }
+    const slow = (this.#slowInARow.get(name) ?? 0) + 1;
+    this.#slowInARow.set(name, slow);
+    if (slow >= SLOW_IN_A_ROW) this.#slowUntil.set(name, this.#elapsed() + SLOW_FOR_MS);
   }
 
   #isNear(name: ReadName, args: unknown): boolean {

@@ -68,9 +68,9 @@ export class AiRunner implements AgentRunner {
   }
 
   async describe(picture: Picture, signal: AbortSignal): Promise<string | null> {
-    const { server, log } = this.#parts;
+    const { server, log, silenceMs } = this.#parts;
     try {
-      return await describePicture(server, picture, signal);
+      return await describePicture(server, picture, signal, silenceMs);
     } catch (error) {
       log.warn('the model did not say what a picture shows', { error });
       return null;

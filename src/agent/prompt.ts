@@ -1,7 +1,25 @@
-import type { TextPart, ToolCallPart, ToolResultPart } from 'ai';
 import { answeredCall, positionOf, type ToolCall, type TranscriptRow, toolCallsOf } from './transcript.ts';
 
-/** The few shapes of the SDK's messages that a transcript needs. */
+interface TextPart {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+interface ToolCallPart {
+  readonly type: 'tool-call';
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: unknown;
+}
+
+interface ToolResultPart {
+  readonly type: 'tool-result';
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly output: { readonly type: 'text'; readonly value: string };
+}
+
+/** What a model reads, whatever API it is sent through. */
 export type PromptMessage =
   | { role: 'user'; content: string }
   | { role: 'assistant'; content: string | (TextPart | ToolCallPart)[] }
@@ -203,7 +221,7 @@ function addToLast(messages: PromptMessage[], paragraphs: readonly string[]): vo
 
 function withNotes(results: readonly ToolResultPart[], paragraphs: readonly string[]): ToolResultPart[] {
   const last = results.at(-1);
-  if (last?.output.type !== 'text') return [...results];
+  if (last === undefined) return [...results];
   const value = joined([last.output.value, ...paragraphs]);
   return [...results.slice(0, -1), { ...last, output: { type: 'text', value } }];
 }

@@ -42,7 +42,8 @@ export class EndedSessions {
   }
 
   async #look(): Promise<void> {
-    let after = this.#after ?? (await this.#store.read('lastSeq', {}));
+    const upTo = await this.#store.read('lastSeq', {});
+    let after = this.#after ?? upTo;
     for (let full = true; full; ) {
       const page = await this.#store.read('listEvents', {
         after,
@@ -54,6 +55,7 @@ export class EndedSessions {
       after = page.next;
       full = page.events.length === PAGE;
     }
-    this.#after = after;
+    // Up to here nobody else ended: to begin behind the last end would read all that was said since, again and again.
+    this.#after = Math.max(after, upTo);
   }
 }

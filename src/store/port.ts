@@ -4,7 +4,7 @@ import type { ReadArgs, ReadName, ReadResult, WriteArgs, WriteName, WriteResult 
 
 /**
  * The one door to what is kept. Both engines implement it, and one contract suite runs on both. A resolved `write` is
- * durable; a rejected one left nothing behind, except `store_outcome_unknown`, after which the same command id may be
+ * durable (a claim or an acknowledgement of a lane together with the next write that is neither); a rejected one left nothing behind, except `store_outcome_unknown`, after which the same command id may be
  * repeated safely. Every later `read` sees every earlier `write`.
  */
 export interface Store {

@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -75,6 +84,33 @@ describe('memory in files', () => {
     await use({ action: 'remove', target: 'notes', match: 'entry 7.' });
     expect(readFileSync(path, 'utf8')).not.toContain('entry 7.');
     expect(statSync(path).mode & 0o077).toBe(0);
+  });
+
+  test('is opened again only when the file is another one than before', async () => {
+    const path = join(folder, 'MEMORY.md');
+    const write = (text: string, at: Date): void => {
+      writeFileSync(path, text);
+      utimesSync(path, at, at);
+    };
+    const [then, later] = [new Date(Date.now() - 60_000), new Date(Date.now() - 30_000)];
+    write('open at nine', then);
+    expect(await memory.systemPromptBlock(ADA)).toContain('open at nine');
+    // The same file to whoever only looks at it: nobody opens it, so nobody sees the change.
+    write('shut at nine', then);
+    expect(await memory.systemPromptBlock(ADA)).toContain('open at nine');
+    write('shut at nine', later);
+    expect(await memory.systemPromptBlock(ADA)).toContain('shut at nine');
+    rmSync(path);
+    expect(await memory.systemPromptBlock(ADA)).toBeNull();
+  });
+
+  test('that is being changed is read each time, since two changes may bear the same time', async () => {
+    const now = new Date();
+    for (const text of ['open at nine', 'shut at nine']) {
+      writeFileSync(join(folder, 'MEMORY.md'), text);
+      utimesSync(join(folder, 'MEMORY.md'), now, now);
+      expect(await memory.systemPromptBlock(ADA)).toContain(text);
+    }
   });
 
   test('refuses what names no entry, or more than one, or nothing', async () => {

@@ -134,6 +134,13 @@ export const MUTANTS: readonly Mutant[] = [
     layer: 'power cut',
   },
   {
+    name: 'after a commit that may be lost all others may be',
+    file: 'src/store/sqlite/connection.ts',
+    find: 'if (synced === this.#synced) return;',
+    replace: 'if (synced) return;',
+    layer: 'power cut',
+  },
+  {
     name: "the reaper takes a living owner's sessions",
     file: 'src/store/transactions/liveness.ts',
     find: "WHERE i.id IS NULL OR i.state = 'dead' ORDER BY",

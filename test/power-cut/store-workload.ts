@@ -35,10 +35,15 @@ export function storeWorkload(): Workload {
       const engine = await bootEngine(store, random);
       await store.write('subscribe', { name: 'listener', patterns: ['*'], from: 'now' });
       let left = commits;
-      const client = async (slot: number): Promise<void> => {
-        while (left > 0) left -= await act(engine, random, slot, ack);
+      const allUntil = (rest: number): Promise<unknown> => {
+        const part = async (slot: number): Promise<void> => {
+          while (left > rest) left -= await act(engine, random, slot, ack);
+        };
+        return Promise.all(Array.from({ length: CLIENTS }, (_, slot) => part(slot)));
       };
-      await Promise.all(Array.from({ length: CLIENTS }, (_, slot) => client(slot)));
+      // How the store is opened counts until somebody listens; then it changes from commit to commit.
+      await allUntil(commits / 2);
+      await Promise.all([allUntil(0), listen(engine, () => left > 0)]);
       await store.close();
     },
 
@@ -62,6 +67,22 @@ function bootEngine(store: SqliteStore, random: () => number): Promise<Engine> {
   const facts = { name: null, version: '0', host: 'h', bootId: null, pidSpace: null, pid: 1, pidStarted: null };
   const ids = timeSortedIds(Date.now, random);
   return Engine.boot({ store, ids, instance: { id: 'ins_1', ...facts }, leaseTtlMs: 600_000 });
+}
+
+/** Takes and acknowledges events beside all that: commits that need not survive, between those that must. */
+async function listen(engine: Engine, more: () => boolean): Promise<void> {
+  const { store } = engine;
+  while (more()) {
+    const context = engine.commandContext();
+    const { lanes } = await store.write('claimEvents', {
+      ...{ context, queue: 'events/listener', subscriber: 'listener', token: context.commandId },
+      ...{ again: false, limit: 2, retries: 1, eventsPerLane: 16 },
+    });
+    for (const { subscriber, key, token, upTo } of lanes) {
+      const delivered = { upTo, replayed: [] };
+      await store.write('ackEvents', { context: engine.commandContext(), subscriber, key, token, delivered });
+    }
+  }
 }
 
 /** One thing somebody does; returns how many commits it took. */

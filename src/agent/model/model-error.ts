@@ -1,6 +1,9 @@
 import type { ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 
+/** An answer that began well and cannot be read to its end. */
+export class BrokenAnswer extends Error {}
+
 /** What is known of a failed request, whatever threw it. */
 interface Failure {
   readonly status: number | null;
@@ -42,6 +45,7 @@ const sentences: Readonly<Partial<Record<ErrorCode, string>>> = {
 function codeOf({ status, text, type }: Failure, thrown: unknown): ErrorCode {
   const said = `${type} ${text}`;
   if (nameOf(thrown) === 'TimeoutError') return 'model_timeout';
+  if (thrown instanceof BrokenAnswer) return 'model_cut';
   if (OVERFLOW.test(said) && (status === null || status === 400 || status === 413)) return 'model_overflow';
   if (status === 401 || status === 403 || /authentication_error|invalid_api_key/.test(type))
     return 'model_unauthorized';

@@ -1,19 +1,16 @@
-import type { LanguageModel } from 'ai';
 import type { ModelConfig } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { ModelApi } from './model-api.ts';
 import { modelError } from './model-error.ts';
 
 export type ModelProvider = Exclude<ModelConfig['provider'], 'auto' | 'offline'>;
-
-type ProviderOptions = Record<string, Record<string, { type: 'ephemeral' }>>;
 
 /** One server of models: how to reach it, what it is called, what it offers. */
 export interface ModelServer {
   readonly provider: ModelProvider;
   readonly baseUrl: string;
-  /** What every request says beside its messages. */
-  readonly options: ProviderOptions;
-  open(model: string): Promise<LanguageModel>;
+  /** How it is asked; loaded on first use: a gateway that only waits does not pay for it. */
+  api(): Promise<ModelApi>;
   /** The model's name, if it is known without asking the server. */
   readonly defaultName: string | null;
   /** The model that answers when nobody asks for another. */
@@ -34,25 +31,17 @@ const DEFAULT_MODELS: Readonly<Partial<Record<ModelProvider, string>>> = {
 
 const LIST_TIMEOUT_MS = 5_000;
 
-/** A model is opened once: its provider compiles what answers look like, which costs more than reading one. */
-const MODELS_KEPT = 16;
-
 export function openModelServer(config: ModelConfig, provider: ModelProvider): ModelServer {
   const baseUrl = (config.baseUrl ?? BASE_URLS[provider]).replace(/\/+$/, '');
   const list = () => listModels(config, provider, baseUrl);
   const defaultName = config.name ?? DEFAULT_MODELS[provider] ?? null;
-  const opened = new Map<string, Promise<LanguageModel>>();
+  let api: Promise<ModelApi> | null = null;
   let first: string | null = null;
   return {
     ...{ provider, baseUrl, defaultName },
-    // Anthropic reads its cache only where it is told to; said once for the request, no message has to carry a mark.
-    options: provider === 'anthropic' ? { anthropic: { cacheControl: { type: 'ephemeral' } } } : {},
-    open(model) {
-      const known = opened.get(model) ?? openModel(config, provider, baseUrl, model);
-      // Clients name models as they like; more than a few is none of them in use.
-      if (opened.size >= MODELS_KEPT) opened.clear();
-      opened.set(model, known);
-      return known;
+    api() {
+      api ??= loadApi(provider, baseUrl, config.apiKey ?? '');
+      return api;
     },
     list,
     async defaultModel() {
@@ -70,22 +59,9 @@ export function describeServer({ defaultName, baseUrl, provider }: ModelServer):
   return `${defaultName ?? 'the first model'} at ${place} (${provider})`;
 }
 
-/** Loads the provider on first use: a gateway that only waits does not pay for it. */
-async function openModel(
-  config: ModelConfig,
-  provider: ModelProvider,
-  baseURL: string,
-  model: string,
-): Promise<LanguageModel> {
-  const apiKey = config.apiKey ?? '';
-  if (provider === 'anthropic') {
-    const { createAnthropic } = await import('@ai-sdk/anthropic');
-    // An empty key would make the provider look into the environment, which only the configuration may read.
-    return createAnthropic({ baseURL, apiKey: apiKey === '' ? 'none' : apiKey })(model);
-  }
-  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-  const key = apiKey === '' ? {} : { apiKey };
-  return createOpenAICompatible({ baseURL, name: 'openai', includeUsage: true, ...key })(model);
+async function loadApi(provider: ModelProvider, baseUrl: string, apiKey: string): Promise<ModelApi> {
+  if (provider === 'anthropic') return (await import('./anthropic-api.ts')).anthropicApi(baseUrl, apiKey);
+  return (await import('./openai-api.ts')).openAiApi(baseUrl, apiKey);
 }
 
 async function listModels(config: ModelConfig, provider: ModelProvider, baseUrl: string): Promise<string[]> {

@@ -1,4 +1,3 @@
-import type { ToolSet } from 'ai';
 import type { PromptMessage } from '../prompt.ts';
 import type { AgentTool } from '../tools/tool.ts';
 import { modelError } from './model-error.ts';
@@ -35,7 +34,7 @@ export class ModelSession {
 
   /** How much every request carries beside its messages. */
   get fixedCharacters(): number {
-    return offerOf(this.tools).characters + this.#setting.system.length;
+    return charactersOf(this.tools) + this.#setting.system.length;
   }
 
   /** One answer. Tries again where that can help, and throws a coded error or the signal's reason. */
@@ -60,45 +59,22 @@ export class ModelSession {
   }
 
   async #stream(messages: readonly PromptMessage[], signal: AbortSignal, listeners: Listeners): Promise<StepResult> {
-    const { server, system, silenceMs } = this.#setting;
-    const model = await server.open(this.name);
-    const tools = await offerOf(this.tools).toolSet();
-    return streamStep({ server, model, system, messages, tools, signal, silenceMs, ...listeners });
+    const { name: model, server, system, tools, silenceMs } = this.#setting;
+    const api = await server.api();
+    return streamStep({ api, model, system, messages, tools, signal, silenceMs, ...listeners });
   }
 }
 
-/** Tools as the SDK wants them. They are the same from turn to turn, so this is made once for each set of them. */
-class Offer {
-  readonly characters: number;
-  readonly #tools: readonly AgentTool[];
-  #toolSet: Promise<ToolSet> | null = null;
+const characters = new WeakMap<ReadonlyMap<string, AgentTool>, number>();
 
-  constructor(tools: ReadonlyMap<string, AgentTool>) {
-    this.#tools = [...tools.values()];
-    this.characters = this.#tools
-      .map(({ name, description, inputSchema }) => JSON.stringify([name, description, inputSchema]).length)
-      .reduce((sum, length) => sum + length, 0);
+/** How long the description of all tools is, counted once for each set of them. */
+function charactersOf(tools: ReadonlyMap<string, AgentTool>): number {
+  const known = characters.get(tools);
+  if (known !== undefined) return known;
+  let counted = 0;
+  for (const { name, description, inputSchema } of tools.values()) {
+    counted += JSON.stringify([name, description, inputSchema]).length;
   }
-
-  toolSet(): Promise<ToolSet> {
-    this.#toolSet ??= this.#make();
-    return this.#toolSet;
-  }
-
-  async #make(): Promise<ToolSet> {
-    const { tool, jsonSchema } = await import('ai');
-    const offered = this.#tools.map(({ name, description, inputSchema }) => [
-      name,
-      tool({ description, inputSchema: jsonSchema({ ...inputSchema }) }),
-    ]);
-    return Object.fromEntries(offered);
-  }
-}
-
-const offers = new WeakMap<ReadonlyMap<string, AgentTool>, Offer>();
-
-function offerOf(tools: ReadonlyMap<string, AgentTool>): Offer {
-  const known = offers.get(tools) ?? new Offer(tools);
-  offers.set(tools, known);
-  return known;
+  characters.set(tools, counted);
+  return counted;
 }

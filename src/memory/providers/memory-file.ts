@@ -1,3 +1,4 @@
+import { type Stats, statSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
@@ -17,7 +18,7 @@ export class MemoryFile {
 
   /** What it says, cut where it is longer than it may be; empty when there is no such file. */
   async text(): Promise<string> {
-    return (await readText(this.path)).trim().slice(0, this.#maxChars).toWellFormed();
+    return (await unchangedOrRead(this.path)).trim().slice(0, this.#maxChars).toWellFormed();
   }
 
   /** What it says, line by line and without the dashes. */
@@ -83,6 +84,44 @@ function toLine(entry: string): string {
   const words = entry.replace(/[\s\p{Cc}]+/gu, ' ').trim();
   if (words === '') throw new MoiraiError('bad_input', 'an entry needs a text');
   return `- ${words}`.toWellFormed();
+}
+
+interface Remembered {
+  /** What the file system said of the file when it was read. */
+  readonly version: string;
+  readonly text: string;
+}
+
+/** Every session that begins asks for files that hardly ever change. The least recently read is forgotten first. */
+const texts = new Map<string, Remembered>();
+const MOST_TEXTS = 1000;
+const LONGEST_REMEMBERED = 16_384;
+/** A file that was changed a moment ago may be changed again without a trace: clocks of file systems are coarse. */
+const SETTLED_MS = 2000;
+
+/** The text of a file, read only when it is another one than last time. A look costs less than to wait for a thread. */
+async function unchangedOrRead(path: string): Promise<string> {
+  const stats = look(path);
+  if (stats === undefined) return '';
+  const version = `${stats.ino} ${stats.size} ${stats.mtimeMs}`;
+  const known = texts.get(path);
+  texts.delete(path);
+  const text = known?.version === version ? known.text : await readText(path);
+  if (Date.now() - stats.mtimeMs > SETTLED_MS && text.length <= LONGEST_REMEMBERED) remember(path, { version, text });
+  return text;
+}
+
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (thrown) {
+    throw MoiraiError.wrap(thrown, 'memory_unusable');
+  }
+}
+
+function remember(path: string, remembered: Remembered): void {
+  if (texts.size >= MOST_TEXTS) texts.delete(texts.keys().next().value ?? '');
+  texts.set(path, remembered);
 }
 
 async function readText(path: string): Promise<string> {

@@ -6,22 +6,26 @@ import { CommitListeners } from '../commit-listeners.ts';
 import type { Store } from '../port.ts';
 import type { Effects } from '../transaction.ts';
 import type { ReadArgs, ReadName, ReadResult, WriteArgs, WriteName, WriteResult } from '../transactions/index.ts';
+import { NearReads } from './near-reads.ts';
 import { closedError, StoreThread } from './thread.ts';
 import { type Outcome, SqliteReader, SqliteWriter } from './writer.ts';
 
-/** The embedded store: one writer thread and, once somebody reads, one reader thread. */
+/** The embedded store: one writer thread and, once somebody reads much, one reader thread. */
 export class SqliteStore implements Store {
   readonly engine = 'sqlite';
   readonly location: string;
   readonly #listeners = new CommitListeners();
   readonly #writer: StoreThread;
   #reader: Promise<StoreThread> | null = null;
+  readonly #near: NearReads;
   #rules: ResetRules;
+  #closed = false;
 
   private constructor(path: string, writer: StoreThread, rules: ResetRules) {
     this.location = path;
     this.#writer = writer;
     this.#rules = rules;
+    this.#near = new NearReads(path, rules);
     writer.onEffects = (effects) => this.#listeners.tell(effects);
   }
 
@@ -36,6 +40,9 @@ export class SqliteStore implements Store {
   }
 
   async read<N extends ReadName>(name: N, args: ReadArgs<N>): Promise<ReadResult<N>> {
+    if (this.#closed) throw closedError();
+    const near = this.#near.read(name, args);
+    if (near !== null) return unwrap(near) as ReadResult<N>;
     this.#reader ??= StoreThread.start({ role: 'reader', path: this.location, rules: this.#rules });
     const reader = await this.#reader;
     return (await reader.request(name, args)) as ReadResult<N>;
@@ -47,6 +54,7 @@ export class SqliteStore implements Store {
 
   useRules(rules: ResetRules): void {
     this.#rules = rules;
+    this.#near.rules = rules;
     this.#writer.post({ type: 'rules', rules });
     this.#reader?.then(
       (reader) => reader.post({ type: 'rules', rules }),
@@ -55,6 +63,8 @@ export class SqliteStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
+    this.#near.close();
     const reader = await this.#reader?.catch(() => null);
     await reader?.close();
     await this.#writer.close();

@@ -1,3 +1,5 @@
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Effects } from '../transaction.ts';
@@ -23,6 +25,7 @@ export class StoreThread {
       workerData,
       name: `store-${task.role}`,
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+      env: compileCache(),
     });
     this.#exited = new Promise((done) => this.#worker.once('exit', () => done()));
   }
@@ -94,6 +97,12 @@ export class StoreThread {
     for (const waiter of this.#waiting.values()) waiter.reject(error);
     this.#waiting.clear();
   }
+}
+
+/** A thread uses the cache of compiled code only when its own environment names it; it needs nothing else of one. */
+function compileCache(): NodeJS.ProcessEnv {
+  const folder = getCompileCacheDir();
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
 }
 
 export function closedError(): MoiraiError {

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { type ErrorData, MoiraiError } from '../../errors/moirai-error.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
@@ -77,6 +78,8 @@ function open(port: MessagePort, task: WorkerTask): Engine | null {
     const Role = task.role === 'writer' ? SqliteWriter : SqliteReader;
     const engine = new Role(task.path, machineClock, task.rules);
     send(port, { type: 'ready' });
+    // What this thread compiled is there for the next one, also when the process is killed.
+    flushCompileCache();
     return engine;
   } catch (thrown) {
     send(port, { type: 'failed', error: MoiraiError.wrap(thrown).toJSON() });

@@ -2,7 +2,7 @@ import type { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { StoreClock } from '../clock.ts';
 import { type Effects, noEffects, type TxContext } from '../transaction.ts';
-import { transactionNamed } from '../transactions/index.ts';
+import { transactionNamed, type WriteName } from '../transactions/index.ts';
 import { SqliteConnection } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { endsTransaction, wrapSqlite } from './errors.ts';
@@ -23,8 +23,14 @@ export type Outcome =
     };
 
 /**
+ * What a power cut may take back: whoever claimed is gone with it, and an event whose acknowledgement is lost comes
+ * again, as it would have if the power had gone a moment earlier. Such a commit does not wait for the disk.
+ */
+const REPEATABLE: ReadonlySet<string> = new Set<WriteName>(['claimEvents', 'ackEvents']);
+
+/**
  * The one writer of a process: takes requests in batches and makes each batch one commit. Nothing is answered before
- * the commit is on the disk.
+ * the commit is on the disk, unless it holds nothing but what may be repeated.
  *
  * A request that fails leaves the others alone. Nearly always it fails before it has changed anything. Otherwise the
  * batch is undone and its requests run one by one: savepoints would do that without a second run, but they copy each
@@ -48,6 +54,7 @@ export class SqliteWriter {
   runBatch(requests: readonly Request[]): Outcome[] {
     if (this.#broken !== null) return this.#refuseAll(requests, this.#broken);
     try {
+      this.#connection.synced = !requests.every(({ name }) => REPEATABLE.has(name));
       this.#turnstile.enter(() => this.#connection.exec('BEGIN IMMEDIATE'));
     } catch (thrown) {
       return this.#refuseAll(requests, thrown);
@@ -99,14 +106,18 @@ export class SqliteWriter {
   }
 }
 
+/** Readers wait for nobody but a process that repairs the log of a dead one. */
+const READER_WAIT_MS = 5000;
+
 /** Reads beside the writer, each in a snapshot of its own. */
 export class SqliteReader {
   readonly #connection: SqliteConnection;
   readonly #clock: StoreClock;
   rules: ResetRules;
 
-  constructor(path: string, clock: StoreClock, rules: ResetRules) {
-    this.#connection = SqliteConnection.openReader(path);
+  /** `waitMs` is how long to wait, without doing anything else, for a lock that another process holds. */
+  constructor(path: string, clock: StoreClock, rules: ResetRules, { waitMs = READER_WAIT_MS } = {}) {
+    this.#connection = SqliteConnection.openReader(path, waitMs);
     this.#clock = clock;
     this.rules = rules;
   }

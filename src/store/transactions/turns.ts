@@ -123,11 +123,17 @@ function toResult(row: Row | undefined): TurnResultRow | null {
  * A message that was taken into another turn has no answer of its own.
  */
 export function* answeredTurns(_ctx: TxContext, args: { sessionId: string; upTo: string | null }): Tx<number> {
-  const answered =
-    "session_id = ? AND state = 'over' AND outcome = 'done' AND by_actor = 'user' AND started_at IS NOT NULL";
-  const rows = yield* query(`SELECT id FROM turns WHERE ${answered} ORDER BY ended_at, id`, args.sessionId);
-  return args.upTo === null ? rows.length : rows.findIndex((row) => textOf(row, 'id') === args.upTo) + 1;
+  const { sessionId, upTo } = args;
+  const row =
+    upTo === null
+      ? yield* queryOne(`SELECT count(*) AS n FROM turns WHERE session_id = ? AND ${ANSWERED}`, sessionId)
+      : yield* queryOne(ANSWERED_UP_TO, sessionId, upTo, sessionId);
+  return row === undefined ? 0 : numberOf(row, 'n');
 }
+
+const ANSWERED = "state = 'over' AND outcome = 'done' AND by_actor = 'user' AND started_at IS NOT NULL";
+const ANSWERED_UP_TO = `SELECT count(*) AS n FROM turns WHERE session_id = ? AND ${ANSWERED}
+  AND (ended_at, id) <= (SELECT ended_at, id FROM turns WHERE id = ? AND session_id = ? AND ${ANSWERED})`;
 
 /** The oldest unfinished turns of a session. */
 export function* openTurns(_ctx: TxContext, args: { sessionId: string; limit: number }): Tx<Turn[]> {

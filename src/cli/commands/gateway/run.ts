@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { type Command, Option } from 'commander';
 import type { Config } from '../../../config/config.ts';
 import { secretsOf } from '../../../config/show-config.ts';
@@ -95,6 +96,8 @@ async function start(
   lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
   await announce(config, host, settings.json);
   listenToSignals(host, end, restart, () => reload(config, settings, host.gateway, log));
+  // Now, not at the exit: a gateway that is killed has compiled for nobody otherwise.
+  flushCompileCache();
   return { host, ending };
 }
 

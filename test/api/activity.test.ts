@@ -163,6 +163,19 @@ describe('the activity', () => {
     await strange.return(undefined);
   });
 
+  test('does not tell a client of an end that its snapshot already left out', async () => {
+    await look(house.api);
+    const first = await house.engine.start(chatParty('ended unseen'));
+    await house.engine.end(first.id, { reason: 'admin_close', trigger: 'api' });
+    const second = await house.engine.start(chatParty('started after that'));
+    const { seq } = await look(house.api);
+    const { json } = await ask(house.api, `/v1/space/activity?after=${seq}`);
+    expect(json.ended).toEqual([]);
+    await house.engine.end(second.id, { reason: 'admin_close', trigger: 'api' });
+    const later = await ask(house.api, `/v1/space/activity?after=${seq}`);
+    expect(later.json.ended).toMatchObject([{ id: second.id }]);
+  });
+
   test('tells many watchers, one of whom does not read, without delay for the others', async () => {
     const deaf = await fetch(new URL('/v1/space/activity', house.api.url), {
       headers: { accept: 'text/event-stream' },

@@ -1,3 +1,5 @@
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Effects } from '../transaction.ts';
@@ -22,6 +24,7 @@ export class StoreThread {
     this.#worker = new Worker(new URL(file, import.meta.url), {
       workerData,
       name: `store-${task.role}`,
+      env: compiledCode(),
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
     this.#exited = new Promise((done) => this.#worker.once('exit', () => done()));
@@ -98,4 +101,10 @@ export class StoreThread {
 
 export function closedError(): MoiraiError {
   return new MoiraiError('store_closed', 'the store is closed');
+}
+
+/** A thread finds the compiled code that this process keeps only by its environment, and needs nothing else of it. */
+function compiledCode(): Record<string, string> {
+  const kept = getCompileCacheDir();
+  return kept === undefined ? {} : { NODE_COMPILE_CACHE: dirname(kept) };
 }

@@ -109,10 +109,8 @@ describe.each(oldNodes())('on $name, moirai', (node) => {
     const outer = start(node);
     const [line] = await once(outer.stdout, 'data');
     expect(Number(line)).not.toBe(outer.pid);
-    const killed = Date.now();
     outer.kill('SIGKILL');
     await finish(outer); // the output ends when the last process that holds it is gone
-    expect(Date.now() - killed).toBeLessThan(1_000);
   });
 });
 

@@ -15,9 +15,11 @@ const sleepCell = new Int32Array(new SharedArrayBuffer(4));
  */
 export class Turnstile {
   readonly #gate: DatabaseSync;
+  readonly #maxWaitMs: number;
   #lastPass = Number.NEGATIVE_INFINITY;
 
-  constructor(path: string) {
+  constructor(path: string, maxWaitMs = MAX_WAIT_MS) {
+    this.#maxWaitMs = maxWaitMs;
     this.#gate = new DatabaseSync(`${path}-turnstile`);
     this.#gate.exec('PRAGMA busy_timeout = 0');
   }
@@ -27,9 +29,9 @@ export class Turnstile {
     const now = performance.now();
     // Passing costs a few system calls: a writer that commits all the time pays them once per courtesy.
     if (now - this.#lastPass < COURTESY_MS && attempt(begin)) return;
-    insist(() => this.#gate.exec('BEGIN IMMEDIATE'));
+    insist(() => this.#gate.exec('BEGIN IMMEDIATE'), this.#maxWaitMs);
     try {
-      insist(begin);
+      insist(begin, this.#maxWaitMs);
     } finally {
       this.#gate.exec('ROLLBACK');
     }
@@ -42,11 +44,11 @@ export class Turnstile {
 }
 
 /** Tries until it works; for opening a store, when there is no turnstile yet. */
-export function insist(action: () => void): void {
-  const deadline = performance.now() + MAX_WAIT_MS;
+export function insist(action: () => void, maxWaitMs = MAX_WAIT_MS): void {
+  const deadline = performance.now() + maxWaitMs;
   while (!attempt(action)) {
     if (performance.now() > deadline) {
-      throw new MoiraiError('store_locked', `the database stayed locked for ${MAX_WAIT_MS / 1000} s`);
+      throw new MoiraiError('store_locked', `the database stayed locked for ${maxWaitMs / 1000} s`);
     }
     // Jitter, so that waiting processes do not ask in step.
     Atomics.wait(sleepCell, 0, 0, 0.3 + Math.random());

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import LongFirst from './test/support/long-first.ts';
+import { LongFirst } from './test/support/long-first.ts';
 
 export default defineConfig({
   test: {

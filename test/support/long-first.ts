@@ -29,7 +29,7 @@ const LONG = [
 ];
 
 /** Begins with what takes longest, so that all workers end together, also in a clone where nothing has been measured yet. */
-export default class LongFirst extends BaseSequencer {
+export class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rest = await super.sort(files);
     const rankOf = ({ moduleId, project }: TestSpecification): number => {

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -24,6 +24,17 @@ afterEach(() => rmSync(project, { recursive: true }));
 test('these tests run on a Node that moirai runs on', () => {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   expect(major * 1_000 + minor).toBeGreaterThanOrEqual(24_015);
+});
+
+test('npm is told of no Node that moirai needs: a clone brings it along, and the launcher says what is missing', () => {
+  const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  expect(engines).toBeUndefined();
+});
+
+test('the README says in one line each how to start a clone and how to test it', () => {
+  const lines = readFileSync(new URL('../README.md', import.meta.url), 'utf8').split('\n');
+  expect(lines).toContain('npm ci && npm start');
+  expect(lines).toContain('npm ci && npm test');
 });
 
 describe('on a Node that is new enough, moirai', () => {
@@ -109,10 +120,8 @@ describe.each(oldNodes())('on $name, moirai', (node) => {
     const outer = start(node);
     const [line] = await once(outer.stdout, 'data');
     expect(Number(line)).not.toBe(outer.pid);
-    const killed = Date.now();
     outer.kill('SIGKILL');
     await finish(outer); // the output ends when the last process that holds it is gone
-    expect(Date.now() - killed).toBeLessThan(1_000);
   });
 });
 

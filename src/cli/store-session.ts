@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { getCompileCacheDir } from 'node:module';
-import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Engine } from '../engine/engine.ts';
 import { findDead } from '../engine/find-dead.ts';
@@ -83,28 +81,13 @@ export async function openStoreSession<T>(
   action: (session: StoreSession) => Promise<T>,
   options: { threads?: boolean } = {},
 ): Promise<T> {
-  const takeBack = options.threads ? lendCompiledCode() : () => undefined;
   const here = await StoreSession.begin(settings, options);
   try {
     await here.settle();
-    takeBack();
     return await action(here);
   } finally {
     await here.end();
   }
-}
-
-/**
- * Threads take their environment from ours when they start, and only by it find the code that `main.ts` keeps compiled.
- * Nobody else is to inherit it. Returns the function that takes it back.
- */
-export function lendCompiledCode(): () => void {
-  const kept = getCompileCacheDir();
-  if (kept === undefined || process.env.NODE_COMPILE_CACHE !== undefined) return () => undefined;
-  process.env.NODE_COMPILE_CACHE = dirname(kept);
-  return () => {
-    delete process.env.NODE_COMPILE_CACHE;
-  };
 }
 
 /**

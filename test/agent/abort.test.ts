@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
+import { isRunning, until } from '../cli/cli-fixture.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
 import { Conversation, runnerAt, temporaryFolder } from './conversation.ts';
 
@@ -67,7 +67,7 @@ test('an abort kills a running command with all it started, and every call gets 
   await using server = await startOpenAiServer([
     {
       toolCalls: [
-        { id: 'c1', name: 'run_command', args: { command: '(sleep 1; touch late) & echo $! > started; wait' } },
+        { id: 'c1', name: 'run_command', args: { command: 'sleep 60 & echo $! > pid; mv pid started; wait' } },
         { id: 'c2', name: 'run_command', args: { command: 'touch never' } },
       ],
     },
@@ -76,7 +76,7 @@ test('an abort kills a running command with all it started, and every call gets 
   chat.approval = { allowed: true };
   const stop = new AbortController();
   const turn = expect(chat.say('go', { signal: stop.signal })).rejects.toBe(reason);
-  while (!existsSync(join(workspace, 'started'))) await sleep(10);
+  await until('it runs', () => existsSync(join(workspace, 'started')));
   stop.abort(reason);
   await turn;
   expect(chat.roles).toEqual(['user', 'assistant', 'tool', 'tool']);
@@ -85,8 +85,8 @@ test('an abort kills a running command with all it started, and every call gets 
     data: { ok: false, unknown: true },
   });
   expect(chat.transcript[3]).toMatchObject({ text: expect.stringContaining('not run'), data: { ok: false } });
-  await sleep(1_200);
-  expect(existsSync(join(workspace, 'late'))).toBe(false);
+  const pid = Number(readFileSync(join(workspace, 'started'), 'utf8'));
+  await until('the command is gone', () => !isRunning(pid));
   expect(existsSync(join(workspace, 'never'))).toBe(false);
 });
 
@@ -113,7 +113,7 @@ test('a session that is forgotten takes its commands along', async () => {
   const chat = new Conversation(runner);
   chat.approval = { allowed: true };
   const turn = chat.say('go');
-  while (!existsSync(join(workspace, 'started'))) await sleep(10);
+  await until('it runs', () => existsSync(join(workspace, 'started')));
   await runner.forget('s1');
   expect((await turn).text).toBe('it was killed');
   expect(chat.transcript[2]?.text).toContain('SIGKILL');

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { CommandRunner } from '../../src/agent/tools/run-command.ts';
+import { isRunning, until } from '../cli/cli-fixture.ts';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
 import { Conversation, runnerAt, temporaryFolder } from './conversation.ts';
 
@@ -54,25 +54,26 @@ test('only a plain command whose first word is allowed runs unasked', () => {
 });
 
 test('too long, too much and left behind: all come to an end', async () => {
-  const { commands, workspace } = runner();
+  const { commands } = runner();
   expect(await commands.tool.run({ command: 'sleep 60', timeout_seconds: 1 }, context)).toContain('was killed');
   const much = await commands.tool.run({ command: 'yes | head -c 3000000' }, context);
   expect(much.length).toBeLessThan(33_000);
   expect(much).toContain('left out');
-  await commands.tool.run({ command: '(sleep 1; touch late) & echo started' }, context);
-  await sleep(1_300);
-  expect(existsSync(join(workspace, 'late'))).toBe(false);
+  const left = await commands.tool.run({ command: 'sleep 60 & echo process $!' }, context);
+  const pid = Number(/process (\d+)/.exec(left)?.[1]);
+  await until('what was left behind is gone', () => !isRunning(pid));
 });
 
 test('a command dies with the gateway, also when that is killed', async () => {
   const workspace = temporaryFolder();
-  const command = 'touch started; (sleep 1; touch child) & sleep 1; touch late';
+  const command = 'sleep 60 & echo $$ $! > pids; mv pids started; wait';
   const script = fileURLToPath(new URL('./processes/run-command.ts', import.meta.url));
   const gateway = spawn(process.execPath, [script, workspace, command], { stdio: 'ignore' });
-  while (!existsSync(join(workspace, 'started'))) await sleep(10);
+  await until('it runs', () => existsSync(join(workspace, 'started')));
+  const pids = readFileSync(join(workspace, 'started'), 'utf8').trim().split(' ').map(Number);
+  expect(pids.map(isRunning)).toEqual([true, true]);
   gateway.kill('SIGKILL');
-  await sleep(1_500);
-  expect(readdirSync(workspace)).toEqual(['started']);
+  await until('both are gone', () => !pids.some(isRunning));
 });
 
 test('an approval that nobody gives is a no: the command does not run, and the model is told', async () => {

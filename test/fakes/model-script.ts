@@ -14,6 +14,8 @@ export interface ScriptedReply {
   readonly streamError?: { readonly message: string; readonly type?: string; readonly code?: string };
   readonly beforeMs?: number;
   readonly betweenMs?: number;
+  /** Awaited after so many pieces of text; the rest follows. */
+  readonly pause?: { readonly after: number; readonly until: Promise<void> };
   /** Breaks the connection after so many pieces of text. */
   readonly cutAfter?: number;
   /** Ends the stream in order, but without saying that it is the end. */

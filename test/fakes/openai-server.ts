@@ -45,6 +45,7 @@ async function stream(model: string, response: ServerResponse, reply: ScriptedRe
   for (const [i, piece] of piecesOf(reply.text ?? '').entries()) {
     if (reply.cutAfter === i) return cut(response);
     if (reply.hangAfter === i) return;
+    if (reply.pause?.after === i) await reply.pause.until;
     chunk({ content: piece });
     if (reply.betweenMs !== undefined) await pause(reply.betweenMs);
   }

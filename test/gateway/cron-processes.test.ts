@@ -5,7 +5,11 @@ import type { ModelScript } from '../fakes/model-script.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
 import { patience } from '../support/patience.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { share } from '../support/share.ts';
 import { GatewayProcess } from './process.ts';
+
+const JOBS = share(10, 25);
+const ROUNDS = share(2, 3);
 
 const gateways: GatewayProcess[] = [];
 let model: HttpFake | null = null;
@@ -63,8 +67,14 @@ async function sessionEvents(gateway: GatewayProcess): Promise<string[]> {
   return events.filter(({ kind }) => kind === 'cron').map(({ type, reason }) => `${type} ${reason ?? ''}`.trim());
 }
 
-/** Long enough for a gateway to take what it believes to be due. */
-const A_WHILE_MS = 2500;
+/** Lets another job run: by then the gateway has taken everything that it believes to be due. */
+async function runAnother(gateway: GatewayProcess): Promise<void> {
+  const id = await add(gateway, 'every 1h', 'water the plants');
+  await gateway.post(`/v1/cron/${id}/run`, {});
+  await until('another job has run', async () => {
+    return (await jobs(gateway)).find((job) => job.id === id)?.last_run?.end_reason === 'cron_complete';
+  });
+}
 
 describe('SIGKILL during a run', () => {
   test('the tick is not run again, its session ends, and the next tick runs', async () => {
@@ -76,12 +86,14 @@ describe('SIGKILL during a run', () => {
     await gateway.end('SIGKILL');
     await gateway.start();
     await endedAs(gateway, 'reaped');
-    await sleep(A_WHILE_MS);
-    expect(asked()).toBe(1);
-    expect(await sessionEvents(gateway)).toEqual(['session:start', 'session:end reaped']);
     await gateway.post(`/v1/cron/${id}/run`, {});
     await endedAs(gateway, 'cron_complete');
     expect(asked()).toBe(2);
+    const [first, second] = [
+      ['session:start', 'session:end reaped'],
+      ['session:start', 'session:end cron_complete'],
+    ];
+    expect(await sessionEvents(gateway)).toEqual([...first, ...second]);
   });
 
   test('another gateway on the same store ends it, and does not run it again', async () => {
@@ -94,10 +106,10 @@ describe('SIGKILL during a run', () => {
     const second = await start(store);
     await first.end('SIGKILL');
     await endedAs(second, 'reaped');
-    await sleep(A_WHILE_MS);
-    expect(asked()).toBe(1);
     expect(await jobs(second)).toMatchObject([{ state: 'done' }]);
     expect(await sessionEvents(second)).toEqual(['session:start', 'session:end reaped']);
+    await runAnother(second);
+    expect(asked()).toBe(2);
   });
 });
 
@@ -109,8 +121,8 @@ test('SIGTERM during a run gives it the drain timeout, then it has failed, and i
   expect(await gateway.end('SIGTERM')).toBe(0);
   await gateway.start();
   expect((await jobs(gateway))[0]).toMatchObject({ state: 'done', last_run: { end_reason: 'cron_failed' } });
-  await sleep(A_WHILE_MS);
-  expect(asked()).toBe(1);
+  await runAnother(gateway);
+  expect(asked()).toBe(2);
 });
 
 test('what a run needs an approval for is refused at once: nobody is there', async () => {
@@ -145,15 +157,15 @@ test('gateways that share a store take each tick once', async () => {
   database = await createDatabase();
   const store = { store: { url: database.url } };
   const [first, second] = [await start(store), await start(store)];
-  const ids = await Promise.all(Array.from({ length: 25 }, (_, i) => add(first, 'every 1h', `sweep ${i}`)));
-  for (let round = 1; round <= 3; round++) {
+  const ids = await Promise.all(Array.from({ length: JOBS }, (_, i) => add(first, 'every 1h', `sweep ${i}`)));
+  for (let round = 1; round <= ROUNDS; round++) {
     await Promise.all(ids.map((id, i) => (i % 2 === 0 ? first : second).post(`/v1/cron/${id}/run`, {})));
     await until(`round ${round} is over`, async () => {
-      return (await sessionEvents(second)).filter((end) => end === 'session:end cron_complete').length === 25 * round;
+      return (await sessionEvents(second)).filter((end) => end === 'session:end cron_complete').length === JOBS * round;
     });
   }
-  await sleep(A_WHILE_MS);
-  expect(asked()).toBe(75);
+  await Promise.all([runAnother(first), runAnother(second)]);
+  expect(asked()).toBe(JOBS * ROUNDS + 2);
   const events = (await first.events('session:start')).filter(({ kind }) => kind === 'cron');
-  expect(new Set(events.map(({ session_id }) => session_id)).size).toBe(75);
+  expect(new Set(events.map(({ session_id }) => session_id)).size).toBe(JOBS * ROUNDS + 2);
 }, 60_000);

@@ -220,9 +220,8 @@ describe('the ends of sessions', () => {
     scene = await MemoryScene.open({ memory: { provider: 'records' } }, { providers: [records], primary: false });
     await scene.ask(direct('1'), 'in the terminal');
     const id = await scene.end(direct('1'));
-    await new Promise((resume) => setTimeout(resume, 300));
-    expect(ends).toEqual([]);
     await scene.stop();
+    expect(ends).toEqual([]);
     await scene.start({ providers: [records] });
     await scene.until('it was told', () => ends.length === 1);
     expect(ends[0]).toMatchObject({ session: { id }, reason: 'admin_close' });

@@ -47,7 +47,7 @@ export class GatewayProcess {
   async start(more: Readonly<Record<string, string>> = {}): Promise<number> {
     const began = performance.now();
     const { MOIRAI_DEBUG: _, OPENAI_API_KEY: _o, ANTHROPIC_API_KEY: _a, ...rest } = process.env;
-    const { OTEL_EXPORTER_OTLP_ENDPOINT: _e, ...env } = rest;
+    const { OTEL_EXPORTER_OTLP_ENDPOINT: _e, NODE_COMPILE_CACHE: _c, ...env } = rest;
     const child = spawn(process.execPath, [...NODE_FLAGS, launcher, 'gateway', 'run', '--json'], {
       env: { ...env, MOIRAI_HOME: this.home, ...more },
       stdio: ['ignore', 'pipe', 'pipe'],

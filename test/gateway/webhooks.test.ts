@@ -2,9 +2,12 @@ import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test } from 'vitest';
 import { until } from '../cli/cli-fixture.ts';
 import { startHttpFake } from '../fakes/http-fake.ts';
+import { share } from '../support/share.ts';
 import { GatewayProcess } from './process.ts';
 
 const SECRET = `whsec_${Buffer.from('known to two alone').toString('base64')}`;
+/** Each makes two events at least. */
+const MESSAGES = share(60, 240);
 let gateway: GatewayProcess;
 
 afterEach(() => gateway.close());
@@ -27,7 +30,7 @@ function mirrorOf(events: readonly ReceivedCall[]): Map<string, string> {
   return sessions;
 }
 
-test('500 events and a restart while the receiver is down: all arrive, in order, and tell the same as the store', {
+test('many events and a restart while the receiver is down: all arrive, in order, and tell the same as the store', {
   timeout: 120_000,
 }, async () => {
   const before = await startHttpFake(async (_, response) => void response.writeHead(204).end());
@@ -37,12 +40,12 @@ test('500 events and a restart while the receiver is down: all arrive, in order,
   gateway = new GatewayProcess({ hooks: { webhooks: [webhook] }, model: { provider: 'offline' } });
   await gateway.start();
   // Five conversations of some turns each, and a fresh session in each now and then.
-  for (let i = 0; i < 240; i++) {
+  for (let i = 0; i < MESSAGES; i++) {
     await gateway.chat({ text: i % 24 < 5 ? '/new' : 'hello', conversation: `c${i % 5}` });
-    if (i === 120) await gateway.end('SIGTERM').then(() => gateway.start());
+    if (i === MESSAGES / 2) await gateway.end('SIGTERM').then(() => gateway.start());
   }
   const log = (await gateway.events('session:*,agent:*')) as unknown as (ReceivedCall & { seq: number })[];
-  expect(log.length).toBeGreaterThanOrEqual(500);
+  expect(log.length).toBeGreaterThanOrEqual(2 * MESSAGES);
   await using receiver = await startHttpFake(async (_, response) => void response.writeHead(204).end(), port);
   await until('all arrived', () => receiver.requests.length >= log.length, 60_000);
   const heard = receiver.requests.map(({ raw, headers }) => {

@@ -24,17 +24,16 @@ describe('a handler that', () => {
     ['handler.ts', noting("if (context.session_key.endsWith(':stuck')) { note('stuck', process.pid); for (;;); }")],
     ['handler.sh', SH_STUCK()],
   ])('hangs (%s) is killed at its timeout, and delays no other conversation', async (file, code) => {
-    scene.hook('slow', { 'HOOK.yaml': manifest('session:start', 'timeout: 2s'), [file]: code });
+    scene.hook('slow', { 'HOOK.yaml': manifest('session:start', 'timeout: 3s'), [file]: code });
     await scene.start({ maxAttempts: 1 });
     await scene.talk('stuck');
     await until('it is stuck', () => scene.lines('stuck').length === 1);
-    const since = Date.now();
     await scene.talk('other');
     await until('the other was heard', () => keysIn('notes').includes('other'));
-    expect(Date.now() - since).toBeLessThan(2000);
+    expect(await scene.subscriber('hook:slow')).toMatchObject({ deadLetters: 0 });
     await until('it is dead', async () => (await scene.subscriber('hook:slow'))?.deadLetters === 1);
     const [letter] = await scene.opened.store.read('listDeadLetters', { subscriber: 'hook:slow', limit: 10 });
-    expect(letter?.error).toMatch(/slow did not finish .*in 2000 ms/);
+    expect(letter?.error).toMatch(/slow did not finish .*in 3000 ms/);
     await until('its process is gone', () => !isRunning(scene.lines('stuck')[0]));
     expect(scene.hooks?.list()).toMatchObject([{ name: 'slow', failed: 1, state: 'ready' }]);
   });
@@ -54,15 +53,14 @@ describe('a handler that', () => {
   test('hangs while it is loaded does not keep the gateway from stopping', async () => {
     scene.hook('never', {
       'HOOK.yaml': manifest('session:start'),
-      'handler.mts': `${noting()}\nawait new Promise((loaded) => setTimeout(loaded, 60_000));`,
+      'handler.mts': `${noting()}
+appendFileSync(\`\${process.env.MOIRAI_HOME}/loading\`, '1\\n');
+await new Promise((loaded) => setTimeout(loaded, 3_600_000));`,
     });
     const hooks = await scene.start();
     await scene.talk(1);
-    await until('it was started', async () => (await scene.subscriber('hook:never'))?.lag === 1);
-    await new Promise((next) => setTimeout(next, 300));
-    const since = Date.now();
+    await until('it is loaded', () => scene.lines('loading').length === 1);
     await hooks.stop();
-    expect(Date.now() - since).toBeLessThan(5000);
     expect(await scene.subscriber('hook:never')).toMatchObject({ lag: 1, failures: 0, deadLetters: 0 });
   });
 
@@ -161,16 +159,14 @@ describe('a hook that is changed', () => {
       noting(`await new Promise((r) => setTimeout(r, 20)); note('versions', ${version});`);
     scene.hook('changing', { 'HOOK.yaml': manifest('session:start'), 'handler.ts': code(1) });
     await scene.start();
-    const talking = (async () => {
-      for (let chat = 0; chat < 60; chat++) {
-        await scene.talk(chat);
-        if (chat === 20) scene.hook('changing', { 'handler.ts': code(2) });
-        await new Promise((next) => setTimeout(next, 30));
-      }
-    })();
-    await talking;
-    await until('all were heard', () => keysIn('notes').length >= 60);
-    expect(keysIn('notes').toSorted()).toEqual(Array.from({ length: 60 }, (_, i) => String(i)).toSorted());
+    let chats = 0;
+    for (; chats < 40 || !scene.lines('versions').includes(2); chats++) {
+      await scene.talk(chats);
+      if (chats === 20) scene.hook('changing', { 'handler.ts': code(2) });
+      await new Promise((next) => setTimeout(next, 30));
+    }
+    await until('all were heard', () => keysIn('notes').length >= chats);
+    expect(keysIn('notes').toSorted()).toEqual(Array.from({ length: chats }, (_, i) => String(i)).toSorted());
     expect(new Set(scene.lines('versions'))).toEqual(new Set([1, 2]));
     const failures = { after: 0, limit: 9, types: ['hook:failed'], sessionId: null };
     expect((await scene.opened.store.read('listEvents', failures)).events).toEqual([]);

@@ -135,9 +135,7 @@ describe('beside a turn, a memory', () => {
     const started = performance.now();
     expect(await manager.prefetch('looms', SESSION)).toContain('knows of looms');
     expect(performance.now() - started).toBeGreaterThan(100);
-    const again = performance.now();
     expect(await manager.prefetch('wheels', SESSION)).toContain('knows of wheels');
-    expect(performance.now() - again).toBeLessThan(100);
     expect(asked).toBe(1);
     expect(scene.logged.join()).toContain('going on without it');
   });

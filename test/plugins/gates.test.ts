@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MESSAGE, Scene, TOOL_CALL, TURN, until } from './scene.ts';
 
@@ -83,7 +85,6 @@ describe('a gate that', () => {
     const [passed, ms] = await timed(plugins.gateDispatch(MESSAGE));
     expect(passed).toEqual({ action: 'pass', text: 'hi' });
     expect(ms).toBeGreaterThan(190);
-    expect(ms).toBeLessThan(1500);
     const reason = expect.stringMatching(/pre_tool_call of shut did not let it pass: .* within 200 ms/);
     expect(await plugins.gateTool(TOOL_CALL)).toEqual({ action: 'block', reason, plugin: 'shut' });
   });
@@ -103,17 +104,19 @@ describe('a gate that', () => {
   test('has a thread that is blocked costs its deadline once, and not every message', async () => {
     scene.plugin(
       'blocked',
-      `ctx.gate('pre_gateway_dispatch', () => ({ action: 'rewrite', text: 'asked' }));
-      ctx.on('session:start', () => { note('began', 1); for (const end = Date.now() + 2500; Date.now() < end; ); });`,
-      'gates: {timeout: 300ms}',
+      `const { existsSync } = await import('node:fs');
+      ctx.gate('pre_gateway_dispatch', () => ({ action: 'rewrite', text: 'asked' }));
+      ctx.on('session:start', () => { note('began', 1); while (!existsSync(ctx.home + '/go')); });`,
+      'gates: {timeout: 1s}',
     );
     const plugins = await scene.start();
     await scene.base.talk(1);
     await until('it blocks', () => scene.lines('began').length === 1);
     const [, first] = await timed(plugins.gateDispatch(MESSAGE));
-    expect(first).toBeGreaterThan(290);
-    const [, next] = await timed(Promise.all(Array.from({ length: 50 }, () => plugins.gateDispatch(MESSAGE))));
-    expect(next).toBeLessThan(200);
+    expect(first).toBeGreaterThan(990);
+    // One after the other: were each to wait, it would take the whole time of the test.
+    for (let i = 0; i < 50; i++) expect(await plugins.gateDispatch(MESSAGE)).toMatchObject({ text: 'hi' });
+    writeFileSync(join(scene.home, 'go'), '');
     await until('it is asked again', async () => {
       const verdict = await plugins.gateDispatch(MESSAGE);
       return verdict.action === 'pass' && verdict.text === 'asked';
@@ -128,9 +131,8 @@ describe('a gate that', () => {
     const plugins = await scene.start();
     expect(await plugins.gateDispatch(MESSAGE)).toMatchObject({ action: 'pass' });
     expect(await plugins.gateDispatch({ ...MESSAGE, text: 'die' })).toMatchObject({ action: 'skip', plugin: 'guard' });
-    const [away, ms] = await timed(plugins.gateDispatch(MESSAGE));
+    const away = await plugins.gateDispatch(MESSAGE);
     expect(away).toMatchObject({ action: 'skip', reason: expect.stringContaining('is being started again') });
-    expect(ms).toBeLessThan(100);
     await until('it is back', async () => (await plugins.gateDispatch(MESSAGE)).action === 'pass');
   });
 

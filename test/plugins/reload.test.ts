@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MESSAGE, Scene, until } from './scene.ts';
@@ -61,11 +61,13 @@ describe('after a reload', () => {
   });
 
   test('what the old thread has in hand is finished before it leaves', async () => {
-    const tool = (word: string): string =>
-      `ctx.onUnload(() => note('left', '${word}'));
+    const tool = (word: string, wait = ''): string =>
+      `const { existsSync } = await import('node:fs');
+      ctx.onUnload(() => note('left', '${word}'));
       ctx.tool({ name: 'slow', description: '', inputSchema: {}, run: async () => {
-        note('began', 1); await new Promise((r) => setTimeout(r, 800)); return '${word}'; } });`;
-    scene.plugin('slow', tool('old'));
+        note('began', 1); ${wait} return '${word}'; } });`;
+    const untilTold = "while (!existsSync(ctx.home + '/go')) await new Promise((r) => setTimeout(r, 10));";
+    scene.plugin('slow', tool('old', untilTold));
     const plugins = await scene.start();
     const signal = new AbortController().signal;
     const context = { sessionId: 's', turnId: 't', platform: 'p', userId: null, signal };
@@ -76,6 +78,8 @@ describe('after a reload', () => {
     await plugins.reload();
     expect(scene.lines('left')).toEqual([]);
     expect(await plugins.tools()[0]?.run({}, context)).toBe('new');
+    expect(scene.lines('left')).toEqual([]);
+    writeFileSync(join(scene.home, 'go'), '');
     expect(await running).toBe('old');
     await until('it left', () => scene.lines('left').length === 1);
     // What was got before the reload leads to the new thread.
@@ -91,15 +95,18 @@ describe('after a reload', () => {
     scene.plugin('busy', code(0));
     const plugins = await scene.start();
     const ids: string[] = [];
+    const reloads: Promise<unknown>[] = [];
     for (let i = 0; i < 40; i++) {
       ids.push(await scene.base.talk(i));
       if (i % 10 === 5) {
         scene.plugin('busy', code(i));
-        void plugins.reload();
+        reloads.push(plugins.reload());
       }
       await new Promise((next) => setTimeout(next, 20));
     }
-    await until('all were heard', () => scene.lines('heard').length >= 40);
+    await Promise.all(reloads);
+    ids.push(await scene.base.talk(40));
+    await until('all were heard', () => scene.lines('heard').length >= ids.length);
     expect(
       scene
         .lines('heard')

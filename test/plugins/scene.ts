@@ -93,20 +93,3 @@ export const TOOL_CALL: ToolQuestion = {
 export const TURN: TurnQuestion = {
   ...{ ...PERSON, session_id: 'ses_1', session_key: KEY, turn_id: 'trn_1', text: 'hi', model: 'some' },
 };
-
-/** The longest time for which timers of this thread were late while something went on. */
-export async function longestDelay(work: () => Promise<unknown>): Promise<number> {
-  let longest = 0;
-  let last = performance.now();
-  const timer = setInterval(() => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last - 5);
-    last = now;
-  }, 5);
-  try {
-    await work();
-  } finally {
-    clearInterval(timer);
-  }
-  return longest;
-}

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
-import { patience } from '../support/patience.ts';
 import { bootTestEngine, chatConversation, ENGINES, openTestStore, type TestStore } from '../support/stores.ts';
 
 const MESSAGES = 120;
@@ -41,23 +40,13 @@ describe.each(ENGINES)('subscribers on %s', (engineName) => {
     }
   }
 
-  test('that hang or throw add less than 50 ms at p99 to what a third one waits, and show in the listing', async () => {
-    let delays: number[] = [];
-    const third = (event: MoiraiEvent): void => {
-      delays.push(Date.now() - Date.parse(event.at));
-    };
-    /** The third one's p99 over a number of messages in fresh conversations. */
-    const measure = async (): Promise<number> => {
-      delays = [];
-      await talk(MESSAGES, 30);
-      await until('the third has heard everything', () => delays.length >= MESSAGES * 2);
-      delays.sort((a, b) => a - b);
-      return delays[Math.floor(delays.length * 0.99)] ?? 0;
-    };
-    await dispatcher.subscribe({ name: 'third', events: ['agent:*'], handle: third });
-    const alone = await measure();
+  test('that hang, are late or throw keep nothing from a third one, and show in the listing', async () => {
     await dispatcher.subscribe({
-      ...{ name: 'hangs', events: ['*'], timeoutMs: 400, maxAttempts: 2 },
+      ...{ name: 'hangs', events: ['*'], timeoutMs: 3_600_000 },
+      handle: () => new Promise(() => undefined),
+    });
+    await dispatcher.subscribe({
+      ...{ name: 'late', events: ['*'], timeoutMs: 400, maxAttempts: 2 },
       handle: () => new Promise(() => undefined),
     });
     await dispatcher.subscribe({
@@ -66,19 +55,17 @@ describe.each(ENGINES)('subscribers on %s', (engineName) => {
         throw new TypeError('always');
       },
     });
-    // The machine may be busy with other things for a moment; the company of bad subscribers never ends.
-    let beside = await measure();
-    for (let tries = 1; beside - alone >= 50 && tries < 5; tries++) beside = Math.min(beside, await measure());
-    console.log(`${engineName}: third subscriber p99 ${alone} ms alone, ${beside} ms beside the other two`);
-    expect(beside - alone).toBeLessThan(patience(50));
-    await until('the throwing one has dead letters', async () => (await status('throws')).deadLetters > 0);
-    await until('the hanging one has dead letters', async () => (await status('hangs')).deadLetters > 0);
-    for (const name of ['hangs', 'throws']) {
-      const { lag, failures, deadLetters, lastError } = await status(name);
-      expect(lag + deadLetters, name).toBeGreaterThan(0);
-      expect(failures + deadLetters, name).toBeGreaterThan(0);
-      expect(lastError, name).not.toBeNull();
+    const heard: string[] = [];
+    const third = (event: MoiraiEvent): void => void heard.push(event.id);
+    await dispatcher.subscribe({ name: 'third', events: ['agent:*'], handle: third });
+    await talk(MESSAGES, 30);
+    // Were it to wait for the hanging one, it would hear nothing for an hour.
+    await until('the third has heard everything', () => heard.length >= MESSAGES * 2);
+    for (const name of ['late', 'throws']) {
+      await until(`${name} has dead letters`, async () => (await status(name)).deadLetters > 0);
+      expect((await status(name)).lastError, name).not.toBeNull();
     }
+    expect((await status('hangs')).lag).toBeGreaterThan(MESSAGES);
     expect(await status('third')).toMatchObject({ lag: 0, deadLetters: 0 });
   });
 
@@ -112,20 +99,18 @@ describe.each(ENGINES)('subscribers on %s', (engineName) => {
     }
   });
 
-  test('that are stuck on one conversation hear another one at once', async () => {
+  test('that are stuck on one conversation hear the others', async () => {
     const heard: string[] = [];
     await dispatcher.subscribe({
-      ...{ name: 'stuck', events: ['agent:end'], timeoutMs: 60_000, concurrency: 4 },
+      ...{ name: 'stuck', events: ['agent:end'], timeoutMs: 3_600_000, concurrency: 4 },
       handle: async (event) => {
         if (event.session_key?.endsWith(':0')) await new Promise(() => undefined);
         heard.push(event.session_key ?? '');
       },
     });
     await talk(1, 1);
-    const started = Date.now();
     await talk(8, 8);
     await until('the others were heard', () => heard.length >= 7);
-    expect(Date.now() - started).toBeLessThan(2000);
   });
 
   test('whose receiver is down wait without losing an attempt, and catch up', async () => {

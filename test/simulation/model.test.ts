@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDatabase } from '../support/postgres.ts';
+import { share } from '../support/share.ts';
 import { runModel } from './model.ts';
 import { postgresStores } from './stores.ts';
 
-const COMMANDS = 100_000;
-const POSTGRES_COMMANDS = 1500;
+const COMMANDS = share(8000, 100_000);
+const POSTGRES_COMMANDS = share(150, 1500);
 
 test(`the store does what the model says through ${COMMANDS} random commands`, { timeout: 900_000 }, async () => {
   const { failure, commands } = await runModel({ commands: COMMANDS, seed: 1 });

@@ -64,7 +64,8 @@ export async function runModel(options: ModelOptions): Promise<ModelResult> {
   try {
     let failure: string | null = null;
     for (let round = 0; commands < options.commands && failure === null; round++) {
-      const details = await fc.check(property, { numRuns: 100, seed: options.seed + round, endOnFailure: false });
+      const numRuns = Math.min(100, Math.ceil((options.commands - commands) / (HISTORY_LENGTH / 2)));
+      const details = await fc.check(property, { numRuns, seed: options.seed + round, endOnFailure: false });
       if (details.failed) failure = `${fc.defaultReportMessage(details)}\n${String(details.errorInstance)}`;
     }
     return { commands, histories, failure };

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, describe as suite, test } from 'vitest';
 import { createDatabase } from '../support/postgres.ts';
+import { share } from '../support/share.ts';
 import { describe, runSeeds } from './run-seeds.ts';
 import { postgresStores, SqliteFiles } from './stores.ts';
 import { simulate } from './world.ts';
 
-const SEEDS = 500;
-const POSTGRES_SEEDS = 12;
+const SEEDS = share(20, 500);
+const POSTGRES_SEEDS = share(1, 12);
 
 function* range(from: number, count: number): Generator<number> {
   for (let seed = from; seed < from + count; seed++) yield seed;

@@ -127,6 +127,17 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     expect(await page.$$eval('.recent li', (all) => all.length)).toBe(2);
   });
 
+  test('the picture keeps its size when sessions end', async () => {
+    const fake = await start({ sessions: 20 });
+    const { page } = await open(fake);
+    await shownCount(page, 20);
+    const picture = page.locator('.picture canvas');
+    const before = await picture.boundingBox();
+    for (let i = 0; i < 8; i++) fake.endSession(`ses_clotho_0000${i}`, 'user_reset');
+    await page.waitForSelector('.recent li:nth-child(8)');
+    expect(await picture.boundingBox()).toEqual(before);
+  });
+
   test('greys a source that goes, keeps its sessions as last known, and has it back', async () => {
     const [a, b] = [await start({ name: 'clotho', sessions: 4 }), await start({ name: 'lachesis', sessions: 3 })];
     const front = await start({ behind: [a, b] });

@@ -49,7 +49,7 @@ describeInBrowser('Space over gateways that share a store', () => {
     );
     await page.setViewportSize({ width: 1440, height: 900 });
     await page.goto(`${stage.space}/#space`);
-    await page.waitForTimeout(1500);
+    await page.waitForTimeout(600);
     await page.screenshot({ path: artifact('space-shared-store.png') });
     stage.letGo();
   });

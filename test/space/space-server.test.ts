@@ -420,7 +420,7 @@ describe('a gateway', () => {
     const stream = follow(space, '/gateways/0/v1/events');
     await until('it streams', () => stream.seen.text !== '');
     // Without waiting for what is under way, which takes two seconds.
-    expect(await Promise.race([space.close(), sleep(1500, 'late')])).not.toBe('late');
+    expect(await Promise.race([space.close(), sleep(patience(1500), 'late')])).not.toBe('late');
     await until('both are told', () => stream.seen.end === 'broken' && upstream.requests[0]!.socket.destroyed);
   });
 

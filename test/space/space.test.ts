@@ -40,11 +40,23 @@ async function openTable(url: string): Promise<Page> {
 
 const shown = (page: Page) => page.locator('.counts').getAttribute('data-shown').then(Number);
 
+/** Waits until the page shows every session there is. */
+async function untilWhole(page: Page): Promise<void> {
+  const { size } = await stage.truth();
+  await until(`all ${size} are there`, async () => (await shown(page)) === size, patience(20_000));
+}
+
+/** For people to look at, once the figures have faded in. */
+async function photograph(page: Page, name: string): Promise<void> {
+  await delay(600);
+  await page.screenshot({ path: artifact(`space-${name}.png`) });
+}
+
 describeInBrowser('Space over four gateways', () => {
   beforeAll(async () => {
     browser = await openChromium();
     await stage.raise((i) =>
-      i === 3 ? { sessions: { reset_by_platform: { web: { mode: 'idle', idle: '4s' } } } } : {},
+      i === 0 ? { sessions: { reset_by_platform: { web: { mode: 'idle', idle: '4s' } } } } : {},
     );
     await stage.people(50);
     await stage.openSpace();
@@ -63,9 +75,8 @@ describeInBrowser('Space over four gateways', () => {
     await untilEqual(table, () => stage.truth(), patience(20_000));
     await context.close();
     const page = await open(stage.space);
-    await until('all are there', async () => (await shown(page)) >= 200, patience(20_000));
-    await delay(1500);
-    await page.screenshot({ path: artifact('space-four-gateways.png') });
+    await untilWhole(page);
+    await photograph(page, 'four-gateways');
     expect(asked.length).toBeGreaterThan(4);
     expect(asked.filter((url) => !url.startsWith(stage.space) && !url.startsWith('data:'))).toEqual([]);
   });
@@ -73,7 +84,7 @@ describeInBrowser('Space over four gateways', () => {
   test('follows a session through its phases', { timeout: 120_000 }, async () => {
     const page = await open(`${stage.space}/#sessions`);
     const [gateway] = stage.gateways;
-    const said = { conversation: 'clotho-1', user: 'ada', stream: false };
+    const said = { conversation: `${NAMES[0]}-1`, user: 'ada', stream: false };
     const { session_id: id } = await gateway!.chat({ ...said, text: 'hello' });
     await page.locator('#search').fill(id);
     const phase = page.locator(`[role=row][data-session="${id}"] .phase`);
@@ -87,12 +98,15 @@ describeInBrowser('Space over four gateways', () => {
     await page.screenshot({ path: artifact('space-phase-thinking.png') });
     stage.letGo();
     await seen('tool');
+    stage.hold();
     await page.locator(`[role=row][data-session="${id}"]`).click();
     await page.locator('aside.panel').waitFor();
     expect(await page.locator('aside.panel').innerText()).toContain('run_command');
     await page.screenshot({ path: artifact('space-phase-tool.png') });
+    await stage.endTool();
     await seen('replying');
     await page.screenshot({ path: artifact('space-phase-replying.png') });
+    stage.letGo();
     expect((await answered).reply).toContain('the thread is spun');
     await second;
     await seen('idle');
@@ -100,8 +114,8 @@ describeInBrowser('Space over four gateways', () => {
 
   test('says farewell to one that expired, with the reason', { timeout: 120_000 }, async () => {
     const page = await open(stage.space);
-    await until('the page is there', async () => (await shown(page)) > 100, patience(20_000));
-    await stage.gateways[3]!.chat({
+    await untilWhole(page);
+    await stage.gateways[0]!.chat({
       text: 'hello',
       conversation: 'soon gone',
       platform: 'web',
@@ -113,17 +127,15 @@ describeInBrowser('Space over four gateways', () => {
       patience(25_000),
     );
     expect(await ended.count()).toBeGreaterThan(0);
-    await delay(300);
     await page.screenshot({ path: artifact('space-farewell.png') });
   });
 
-  test('is right again after its line was cut for ten seconds', { timeout: 180_000 }, async () => {
+  test('is right again after its line was cut', { timeout: 180_000 }, async () => {
     const wire = await Wire.to(stage.space);
     try {
       const page = await openTable(wire.url);
       await untilEqual(page, () => stage.truth(), patience(20_000));
       wire.cut();
-      const cutAt = Date.now();
       // Much happens meanwhile.
       for (const [g, gateway] of stage.gateways.entries()) {
         for (let i = 20; i < 25; i++) await gateway.chat({ text: '/new', conversation: `${NAMES[g]}-${i}` });
@@ -132,7 +144,7 @@ describeInBrowser('Space over four gateways', () => {
       const grey = page.locator('.chips [data-state=grey]');
       await until('all are grey', async () => (await grey.count()) === 4, 8000);
       await page.screenshot({ path: artifact('space-cut-off.png'), clip: { x: 0, y: 0, width: 1440, height: 900 } });
-      await delay(Math.max(0, 10_000 - (Date.now() - cutAt)));
+      if (process.env.MOIRAI_TEST_ALL) await delay(8000); // long enough for the longest pause between attempts
       wire.mend();
       await untilEqual(page, () => stage.truth(), patience(15_000));
       expect(await grey.count()).toBe(0);
@@ -175,16 +187,16 @@ describeInBrowser('Space over four gateways', () => {
       ['still', '', { reducedMotion: 'reduce' }],
     ] as const) {
       const page = await open(`${stage.space}/${hash}`, options);
-      await until('it is there', async () => (await shown(page)) > 100, patience(20_000));
-      await delay(1200);
-      await page.screenshot({ path: artifact(`space-${name}.png`) });
+      await untilWhole(page);
+      await photograph(page, name);
       const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
       expect([name, overflow]).toEqual([name, 0]);
       if (name === 'still') {
-        // Rooms and figures; the clock of "ended just now" is not among them.
+        // Rooms and figures; the clock of "ended just now" is not among them. Every figure would move within this time,
+        // and the source that is polled is asked again.
         const picture = page.locator('.picture canvas');
         const before = await picture.screenshot();
-        await delay(1500);
+        await delay(2500);
         expect((await picture.screenshot()).equals(before)).toBe(true);
       }
       await context.close();
@@ -194,8 +206,7 @@ describeInBrowser('Space over four gateways', () => {
   test('can be used without a mouse: Tab comes to every control of every view', { timeout: 120_000 }, async () => {
     for (const name of ['space', 'sessions', 'timeline', 'listeners', 'chat']) {
       const page = await open(`${stage.space}/#${name}`);
-      await until('it is there', async () => (await shown(page)) > 100, patience(20_000));
-      await delay(1000);
+      await untilWhole(page);
       const unreached = await page.evaluate<string[]>(`[...document.querySelectorAll(${JSON.stringify(CONTROLS)})]
         .filter((one) => one.checkVisibility() && one.tabIndex >= 0)
         .map((one, i) => (one.dataset.control = String(i), one.outerHTML.slice(0, 100)))`);
@@ -214,12 +225,14 @@ describeInBrowser('Space over four gateways', () => {
     const gateway = stage.gateways[1]!;
     const page = await open(`${gateway.url}/#chat`);
     const field = page.locator('.chat-view textarea').first();
+    stage.hold();
     await field.fill('tell me slowly');
     await field.press('Enter');
     const reply = page.locator('.chat-view');
     await until('it begins', async () => (await reply.innerText()).includes('one two'), patience(15_000));
     expect(await reply.innerText()).not.toContain('ten');
     await page.screenshot({ path: artifact('space-chat-streaming.png') });
+    stage.letGo();
     await until('it ends', async () => (await reply.innerText()).includes('nine ten'), patience(15_000));
     const open_ = await gateway.get<{ data: { id: string; title: string }[] }>(
       '/v1/sessions?platform=web&state=open&limit=1',
@@ -234,7 +247,6 @@ describeInBrowser('Space over four gateways', () => {
       },
       patience(15_000),
     );
-    await delay(500);
     await page.screenshot({ path: artifact('space-chat-new.png') });
   });
 
@@ -261,15 +273,12 @@ describeInBrowser('Space over four gateways', () => {
     await untilEqual(page, () => stage.truth(), patience(20_000));
     const [, , lost] = stage.gateways;
     await lost!.end('SIGKILL');
-    const killedAt = performance.now();
     const grey = page.locator('.chips [data-state=grey]');
-    await until('its room is grey', async () => (await grey.count()) === 1, 15_000);
-    expect(performance.now() - killedAt).toBeLessThan(5000);
+    await until('its room is grey', async () => (await grey.count()) === 1, 5000);
     expect(await grey.innerText()).toContain(NAMES[2]);
     await page.setViewportSize({ width: 1440, height: 900 });
     await page.goto(`${stage.space}/#space`);
-    await delay(1500);
-    await page.screenshot({ path: artifact('space-one-killed.png') });
+    await photograph(page, 'one-killed');
     await lost!.start();
     await page.setViewportSize({ width: 1440, height: 12_000 });
     await page.goto(`${stage.space}/#sessions`);

@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { CliFixture, until } from '../cli/cli-fixture.ts';
 import type { HttpFake } from '../fakes/http-fake.ts';
@@ -13,12 +16,15 @@ export const NAMES = ['clotho', 'lachesis', 'atropos', 'ananke'] as const;
 export class Stage {
   readonly gateways: GatewayProcess[] = [];
   readonly fixture = new CliFixture();
+  /** A pipe that the model's tool reads to its end. */
+  readonly #toolInput = join(this.fixture.home, 'tool-input');
   #model: HttpFake | null = null;
   #gate: Promise<void> = Promise.resolve();
   #open: () => void = () => undefined;
   space = '';
 
   async raise(settings: (index: number) => Readonly<Record<string, unknown>> = () => ({}), count = 4): Promise<void> {
+    execFileSync('mkfifo', [this.#toolInput]);
     this.#model = await startOpenAiServer(({ body }) => this.#reply(body.messages));
     const model = { base_url: this.#model.url, name: 'fake-model', api_key: 'key' };
     for (const [i, name] of NAMES.slice(0, count).entries()) {
@@ -26,7 +32,7 @@ export class Stage {
       const own = settings(i);
       const gateway = { port, name, ...(own.gateway as object | undefined) };
       this.gateways.push(
-        new GatewayProcess({ model, log: { level: 'error' }, agent: { allow_commands: ['sleep'] }, ...own, gateway }),
+        new GatewayProcess({ model, log: { level: 'error' }, agent: { allow_commands: ['cat'] }, ...own, gateway }),
       );
     }
     await Promise.all(this.gateways.map((gateway) => gateway.start()));
@@ -49,7 +55,7 @@ export class Stage {
     await Promise.all(
       this.gateways.map(async (gateway, g) => {
         for (let i = 0; i < each; i++) {
-          const platform = i % 3 === 0 && g !== 3 ? 'web' : 'api';
+          const platform = i % 3 === 0 && g !== 0 ? 'web' : 'api';
           const said = { text: 'hello', conversation: `${NAMES[g]}-${i}`, user: `person ${i}`, platform };
           const { status } = await gateway.chat(said);
           if (status !== 200) throw new TypeError(`somebody was answered with ${status}`);
@@ -58,7 +64,7 @@ export class Stage {
     );
   }
 
-  /** The model says nothing until it is let go. */
+  /** The model says nothing, or nothing more, until it is let go. */
   hold(): void {
     this.#gate = new Promise((resolve) => {
       this.#open = resolve;
@@ -67,6 +73,11 @@ export class Stage {
 
   letGo(): void {
     this.#open();
+  }
+
+  /** Lets the tool end that the model has called. */
+  async endTool(): Promise<void> {
+    await writeFile(this.#toolInput, '');
   }
 
   /** What the stores say, as the page's table shows it. */
@@ -91,14 +102,15 @@ export class Stage {
     const text = typeof last?.content === 'string' ? last.content : JSON.stringify(last?.content);
     if (last?.role === 'user' && text.includes('phases')) {
       await this.#gate;
-      return { toolCalls: [{ name: 'run_command', args: { command: 'sleep 3' } }] };
+      return { toolCalls: [{ name: 'run_command', args: { command: `cat ${this.#toolInput}` } }] };
     }
     if (last?.role === 'user' && text.includes('dig')) {
       return { toolCalls: [{ name: 'run_command', args: { command: 'echo dug' } }] };
     }
     if (last?.role === 'tool' && text.includes('dug')) return { text: 'It is dug.' };
-    if (last?.role === 'tool') return { text: 'word by word the thread is spun and measured and cut', betweenMs: 500 };
-    if (text.includes('slowly')) return { text: 'one two three four five six seven eight nine ten', betweenMs: 400 };
+    const pause = { after: 3, until: this.#gate };
+    if (last?.role === 'tool') return { text: 'word by word the thread is spun and measured and cut', pause };
+    if (text.includes('slowly')) return { text: 'one two three four five six seven eight nine ten', pause };
     if (text.includes('wait')) await this.#gate;
     return { text: 'heard' };
   }

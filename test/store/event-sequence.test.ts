@@ -7,6 +7,7 @@ import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/port.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { share } from '../support/share.ts';
 import { type Child, runChild } from './processes/run-child.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'moirai-sequence-'));
@@ -24,8 +25,8 @@ const PROCESSES = 4;
 const WIDTH = 4;
 
 test.each([
-  ['PostgreSQL', database.url, 32_000],
-  ['SQLite', `sqlite:${join(folder, 'log.db')}`, 6000],
+  ['PostgreSQL', database.url, share(4000, 32_000)],
+  ['SQLite', `sqlite:${join(folder, 'log.db')}`, share(2000, 6000)],
 ])(
   'readers that follow the numbers miss no event of sixteen writers (%s)',
   { timeout: 180_000 },

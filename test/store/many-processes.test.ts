@@ -6,6 +6,7 @@ import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { patience } from '../support/patience.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { share } from '../support/share.ts';
 import { Scene } from './contract/scene.ts';
 import { openInlineSqlite } from './engines.ts';
 import { type Child, runChild } from './processes/run-child.ts';
@@ -33,12 +34,10 @@ async function tell<T>(child: Child, task: Task): Promise<T> {
   return JSON.parse(await child.line()) as T;
 }
 
-// Tried again because it is a matter of time on a machine that has other work as well.
-const once = { timeout: 120_000, retry: 2 };
-let crowds = 0;
+const RACES = share(100, 1000);
 
-test('sixteen processes beside a saturated writer each commit within two seconds', once, async () => {
-  const url = `sqlite:${join(folder, `crowd-${++crowds}.db`)}`;
+test('sixteen processes beside a saturated writer each commit within seconds', { timeout: 120_000 }, async () => {
+  const url = `sqlite:${join(folder, 'crowd.db')}`;
   // All of them find no file yet: who comes first makes it, and the others wait for that.
   const busy = start(url, 'busy', 'threads');
   const crowd = Array.from({ length: 16 }, (_, i) => start(url, `crowd-${i}`, 'inline'));
@@ -54,7 +53,7 @@ test('sixteen processes beside a saturated writer each commit within two seconds
       `median of their slowest: ${Math.round(slowest.toSorted((a, b) => a - b)[8] ?? 0)} ms, ` +
       `beside a writer that made ${commits} commits`,
   );
-  expect(Math.max(...slowest)).toBeLessThan(patience(2000));
+  expect(Math.max(...slowest)).toBeLessThan(patience(5000));
   expect(commits).toBeGreaterThan(100);
   const store = await openStore(url, '/', DEFAULT_RESET_RULES, { inline: true });
   const promises = await store.read('checkPromises', { sample: 3 });
@@ -67,7 +66,7 @@ test.each([
   ['SQLite', `sqlite:${join(folder, 'race.db')}`],
   ['PostgreSQL', database.url],
 ])(
-  'two processes that end the same session at once, 1000 times: one end each (%s)',
+  `two processes that end the same session at once, ${RACES} times: one end each (%s)`,
   { timeout: 120_000 },
   async (_, url) => {
     const store = await openStore(url, '/', DEFAULT_RESET_RULES);
@@ -75,7 +74,7 @@ test.each([
     await scene.boot();
     const racers = [start(url, 'left', 'threads'), start(url, 'right', 'threads')] as const;
     for (const racer of racers) expect(await racer.line()).toBe('ready');
-    const ids = await Promise.all(Array.from({ length: 1000 }, async (_, i) => (await scene.start(`${i}`)).id));
+    const ids = await Promise.all(Array.from({ length: RACES }, async (_, i) => (await scene.start(`${i}`)).id));
     const wins = { left: 0, right: 0 };
     for (const sessionId of ids) {
       const [left, right] = await Promise.all([
@@ -89,8 +88,8 @@ test.each([
       wins[left.already ? 'right' : 'left']++;
     }
     const ends = await scene.events(null, ['session:end']);
-    expect(ends).toHaveLength(1000);
-    expect(new Set(ends.map(({ session_id }) => session_id)).size).toBe(1000);
+    expect(ends).toHaveLength(RACES);
+    expect(new Set(ends.map(({ session_id }) => session_id)).size).toBe(RACES);
     const promises = await store.read('checkPromises', { sample: 3 });
     expect(promises.filter(({ broken }) => broken > 0)).toEqual([]);
     console.log(`ends won by the two processes: ${wins.left} and ${wins.right}`);

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
+import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** What threads begin with. In the main thread they do nothing. */
-const THREADS = ['src/store/sqlite/worker.ts'];
+/** What processes and threads begin with. To import it does nothing but to read the code. */
+const ENTRANCES = ['src/cli/program.ts', 'src/cli/commands/**/*.ts', 'src/store/sqlite/worker.ts'];
 
 /**
  * Vitest's global setup: sources are stripped of their types once, and every process and thread of the run reads the
@@ -11,6 +12,9 @@ const THREADS = ['src/store/sqlite/worker.ts'];
  */
 export function setup(): void {
   const root = fileURLToPath(new URL('../..', import.meta.url));
-  process.env.NODE_COMPILE_CACHE ??= `${root}node_modules/.cache/moirai-compiled`; // the test processes inherit it
-  for (const file of THREADS) execFileSync(process.execPath, [file], { cwd: root });
+  // Where `bin/moirai.js` keeps it too; the test processes inherit it.
+  process.env.NODE_COMPILE_CACHE = `${root}node_modules/.cache/moirai`;
+  const files = globSync(ENTRANCES, { cwd: root, exclude: ['**/*.test.ts'] });
+  const code = files.map((file) => `await import('./${file}');`).join('\n');
+  execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: root });
 }

@@ -17,21 +17,23 @@ const MOST_ENDS = 5000;
 /** How often what is shown is compared with the store, when it is quiet. */
 const CHECK_MS = 15_000;
 
-interface Card {
+interface Changed {
+  /** The change of the board that made it what it is, and the number of the log by then. */
+  readonly change: number;
+  readonly seq: number;
+  readonly end?: Ended | null;
+}
+
+interface Card extends Changed {
   session: Session;
   /** What is shown, as it goes over the wire. */
   text: string;
-  /** The change of the board that made it what it is, and the number of the log by then. */
-  change: number;
-  seq: number;
 }
 
-interface Gone {
+interface Gone extends Changed {
   readonly id: string;
   /** Null when the log tells of no end: it was deleted, or too much had happened to read it all. */
   readonly end: Ended | null;
-  readonly change: number;
-  readonly seq: number;
 }
 
 export interface Snapshot {
@@ -105,11 +107,12 @@ export class ActivityTracker {
   /** What may have changed since a number of the log; null when the board does not know that far back. */
   deltaSinceSeq(seq: number): string | null {
     if (this.#knownFrom === null || seq < this.#knownFrom || seq > this.#seq) return null;
-    // Some changes have no event: they carry the number of the last one before them.
-    return this.#delta((one) => one.seq >= seq, true);
+    // Some changes have no event: they carry the number of the last one before them. An end has an event: a snapshot
+    // of that number leaves the session out already, and whoever has it must not be told of an old end as of a new one.
+    return this.#delta(({ end, seq: at }) => (end ? end.seq > seq : at >= seq), true);
   }
 
-  #delta(isNew: (one: { readonly change: number; readonly seq: number }) => boolean, gateways: boolean): string {
+  #delta(isNew: (one: Changed) => boolean, gateways: boolean): string {
     const sessions = [...this.#cards.values()].filter(isNew).map(({ text }) => text);
     const gone = this.#gone.filter(isNew);
     const ended = gone.flatMap(({ end }) => (end === null ? [] : [endView(end)]));

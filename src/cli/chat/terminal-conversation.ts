@@ -19,7 +19,6 @@ import { makeRunner } from '../gateway/make-runner.ts';
 import { packageVersion } from '../package-version.ts';
 import { warn } from '../report-error.ts';
 import { makeHome, type Settings } from '../settings.ts';
-import { lendCompiledCode } from '../store-session.ts';
 import { noticeOfEnd } from './session-notices.ts';
 
 /** Whoever sits at the terminal. */
@@ -74,9 +73,7 @@ export class TerminalConversation {
     const { settings, log, inline, presenter } = options;
     makeHome(settings.home);
     const config = await readConfig(settings);
-    const takeBack = lendCompiledCode();
     const store = await openStore(config.store.url, config.home, config.sessions.rules, { inline });
-    takeBack();
     try {
       let opened: TerminalConversation | null = null;
       const gateway = await Gateway.start({

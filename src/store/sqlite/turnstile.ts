@@ -15,9 +15,11 @@ const sleepCell = new Int32Array(new SharedArrayBuffer(4));
  */
 export class Turnstile {
   readonly #gate: DatabaseSync;
+  readonly #maxWaitMs: number;
   #lastPass = Number.NEGATIVE_INFINITY;
 
-  constructor(path: string) {
+  constructor(path: string, maxWaitMs = MAX_WAIT_MS) {
+    this.#maxWaitMs = maxWaitMs;
     this.#gate = new DatabaseSync(`${path}-turnstile`);
     // Nothing is ever written: a journal on the disk would be made and removed at every pass.
     this.#gate.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY');
@@ -28,9 +30,9 @@ export class Turnstile {
     const now = performance.now();
     // Passing costs a few system calls: a writer that commits all the time pays them once per courtesy.
     if (now - this.#lastPass < COURTESY_MS && attempt(begin)) return;
-    retryWhileBusy(() => this.#gate.exec('BEGIN IMMEDIATE'));
+    retryWhileBusy(() => this.#gate.exec('BEGIN IMMEDIATE'), this.#maxWaitMs);
     try {
-      retryWhileBusy(begin);
+      retryWhileBusy(begin, this.#maxWaitMs);
     } finally {
       this.#gate.exec('ROLLBACK');
     }
@@ -43,11 +45,11 @@ export class Turnstile {
 }
 
 /** Tries until it works; for opening a store, when there is no turnstile yet. */
-export function retryWhileBusy(action: () => void): void {
-  const deadline = performance.now() + MAX_WAIT_MS;
+export function retryWhileBusy(action: () => void, maxWaitMs = MAX_WAIT_MS): void {
+  const deadline = performance.now() + maxWaitMs;
   while (!attempt(action)) {
     if (performance.now() > deadline) {
-      throw new MoiraiError('store_locked', `the database stayed locked for ${MAX_WAIT_MS / 1000} s`);
+      throw new MoiraiError('store_locked', `the database stayed locked for ${maxWaitMs / 1000} s`);
     }
     // Jitter, so that waiting processes do not ask in step.
     Atomics.wait(sleepCell, 0, 0, 0.3 + Math.random());

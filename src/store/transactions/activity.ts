@@ -56,6 +56,8 @@ export function* activity(ctx: TxContext, args: { limit: number }): Tx<Activity>
 }
 
 export interface Ended {
+  /** The number of the event that tells of it. */
+  readonly seq: number;
   readonly id: string;
   readonly reason: EndReason;
   readonly cause: EndCause | null;
@@ -104,7 +106,7 @@ function endOf(row: Row): Ended | null {
   const body = nullableText(row, 'body');
   if (body === null) return null;
   const { session_id: id, reason, cause, at } = JSON.parse(body);
-  return { id, reason, cause, at: Date.parse(at) };
+  return { seq: numberOf(row, 'seq'), id, reason, cause, at: Date.parse(at) };
 }
 
 function* underWay(): Tx<UnderWay> {

@@ -193,7 +193,8 @@ export function listingsContract(open: Open): void {
       await scene.end(idle.id, 'admin_close');
       const now = await pulse(scene, before);
       expect([...(now.touched ?? [])].sort()).toEqual([busy.id, idle.id].sort());
-      expect(now.ended).toEqual([{ id: idle.id, reason: 'admin_close', cause: null, at: scene.clock.now() }]);
+      const end = { seq: now.seq, id: idle.id, reason: 'admin_close', cause: null, at: scene.clock.now() };
+      expect(now.ended).toEqual([end]);
       expect(Object.keys(now.turns)).toEqual([busy.id]);
       expect(now.seq).toBe(await scene.store.read('lastSeq', {}));
       expect(now.open).toEqual({ open: 1, versions: (await scene.session(busy.id)).version });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { fastest } from '../../../../test/support/fastest.ts';
 import { Measures, plainText } from './labels.ts';
 
 test('an ordinary label stays as it is', () => {
@@ -21,9 +22,10 @@ test('a label of ten thousand characters costs no more than a short one', () => 
   const long = plainText('👩‍👩‍👧'.repeat(2000), 20);
   expect([...new Intl.Segmenter().segment(long)].length).toBeLessThanOrEqual(20);
   expect(long.endsWith('…')).toBe(true);
-  const start = performance.now();
-  for (let round = 0; round < 100; round++) plainText('\u202e'.repeat(10_000), 20);
-  expect(performance.now() - start).toBeLessThan(500);
+  const ms = fastest(10, () => {
+    for (let round = 0; round < 10; round++) plainText('\u202e'.repeat(10_000), 20);
+  });
+  expect(ms).toBeLessThan(50);
 });
 
 test('a text is cut to the space there is, and measured once', () => {

@@ -4,6 +4,7 @@ import { TURN_OUTCOMES } from '../../lifecycle/states.ts';
 import { MAX_TEXT_CHARS } from '../../store/limits.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
 import type { Reply, Saying, Taken } from '../desk.ts';
+import { answerJson } from '../direct-answer.ts';
 import { shownError } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents, wantsStream } from '../event-stream.ts';
 import { errorOfReply, nameTurn, statusOfReply, TurnFeed, type TurnNews } from '../replies.ts';
@@ -69,8 +70,8 @@ export function addChatRoutes(app: Api, parts: ApiParts): void {
     const reply = await taken.reply;
     nameTurn(c, reply);
     const status = statusOfReply(reply);
-    if (status !== 200) c.header('x-should-retry', 'false');
-    return c.json(replyView(reply), status);
+    if (status !== 200) c.env.outgoing.setHeader('x-should-retry', 'false');
+    return answerJson(c, replyView(reply), status);
   });
 }
 

@@ -29,6 +29,8 @@ export interface AiRunnerParts {
 
 interface Remembered {
   readonly rendering: Rendering;
+  /** How much its rows take. */
+  readonly bytes: number;
   /** The last row of the rendering: rows never change, so a transcript that has it there begins the same way. */
   readonly last: string;
 }
@@ -132,14 +134,19 @@ export class AiRunner implements AgentRunner {
     // Only rows read from the store have a number that is certain.
     const last = rendering === null ? undefined : transcript[rendering.rows - 1];
     if (rendering === null || last === undefined) return;
-    const bytes = bytesOf(transcript, rendering.rows);
+    const beginning = beginningOf(transcript);
+    const known = this.#renderings.get(sessionId, beginning);
+    // Only what is new has to be counted, since rows never change.
+    const counted = known !== undefined && known.rendering.rows <= rendering.rows ? known : NOTHING_COUNTED;
+    const bytes = counted.bytes + bytesOf(transcript.slice(counted.rendering.rows, rendering.rows));
     // To render a long one again is nothing beside sending it, and a few of them would be all there is room for.
     if (bytes > WORTH_REMEMBERING) return;
-    this.#renderings.set(sessionId, beginningOf(transcript), { rendering, last: idOf(last) }, bytes);
+    this.#renderings.set(sessionId, beginning, { rendering, bytes, last: idOf(last) }, bytes);
   }
 }
 
 const WORTH_REMEMBERING = 512 * 1024;
+const NOTHING_COUNTED = { bytes: 0, rendering: { rows: 0 } } as const;
 
 const idOf = ({ sessionId, position }: TranscriptRow): string => `${sessionId}:${position}`;
 
@@ -148,9 +155,9 @@ function beginningOf([first]: readonly TranscriptRow[]): string {
 }
 
 /** Two bytes a character and some for each object: an upper bound rather than a guess. */
-function bytesOf(rows: readonly TranscriptRow[], count: number): number {
+function bytesOf(rows: readonly TranscriptRow[]): number {
   let bytes = 0;
-  for (const { text, data } of rows.slice(0, count)) {
+  for (const { text, data } of rows) {
     bytes += 200 + 2 * text.length + (data === null ? 0 : 2 * JSON.stringify(data).length);
   }
   return bytes;

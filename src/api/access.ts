@@ -34,7 +34,7 @@ export function admit({ apiKey, allowedOrigins, page }: AccessRules): Middleware
   const expected = apiKey === null ? null : digest(Buffer.from(apiKey, 'utf8'));
   return async (c, next) => {
     if (c.req.path === '/health' || PLATFORM_PATH.test(c.req.path)) return next();
-    const origin = c.req.header('origin');
+    const { origin } = c.env.incoming.headers;
     if (origin !== undefined) {
       assertOrigin(c, origin, allowedOrigins);
       nameOrigin(c, origin);
@@ -50,7 +50,7 @@ export function admit({ apiKey, allowedOrigins, page }: AccessRules): Middleware
 }
 
 function assertOrigin(c: ApiContext, origin: string, allowed: readonly string[]): void {
-  const host = c.req.header('host')?.toLowerCase();
+  const host = c.env.incoming.headers.host?.toLowerCase();
   const own = host !== undefined && (origin === `http://${host}` || origin === `https://${host}`);
   if (own || allowed.includes(origin)) return;
   throw new MoiraiError('forbidden_origin', `pages of ${origin} may not call this gateway`);
@@ -58,9 +58,10 @@ function assertOrigin(c: ApiContext, origin: string, allowed: readonly string[])
 
 /** Lets the page read the answer, also when it is an error. */
 function nameOrigin(c: ApiContext, origin: string): void {
-  c.header('Access-Control-Allow-Origin', origin);
-  c.header('Access-Control-Expose-Headers', 'ETag, x-moirai-session, x-moirai-turn');
-  c.header('Vary', 'Origin');
+  const { outgoing } = c.env;
+  outgoing.setHeader('Access-Control-Allow-Origin', origin);
+  outgoing.setHeader('Access-Control-Expose-Headers', 'ETag, x-moirai-session, x-moirai-turn');
+  outgoing.setHeader('Vary', 'Origin');
 }
 
 function isRead(c: ApiContext): boolean {
@@ -87,7 +88,7 @@ function assertLocal(c: ApiContext): void {
   if (!isLoopbackAddress(address)) {
     throw new MoiraiError('forbidden_client', `no key is set, and ${address} is another machine`);
   }
-  const host = c.req.header('host') ?? '';
+  const { host = '' } = c.env.incoming.headers;
   if (!isLoopbackHost(host)) throw new MoiraiError('forbidden_host', `"${host}" is not a name of this machine`);
 }
 
@@ -100,7 +101,7 @@ function assertKey(c: ApiContext, expected: Buffer, failures: FailedKeys): void 
       details: { retryAfterSeconds: wait },
     });
   }
-  const given = /^Bearer +(.+)$/i.exec(c.req.header('authorization') ?? '')?.[1]?.trim();
+  const given = /^Bearer +(.+)$/i.exec(c.env.incoming.headers.authorization ?? '')?.[1]?.trim();
   if (given === undefined) throw new MoiraiError('unauthorized', 'the request has no key');
   // Headers are read byte by byte; a key may have letters that take more than one.
   if (timingSafeEqual(digest(Buffer.from(given, 'latin1')), expected)) return;

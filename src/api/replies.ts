@@ -26,8 +26,9 @@ export function errorOfReply(reply: Reply): ShownError | null {
 
 /** Names session and turn where clients with shapes of their own can find them. */
 export function nameTurn(c: ApiContext, { sessionId, turnId }: Pick<Reply, 'sessionId' | 'turnId'>): void {
-  c.header('x-moirai-session', sessionId);
-  if (turnId !== null) c.header('x-moirai-turn', turnId);
+  const { outgoing } = c.env;
+  outgoing.setHeader('x-moirai-session', sessionId);
+  if (turnId !== null) outgoing.setHeader('x-moirai-turn', turnId);
 }
 
 /**

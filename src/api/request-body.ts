@@ -28,7 +28,7 @@ export function bodyLimit(path: string, limit: number = DEFAULT_BODY_BYTES): num
 
 /** A body as it comes. Throws `body_too_large` before more than is allowed of it was given on. */
 export async function* chunksOf(c: ApiContext, limit: number): AsyncGenerator<Buffer> {
-  if (Number(c.req.header('content-length') ?? 0) > limit) throw tooLarge(c, limit);
+  if (Number(c.env.incoming.headers['content-length'] ?? 0) > limit) throw tooLarge(c, limit);
   let bytes = 0;
   // To stop reading must not destroy the connection: the answer that says why goes through it.
   for await (const chunk of c.env.incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
@@ -39,16 +39,44 @@ export async function* chunksOf(c: ApiContext, limit: number): AsyncGenerator<Bu
   }
 }
 
+/** A short body comes in one piece or two: those are put together, the others decoded as they come. */
+const SHORT = 65_536;
+const shortDecoder = new TextDecoder('utf-8', { fatal: true });
+
 async function readText(c: ApiContext, limit: number): Promise<string> {
+  const length = Number(c.env.incoming.headers['content-length'] ?? Number.NaN);
+  return length <= Math.min(SHORT, limit) ? readShort(c) : readLong(c, limit);
+}
+
+async function readShort(c: ApiContext): Promise<string> {
+  const { incoming } = c.env;
+  const chunks: Buffer[] = [];
+  try {
+    await new Promise<void>((resolve, reject) => {
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', resolve);
+      incoming.on('error', reject);
+      incoming.on('close', () => reject(incoming.errored));
+    });
+    return shortDecoder.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
+  } catch (thrown) {
+    throw brokenBody(thrown);
+  }
+}
+
+async function readLong(c: ApiContext, limit: number): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let text = '';
   try {
     for await (const chunk of chunksOf(c, limit)) text += decoder.decode(chunk, { stream: true });
     return text + decoder.decode();
   } catch (thrown) {
-    if (thrown instanceof MoiraiError) throw thrown;
-    throw new MoiraiError('bad_input', 'the body broke off, or is not UTF-8', { cause: thrown });
+    throw thrown instanceof MoiraiError ? thrown : brokenBody(thrown);
   }
+}
+
+function brokenBody(thrown: unknown): MoiraiError {
+  return new MoiraiError('bad_input', 'the body broke off, or is not UTF-8', { cause: thrown });
 }
 
 function tooLarge(c: ApiContext, limit: number): MoiraiError {
@@ -58,12 +86,11 @@ function tooLarge(c: ApiContext, limit: number): MoiraiError {
 }
 
 function assertJson(c: ApiContext): void {
-  const type = c.req.header('content-type');
+  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = c.env.incoming.headers;
   if (type === undefined) throw new MoiraiError('unsupported_media_type', 'the body has no content type');
   if (!/^application\/([a-z.-]+\+)?json\s*(;|$)/i.test(type)) {
     throw new MoiraiError('unsupported_media_type', `the body is ${type}, not JSON`);
   }
-  const encoding = c.req.header('content-encoding') ?? 'identity';
   if (encoding !== 'identity') throw new MoiraiError('unsupported_media_type', `the body is encoded as ${encoding}`);
 }
 

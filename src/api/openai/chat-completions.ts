@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Api, ApiParts } from '../api.ts';
 import type { AcceptedTurn, ApiBackend, PastMessage, Reply } from '../backend.ts';
+import { answerJson } from '../direct-answer.ts';
 import { openAiError, shownError, statusOf } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents } from '../event-stream.ts';
 import { nameTurn, ReplyText, TurnFeed } from '../replies.ts';
@@ -62,7 +63,7 @@ export function addChatCompletionRoutes(app: Api, parts: ApiParts): void {
     const reply = await accepted.reply;
     nameTurn(c, reply);
     const failure = failureOf(reply);
-    if (failure === null) return c.json(writing.whole(reply), 200);
+    if (failure === null) return answerJson(c, writing.whole(reply));
     c.header('x-should-retry', 'false');
     return c.json({ error: openAiError(failure.error, failure.status) }, failure.status);
   });

@@ -2,6 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Api, ApiParts } from '../api.ts';
 import type { PastMessage } from '../backend.ts';
+import { answerJson } from '../direct-answer.ts';
 import { openAiError } from '../error-answer.ts';
 import { streamEvents } from '../event-stream.ts';
 import { nameTurn, TurnFeed } from '../replies.ts';
@@ -69,7 +70,7 @@ export function addResponseRoutes(app: Api, parts: ApiParts): void {
     const reply = await accepted.reply;
     nameTurn(c, reply);
     const failure = failureOf(reply);
-    if (failure === null) return c.json(writing.completed(reply), 200);
+    if (failure === null) return answerJson(c, writing.completed(reply));
     c.header('x-should-retry', 'false');
     return c.json({ error: openAiError(failure.error, failure.status) }, failure.status);
   });

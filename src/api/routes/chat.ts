@@ -5,6 +5,7 @@ import { MAX_TEXT_CHARS } from '../../store/limits.ts';
 import type { TurnEvent } from '../../turns/turn-event.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
 import type { AcceptedTurn, ChatRequest, Reply } from '../backend.ts';
+import { answerJson } from '../direct-answer.ts';
 import { shownError } from '../error-answer.ts';
 import { frame, HEARTBEAT, type Listener, streamEvents, wantsStream } from '../event-stream.ts';
 import { errorOfReply, nameTurn, statusOfReply, TurnFeed, type TurnNews } from '../replies.ts';
@@ -70,8 +71,8 @@ export function addChatRoutes(app: Api, parts: ApiParts): void {
     const reply = await accepted.reply;
     nameTurn(c, reply);
     const status = statusOfReply(reply);
-    if (status !== 200) c.header('x-should-retry', 'false');
-    return c.json(replyView(reply), status);
+    if (status !== 200) c.env.outgoing.setHeader('x-should-retry', 'false');
+    return answerJson(c, replyView(reply), status);
   });
 }
 

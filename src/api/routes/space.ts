@@ -7,11 +7,11 @@ import { ActivityTracker } from '../activity/tracker.ts';
 import { PHASES } from '../activity/views.ts';
 import { ActivityWatch } from '../activity/watching.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
+import { sendShared } from '../direct-answer.ts';
 import { knowsTag } from '../entity-tag.ts';
 import { streamEvents, wantsStream } from '../event-stream.ts';
 import { parseSince, wholeNumber } from '../query.ts';
 import { eventStream, json } from '../schemas.ts';
-import { sendShared } from '../shared-bytes.ts';
 
 const activitySchema = z
   .object({

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
-import { FileHooks } from '../hooks/file-hooks.ts';
-import { webhookSubscriber } from '../hooks/webhook.ts';
+import { FileHooks } from '../extensions/hooks/file-hooks.ts';
+import { webhookSubscriber } from '../extensions/webhooks/webhook.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Logger } from '../log/logger.ts';
 import { type EndedHandlers, noticesSubscriber } from './notices.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
-import { FileHooks } from '../../src/hooks/file-hooks.ts';
+import { FileHooks } from '../../src/extensions/hooks/file-hooks.ts';
 import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import type { SubscriberStatus } from '../../src/store/transactions/subscribers.ts';

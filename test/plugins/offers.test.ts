@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import type { AgentTool } from '../../src/agent/tools/tool.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
+import type { PluginMemoryProvider } from '../../src/extensions/plugins/api.ts';
+import type { PluginMemory } from '../../src/extensions/plugins/memory-offer.ts';
+import type { PluginCommand, PluginTool } from '../../src/extensions/plugins/offers.ts';
+import type { PluginInbox, PluginIncoming, PluginPlatform } from '../../src/extensions/plugins/plugin-platform.ts';
 import type { SlashCommandSpec } from '../../src/gateway/commands/command.ts';
 import { MemoryManager } from '../../src/memory/memory-manager.ts';
 import type { MemoryProvider, MemorySession } from '../../src/memory/provider.ts';
 import type { Platform } from '../../src/platforms/platform.ts';
-import type { PluginMemoryProvider } from '../../src/plugins/api.ts';
-import type { PluginMemory } from '../../src/plugins/memory-offer.ts';
-import type { PluginCommand, PluginTool } from '../../src/plugins/offers.ts';
-import type { PluginInbox, PluginIncoming, PluginPlatform } from '../../src/plugins/plugin-platform.ts';
 import { processTimers } from '../../src/queue/timers.ts';
 import { chatConversation } from '../support/stores.ts';
 import { Scene, TOOL_CALL, until } from './scene.ts';

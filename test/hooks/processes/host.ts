@@ -1,7 +1,7 @@
 /** A gateway's hooks in a process that can be killed: makes one session, and goes on until then. */
 import { join } from 'node:path';
 import { Dispatcher } from '../../../src/events/dispatcher.ts';
-import { FileHooks } from '../../../src/hooks/file-hooks.ts';
+import { FileHooks } from '../../../src/extensions/hooks/file-hooks.ts';
 import { DEFAULT_RESET_RULES } from '../../../src/lifecycle/reset-policy.ts';
 import { createLogger } from '../../../src/log/logger.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';

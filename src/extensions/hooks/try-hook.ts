@@ -1,0 +1,42 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { MoiraiEvent } from '../../lifecycle/events.ts';
+import { processTimers } from '../../queue/timers.ts';
+import { hookEnvironment } from '../host/environment.ts';
+import type { LineSink } from '../host/output-lines.ts';
+import { ProcessReaper } from '../host/process-reaper.ts';
+import type { UsableHook } from './discover.ts';
+import { makeHandler } from './make-handler.ts';
+
+export interface Trial {
+  /** From the start of its process, loading included, until it was done. */
+  readonly ms: number;
+  readonly error: MoiraiError | null;
+}
+
+/** Runs a hook's handler once, beside any gateway: nothing is recorded, and nothing is tried again. */
+export async function tryHook(
+  hook: UsableHook,
+  event: MoiraiEvent,
+  options: { home: string; timeoutMs: number; environment: NodeJS.ProcessEnv; sink: LineSink },
+): Promise<Trial> {
+  const reaper = new ProcessReaper();
+  const handler = makeHandler(hook.handler, {
+    ...{ name: hook.name, folder: hook.folder, reaper, timers: processTimers, sink: options.sink },
+    timeoutMs: hook.manifest.timeoutMs ?? options.timeoutMs,
+    environment: hookEnvironment(options.environment, options.home),
+  });
+  const start = performance.now();
+  try {
+    const error = await handler.run(event, new AbortController().signal).then(
+      () => null,
+      (thrown: unknown) => MoiraiError.wrap(thrown, 'subscriber_failed'),
+    );
+    const ms = Math.round(performance.now() - start);
+    // What it said last is read before its processes are gone.
+    await handler.retire();
+    return { ms, error };
+  } finally {
+    await handler.close();
+    reaper.close();
+  }
+}

@@ -73,7 +73,7 @@ test('docs/plugins.md names every part of ctx, every name, every gate and every 
   }
 });
 
-test('what a plugin imports from moirai in its thread is what the package exports', () => {
+test('what a plugin imports from moirai in its process is what the package exports', () => {
   expect(Object.keys(publicApi).toSorted()).toEqual(Object.keys(pluginApi).toSorted());
   const { exports } = JSON.parse(read('package.json')) as {
     exports: Record<string, { types: string; default: string }>;

@@ -100,7 +100,7 @@ describe('a gate that', () => {
     });
   });
 
-  test('has a thread that is blocked costs its deadline once, and not every message', async () => {
+  test('has a process that is blocked costs its deadline once, and not every message', async () => {
     scene.plugin(
       'blocked',
       `ctx.gate('pre_gateway_dispatch', () => ({ action: 'rewrite', text: 'asked' }));
@@ -120,7 +120,7 @@ describe('a gate that', () => {
     });
   });
 
-  test('is closed stays closed while its thread is away', async () => {
+  test('is closed stays closed while its process is away', async () => {
     scene.plugin(
       'guard',
       `ctx.gate('pre_gateway_dispatch', ({ text }) => { if (text === 'die') process.exit(1); }, { onFailure: 'closed' });`,

@@ -40,10 +40,17 @@ export class Scene {
 
   async start(options: Partial<PluginsOptions> = {}): Promise<Plugins> {
     this.plugins = await Plugins.start({
-      ...{ home: this.home, dispatcher: this.base.dispatcher, store: this.base.opened.store, log: this.base.log },
+      ...{
+        home: this.home,
+        host: this.base.host,
+        dispatcher: this.base.dispatcher,
+        store: this.base.opened.store,
+        log: this.base.log,
+      },
       ...{ environment: { ...process.env, HOME: this.home }, maxAttempts: 3, timeoutMs: 10_000 },
       ...options,
     });
+    await this.plugins.reload();
     return this.plugins;
   }
 

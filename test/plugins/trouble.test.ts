@@ -15,7 +15,7 @@ afterEach(() => scene.close());
 const BLOCK = (ms: number) => `for (const end = Date.now() + ${ms}; Date.now() < end; );`;
 
 describe('a plugin that', () => {
-  test('blocks its thread for seconds does not hold up the gateway', { retry: 2 }, async () => {
+  test('blocks its process for seconds does not hold up the gateway', { retry: 2 }, async () => {
     scene.plugin('blocks', `ctx.on('session:start', () => { note('began', 1); ${BLOCK(3000)} note('done', 1); });`);
     await scene.start();
     await scene.base.talk(1);
@@ -25,7 +25,7 @@ describe('a plugin that', () => {
     expect(scene.plugins?.list()).toMatchObject([{ state: 'ready', restarts: 0 }]);
   });
 
-  test('never comes back is ended, and its events are tried again in a new thread', async () => {
+  test('never comes back is ended, and its events are tried again in a new process', async () => {
     scene.plugin(
       'spins',
       `const { existsSync } = await import('node:fs');
@@ -107,7 +107,7 @@ describe('a plugin that', () => {
     const place = { type: 'dm', chat: '1' } as const;
     const use = { name: 'die', args: '', conversation: { key: 'k', platform: 'p', userId: null }, session: null };
     await expect(plugins.commands()[0]?.run(use)).rejects.toMatchObject({ code: 'plugin_failed' });
-    expect(plugins.list()).toMatchObject([{ state: 'restarting', problem: 'its thread died: it exited with 1' }]);
+    expect(plugins.list()).toMatchObject([{ state: 'restarting', problem: 'its process died: it exited with 1' }]);
     const away = { code: 'tool_failed', message: expect.stringContaining('nothing was done') };
     await expect(tool?.run({}, context)).rejects.toMatchObject(away);
     await expect(platform?.send(place, { text: 'hi' }, signal)).rejects.toMatchObject({ code: 'plugin_unavailable' });

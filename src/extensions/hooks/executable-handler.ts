@@ -1,17 +1,16 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
-import type { Handler, HandlerDeps } from './handler.ts';
-import { exitText, HandlerProcess } from './handler-process.ts';
+import type { HostedProcess } from '../host/extension-host.ts';
+import type { OutputStream } from '../host/protocol.ts';
+import { type Handler, type HandlerDeps, hookProcess } from './handler.ts';
 
-/** Waits for a line on descriptor 3 and becomes the handler, with the same process id; the end of 3 ends it. */
-const GATE = 'read -r _ <&3 || exit 125; exec "$@" 3<&-';
 const LAST_LINE = 300;
 
 /** Starts an executable for every event: the event on its standard input, exit 0 for done. */
 export class ExecutableHandler implements Handler {
   readonly #command: readonly string[];
   readonly #deps: HandlerDeps;
-  readonly #running = new Set<HandlerProcess>();
+  readonly #running = new Set<HostedProcess>();
 
   constructor(command: readonly string[], deps: HandlerDeps) {
     this.#command = command;
@@ -23,22 +22,30 @@ export class ExecutableHandler implements Handler {
   }
 
   async run(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
+    const { name, timeoutMs, timers, host, environment, sink } = this.#deps;
     let complaint = '';
-    const sink: HandlerDeps['sink'] = (stream, line) => {
-      if (stream === 'stderr' && line.trim() !== '') complaint = `: ${line.trim().slice(0, LAST_LINE)}`;
-      this.#deps.sink(stream, line);
+    const spec = {
+      ...hookProcess(this.#deps, this.#command),
+      stdin: `${JSON.stringify(event)}\n`,
+      environment: { ...environment, MOIRAI_EVENT: event.type },
     };
-    const process = await HandlerProcess.start(
-      ['/bin/sh', '-c', GATE, 'moirai-hook', ...this.#command],
-      { ...this.#deps, sink },
-      { stdin: 'pipe', env: { MOIRAI_EVENT: event.type } },
-    );
+    const process = host.start(spec, undefined, (stream: OutputStream, line) => {
+      if (stream === 'stderr' && line.trim() !== '') complaint = `: ${line.trim().slice(0, LAST_LINE)}`;
+      sink?.(stream, line);
+    });
     this.#running.add(process);
-    try {
-      await this.#finish(process, event, signal, () => complaint);
-    } finally {
-      this.#running.delete(process);
-    }
+    const late = `did not finish ${event.id} in ${timeoutMs} ms and was killed`;
+    const callOff = (): void => process.kill('was called off');
+    signal.addEventListener('abort', callOff, { once: true });
+    if (signal.aborted) callOff();
+    const cancel = timers.after(timeoutMs, () => process.kill(late));
+    const { code, why, lost } = await process.gone;
+    cancel();
+    signal.removeEventListener('abort', callOff);
+    this.#running.delete(process);
+    if (why === late) throw new MoiraiError('subscriber_timeout', `${name} ${why}`);
+    if (code !== 0)
+      throw new MoiraiError(lost ? 'subscriber_unavailable' : 'subscriber_failed', `${name} ${why}${complaint}`);
   }
 
   async retire(): Promise<void> {
@@ -46,27 +53,7 @@ export class ExecutableHandler implements Handler {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#running].map((process) => process.kill()));
-  }
-
-  async #finish(process: HandlerProcess, event: MoiraiEvent, signal: AbortSignal, complaint: () => string) {
-    const { name, timeoutMs, timers } = this.#deps;
-    let late = false;
-    const kill = (): void => void process.kill();
-    signal.addEventListener('abort', kill, { once: true });
-    if (signal.aborted) kill();
-    const cancel = timers.after(timeoutMs, () => {
-      late = true;
-      kill();
-    });
-    process.stdin?.end(`${JSON.stringify(event)}\n`);
-    process.channel.end('go\n');
-    const exit = await process.gone;
-    cancel();
-    signal.removeEventListener('abort', kill);
-    if (late) {
-      throw new MoiraiError('subscriber_timeout', `${name} did not finish ${event.id} in ${timeoutMs} ms; killed`);
-    }
-    if (exit.code !== 0) throw new MoiraiError('subscriber_failed', `${name} ${exitText(exit)}${complaint()}`);
+    for (const process of this.#running) process.kill('was stopped');
+    await this.retire();
   }
 }

@@ -1,21 +1,28 @@
-import { join } from 'node:path';
-import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Dispatcher } from '../../events/dispatcher.ts';
 import { RemovedSubscribers } from '../../events/removed-subscribers.ts';
 import type { Logger } from '../../log/logger.ts';
 import { processTimers, type Timers } from '../../queue/timers.ts';
 import type { Store } from '../../store/port.ts';
 import { hookEnvironment, USUAL_PATH } from '../host/environment.ts';
-import { FolderWatch } from '../host/folder-watch.ts';
-import { type BadHook, discoverHooks, type FoundHook, type UsableHook } from './discover.ts';
+import { ExtensionFolder } from '../host/extension-folder.ts';
+import type { ExtensionHost } from '../host/extension-host.ts';
 import type { Handler } from './handler.ts';
-import { HandlerHost } from './handler-host.ts';
+import { IMPATIENT_MS, LOAD_MS, MOST_PROCESSES } from './handler-pool.ts';
+import {
+  type FoundHook,
+  type HandlerFile,
+  type HookManifest,
+  hookKind,
+  hooksFolder,
+  type UsableHook,
+} from './hook-kind.ts';
 import { LiveHook } from './live-hook.ts';
-import { LOAD_MS } from './loaded-handler.ts';
-import { IMPATIENT_MS, MOST_WORKERS } from './worker-pool.ts';
+import { makeHandler } from './make-handler.ts';
 
 export interface FileHooksOptions {
   readonly home: string;
+  /** Runs their processes. */
+  readonly host: ExtensionHost;
   readonly dispatcher: Dispatcher;
   readonly store: Store;
   readonly config: { readonly timeoutMs: number; readonly maxAttempts: number };
@@ -44,40 +51,33 @@ export interface HookStatus {
 /** The handler's own deadline comes first; this one is for what must not happen. */
 const MARGIN_MS = 5000;
 
-/** The folder that hooks are in. */
-export function hooksFolder(home: string): string {
-  return join(home, 'hooks');
-}
-
 /** The hooks in `<home>/hooks`, each a subscriber of the log, run outside this process and loaded again on change. */
 export class FileHooks {
   readonly #options: FileHooksOptions;
   readonly #timers: Timers;
-  readonly #root: string;
   readonly #environment: Record<string, string>;
-  readonly #host = new HandlerHost();
   readonly #live = new Map<string, LiveHook>();
-  readonly #reported = new Map<string, string>();
-  readonly #watch: FolderWatch;
+  readonly #folder: ExtensionFolder<HookManifest, { readonly handler: HandlerFile }>;
   readonly #removed: RemovedSubscribers;
   #found: readonly FoundHook[] = [];
-  #scanning: Promise<void> = Promise.resolve();
-  #scansWaiting = 0;
   #stopped = false;
 
   private constructor(options: FileHooksOptions) {
+    const { home, environment, store, log, timers = processTimers } = options;
     this.#options = options;
-    this.#timers = options.timers ?? processTimers;
-    this.#root = hooksFolder(options.home);
-    this.#environment = hookEnvironment(options.environment, options.home);
-    this.#removed = new RemovedSubscribers(options.store, this.#timers, (name) => name.startsWith('hook:'));
-    this.#watch = new FolderWatch(this.#timers, () => void this.#scan());
+    this.#timers = timers;
+    this.#environment = hookEnvironment(environment, home);
+    this.#removed = new RemovedSubscribers(store, timers, (name) => name.startsWith('hook:'));
+    this.#folder = new ExtensionFolder({
+      ...{ root: hooksFolder(home), kind: hookKind(this.#environment.PATH ?? USUAL_PATH), timers, log },
+      apply: (found) => this.#apply(found),
+    });
   }
 
-  /** Subscribes every usable hook. A hook that cannot be used is reported, and stops nobody. */
+  /** Subscribes every usable hook; runs none. A hook that cannot be used is reported, and stops nothing. */
   static async start(options: FileHooksOptions): Promise<FileHooks> {
     const hooks = new FileHooks(options);
-    await hooks.#scan();
+    await hooks.#folder.look();
     return hooks;
   }
 
@@ -91,38 +91,17 @@ export class FileHooks {
   /** Stops listening and ends every handler. What was not finished comes again at the next start. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#watch.close();
-    await this.#scanning;
+    await this.#folder.close();
     await Promise.all([...this.#live.keys()].map((name) => this.#leave(name)));
-    await this.#host.stop();
   }
 
-  /** Looks at the folder; one look at a time, and never more than one waiting. */
-  #scan(): Promise<void> {
-    if (this.#scansWaiting === 0) {
-      this.#scansWaiting++;
-      this.#scanning = this.#scanning.then(() => {
-        this.#scansWaiting--;
-        return this.#look();
-      });
-    }
-    return this.#scanning;
-  }
-
-  async #look(): Promise<void> {
-    if (this.#stopped) return;
-    try {
-      this.#found = await discoverHooks(this.#root, this.#environment.PATH ?? USUAL_PATH);
-      this.#watch.follow([this.#root, ...this.#found.map(({ folder }) => folder)]);
-      const ready = this.#found.filter((hook): hook is UsableHook => hook.state === 'ready');
-      const names = ready.map(({ name }) => name);
-      for (const name of this.#live.keys()) if (!names.includes(name)) await this.#leave(name);
-      for (const hook of ready) await this.#admit(hook);
-      this.#report(this.#found.filter((hook): hook is BadHook => hook.state === 'bad'));
-      await this.#removed.tidy(this.#found.map(({ name }) => `hook:${name}`));
-    } catch (error) {
-      this.#options.log.error('looking for hooks failed; trying again', { error: MoiraiError.wrap(error) });
-    }
+  async #apply(found: readonly FoundHook[]): Promise<void> {
+    this.#found = found;
+    const ready = found.filter((hook): hook is UsableHook => hook.state === 'ready');
+    const names = ready.map(({ name }) => name);
+    for (const name of this.#live.keys()) if (!names.includes(name)) await this.#leave(name);
+    for (const hook of ready) await this.#admit(hook);
+    await this.#removed.tidy(found.map(({ name }) => subscriberOf(name)));
   }
 
   async #admit(hook: UsableHook): Promise<void> {
@@ -149,17 +128,23 @@ export class FileHooks {
     const timeoutMs = (manifest.timeoutMs ?? config.timeoutMs) + LOAD_MS + IMPATIENT_MS + MARGIN_MS;
     await dispatcher.subscribe({
       ...{ name: subscriberOf(name), events: manifest.events, from: 'now' },
-      ...{ timeoutMs, maxAttempts: config.maxAttempts, concurrency: MOST_WORKERS },
+      ...{ timeoutMs, maxAttempts: config.maxAttempts, concurrency: MOST_PROCESSES },
       handle: (event, signal) => live.handle(event, signal),
-      capacity: () => live.capacity(MOST_WORKERS),
+      capacity: () => live.capacity(MOST_PROCESSES),
     });
   }
 
   #handlerOf({ name, folder, manifest, handler }: UsableHook): Handler {
-    const { config, log } = this.#options;
+    const { config, host } = this.#options;
     const timeoutMs = manifest.timeoutMs ?? config.timeoutMs;
-    const facts = { name, folder, timeoutMs, environment: this.#environment };
-    return this.#host.make(handler, facts, log.child({ hook: name }));
+    return makeHandler(handler, {
+      name,
+      folder,
+      timeoutMs,
+      environment: this.#environment,
+      host,
+      timers: this.#timers,
+    });
   }
 
   /** Its place in the log stays: it goes on there when it comes back. */
@@ -169,16 +154,6 @@ export class FileHooks {
     await this.#options.dispatcher.leave(subscriberOf(name));
     await live?.close();
     if (!this.#stopped) this.#options.log.info('hook left', { hook: name });
-  }
-
-  /** Says once what is wrong with a hook, and again when it is something else. */
-  #report(bad: readonly BadHook[]): void {
-    const said = new Map(bad.map(({ folder, problem }) => [folder, problem]));
-    for (const { name, folder, problem } of bad) {
-      if (this.#reported.get(folder) !== problem) this.#options.log.error('hook refused', { hook: name, problem });
-    }
-    this.#reported.clear();
-    for (const [folder, problem] of said) this.#reported.set(folder, problem);
   }
 }
 

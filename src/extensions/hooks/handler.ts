@@ -1,7 +1,7 @@
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Timers } from '../../queue/timers.ts';
-import type { LineSink } from '../host/output-lines.ts';
-import type { ProcessReaper } from '../host/process-reaper.ts';
+import type { ExtensionHost, LineSink } from '../host/extension-host.ts';
+import type { ProcessSpec } from '../host/protocol.ts';
 
 /** What runs the handler of one hook. */
 export interface Handler {
@@ -24,7 +24,37 @@ export interface HandlerDeps {
   readonly folder: string;
   readonly timeoutMs: number;
   readonly environment: Readonly<Record<string, string>>;
-  readonly reaper: ProcessReaper;
+  readonly host: ExtensionHost;
   readonly timers: Timers;
-  readonly sink: LineSink;
+  /** Hears what it prints, beside the log. */
+  readonly sink?: LineSink;
+}
+
+/** What a runner is told to load. */
+export interface HandlerTask {
+  readonly file: string;
+  readonly name: string;
+}
+
+export interface HookCall {
+  readonly type: string;
+  readonly context: MoiraiEvent;
+}
+
+const MEMORY_MB = 1024;
+/** People wait for the gateway, and nobody for a hook. */
+const NICENESS = 10;
+
+/** How a process of a hook is started. */
+export function hookProcess(deps: HandlerDeps, command: readonly string[]): ProcessSpec {
+  const { name, folder, environment } = deps;
+  return {
+    extension: `hook:${name}`,
+    command,
+    folder,
+    environment,
+    stdin: null,
+    niceness: NICENESS,
+    memoryMb: MEMORY_MB,
+  };
 }

@@ -4,8 +4,8 @@ import type { Logger } from '../../log/logger.ts';
 import type { Capacity } from '../../queue/queue-worker.ts';
 import type { Timers } from '../../queue/timers.ts';
 import { Breaker } from '../host/breaker.ts';
-import type { UsableHook } from './discover.ts';
 import type { Handler } from './handler.ts';
+import type { UsableHook } from './hook-kind.ts';
 
 /** How a hook has fared since it was loaded. */
 export interface HookRecord {
@@ -75,6 +75,7 @@ export class LiveHook {
     this.#hook = hook;
     this.#handler = handler;
     this.#breaker = new Breaker(() => this.#timers.elapsed());
+    // Its processes leave by themselves; one that is lost has left.
     void old.retire();
   }
 

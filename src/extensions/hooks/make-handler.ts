@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { ExecutableHandler } from './executable-handler.ts';
 import type { Handler, HandlerDeps } from './handler.ts';
-import type { HandlerFile } from './handler-file.ts';
+import { HandlerPool } from './handler-pool.ts';
+import type { HandlerFile } from './hook-kind.ts';
 import { PYTHON_RUNNER } from './python-runner.ts';
-import { WorkerPool } from './worker-pool.ts';
 
 /** A file in TypeScript is run as it is, with its types taken off. */
 const NODE_OPTIONS = [
@@ -16,11 +16,8 @@ const NODE_OPTIONS = [
 export function makeHandler({ kind, file, command }: HandlerFile, deps: HandlerDeps): Handler {
   if (kind === 'executable') return new ExecutableHandler(command, deps);
   // -B: a cache of compiled code has no place in the hook's folder; -u: what it prints is seen at once.
-  if (kind === 'python') return new WorkerPool([...command, '-B', '-u', '-c', PYTHON_RUNNER], file, deps);
-  return new WorkerPool([process.execPath, ...NODE_OPTIONS, nodeWorker()], file, deps);
-}
-
-function nodeWorker(): string {
-  const file = import.meta.url.endsWith('.ts') ? './node-worker.ts' : './node-worker.js';
-  return fileURLToPath(new URL(file, import.meta.url));
+  if (kind === 'python') return new HandlerPool([...command, '-B', '-u', '-c', PYTHON_RUNNER], file, deps);
+  const worker = import.meta.url.endsWith('.ts') ? './node-worker.ts' : './node-worker.js';
+  const runner = fileURLToPath(new URL(worker, import.meta.url));
+  return new HandlerPool([process.execPath, ...NODE_OPTIONS, runner], file, deps);
 }

@@ -26,22 +26,27 @@ async def serve():
     gateway.set_inheritable(False)
     reader, writer = await asyncio.open_unix_connection(sock=gateway, limit=2 ** 26)
     handle = None
+    def post(message):
+        writer.write((json.dumps(message) + "\\n").encode())
     while True:
         line = await reader.readline()
         if not line:
             break
-        request = json.loads(line)
-        error = None
+        message = json.loads(line)
+        kind, number = message["type"], message.get("id")
         try:
-            if handle is None:
-                handle = load(request["file"], request["name"])
-            else:
-                outcome = handle(request["type"], request["context"])
+            if kind == "load":
+                handle = load(message["task"]["file"], message["task"]["name"])
+                post({"type": "loaded", "offer": None})
+            elif kind == "call":
+                post({"type": "began", "id": number})
+                outcome = handle(message["call"]["type"], message["call"]["context"])
                 if inspect.isawaitable(outcome):
                     await outcome
+                post({"type": "answer", "id": number, "value": None})
         except Exception as thrown:
-            error = describe(thrown)
-        writer.write((json.dumps({"error": error}) + "\\n").encode())
+            fault = {"message": describe(thrown), "code": None}
+            post({"type": "refused" if kind == "load" else "fault", "id": number, "fault": fault})
         await writer.drain()
 
 try:

@@ -1,10 +1,10 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
+import { createLogger } from '../../log/logger.ts';
 import { processTimers } from '../../queue/timers.ts';
 import { hookEnvironment } from '../host/environment.ts';
-import type { LineSink } from '../host/output-lines.ts';
-import { ProcessReaper } from '../host/process-reaper.ts';
-import type { UsableHook } from './discover.ts';
+import { ExtensionHost, type LineSink } from '../host/extension-host.ts';
+import type { UsableHook } from './hook-kind.ts';
 import { makeHandler } from './make-handler.ts';
 
 export interface Trial {
@@ -19,9 +19,9 @@ export async function tryHook(
   event: MoiraiEvent,
   options: { home: string; timeoutMs: number; environment: NodeJS.ProcessEnv; sink: LineSink },
 ): Promise<Trial> {
-  const reaper = new ProcessReaper();
+  const host = new ExtensionHost(createLogger({ level: 'silent', format: 'json' }));
   const handler = makeHandler(hook.handler, {
-    ...{ name: hook.name, folder: hook.folder, reaper, timers: processTimers, sink: options.sink },
+    ...{ name: hook.name, folder: hook.folder, host, timers: processTimers, sink: options.sink },
     timeoutMs: hook.manifest.timeoutMs ?? options.timeoutMs,
     environment: hookEnvironment(options.environment, options.home),
   });
@@ -37,6 +37,6 @@ export async function tryHook(
     return { ms, error };
   } finally {
     await handler.close();
-    reaper.close();
+    await host.stop();
   }
 }

@@ -8,7 +8,7 @@ import { dangerText, type Observer, type Registrations } from './registrations.t
 /** Events of which some observers still have to be called again. */
 const MOST_UNFINISHED = 1000;
 
-/** Does what the gateway calls for, with what the plugin registered. Lives in the plugin's thread. */
+/** Does what the gateway calls for, with what the plugin registered. Lives in the plugin's process. */
 export class Answering {
   readonly #registered: Registrations;
   readonly #receive: (platform: string, message: InboxMessage) => Promise<void>;
@@ -31,7 +31,7 @@ export class Answering {
       case 'tool_done':
         return this.#toolDone(call.done, signal);
       case 'gate':
-        return gates[call.index]?.answer(call.question, signal);
+        return gates.filter(({ gate }) => gate === call.gate)[call.index]?.answer(call.question, signal);
       case 'tool':
         return textOf(await here(tools, call.name).run(call.args, { ...call.context, signal } as PluginToolContext));
       case 'danger':

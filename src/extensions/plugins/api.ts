@@ -15,7 +15,7 @@ export type {
 
 /** What a plugin's module exports, by default or as a named `setup`. */
 export interface PluginDefinition {
-  /** Called once in each thread the plugin is loaded in. What it registers is what the plugin offers. */
+  /** Called once in each process the plugin is loaded in. What it registers is what the plugin offers. */
   setup(ctx: PluginContext): unknown;
 }
 
@@ -59,7 +59,7 @@ export interface PluginContext {
   memoryProvider(provider: PluginMemoryProvider): void;
   /** A way to reach people. */
   platform(platform: PluginPlatformDefinition): void;
-  /** Called when this thread is about to end: after a change, and when the gateway stops. Not when the thread dies. */
+  /** Called when this process is about to end: after a change, and when the gateway stops. Not when it dies. */
   onUnload(leave: () => unknown): void;
 }
 
@@ -173,7 +173,7 @@ type MaybeLater<T> = T | Promise<T>;
 export interface GateOptions {
   /** In milliseconds; `gates.timeout` of plugin.yaml, or 2000, if not given. */
   readonly timeout?: number;
-  /** When the gate throws, is late, or its thread is away: `open` (the default) lets pass, `closed` does not. */
+  /** When the gate throws, is late, or its process is away: `open` (the default) lets pass, `closed` does not. */
   readonly onFailure?: 'open' | 'closed';
 }
 

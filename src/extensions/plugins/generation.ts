@@ -1,11 +1,11 @@
 import type { GateName } from './api.ts';
-import { PluginGate } from './gates.ts';
+import { type Gate, PluginGate } from './gates.ts';
 import type { LivePlugin } from './live-plugin.ts';
 import { type PluginMemory, pluginMemory } from './memory-offer.ts';
 import { GATE_NAMES } from './names.ts';
 import { type PluginCommand, type PluginTool, pluginCommand, pluginTool } from './offers.ts';
 import type { PluginPlatform } from './plugin-platform.ts';
-import type { ThreadDeps } from './plugin-thread.ts';
+import type { PluginDeps } from './plugin-process.ts';
 import type { Offer, ToolOffer } from './protocol.ts';
 
 /** Names that are not for plugins, for the gateway has them itself. */
@@ -20,7 +20,7 @@ type Kind = keyof ReservedNames;
 
 /** Everything that all plugins offer at one moment. It is never changed, but replaced as a whole. */
 export interface Generation {
-  readonly gates: Readonly<Record<GateName, readonly PluginGate[]>>;
+  readonly gates: Readonly<Record<GateName, readonly Gate[]>>;
   readonly tools: readonly PluginTool[];
   /** By the name of a tool: what its plugin has to be asked about its arguments. */
   readonly toolOffers: ReadonlyMap<string, { readonly live: LivePlugin; readonly offer: ToolOffer }>;
@@ -35,44 +35,25 @@ export interface Generation {
 /** Brings the offers of plugins together, in the order of the plugins' names: of two with one name the first counts. */
 export function formGeneration(
   plugins: readonly LivePlugin[],
-  deps: Pick<ThreadDeps, 'timers' | 'log'>,
+  deps: Pick<PluginDeps, 'timers' | 'log'>,
   reserved: ReservedNames,
+  closed: readonly Gate[],
 ): Generation {
   const withheld = new Map<string, string[]>();
   const claim = claimant(reserved, withheld);
-  const offersOf = <T>(kind: Kind, list: (live: LivePlugin) => readonly T[], nameOf: (one: T) => string) =>
-    plugins.flatMap((live) =>
-      list(live)
-        .filter((one) => claim(kind, nameOf(one), live))
-        .map((offer) => ({ live, offer })),
-    );
-  const tools = offersOf(
-    'tools',
-    ({ offer }) => offer.tools,
-    ({ name }) => name,
-  );
-  const commands = offersOf(
-    'commands',
-    ({ offer }) => offer.commands,
-    ({ name }) => name,
-  );
-  const memories = offersOf(
-    'memoryProviders',
-    ({ offer }) => offer.memoryProviders,
-    ({ name }) => name,
-  );
-  const platforms = offersOf(
-    'platforms',
-    ({ offer }) => offer.platforms,
-    ({ name }) => name,
-  );
+  const offersOf = <K extends Kind>(kind: K) =>
+    plugins.flatMap((live) => {
+      const offers: readonly Offer[K][number][] = live.offer[kind];
+      return offers.filter(({ name }) => claim(kind, name, live)).map((offer) => ({ live, offer }));
+    });
+  const tools = offersOf('tools');
   return {
-    gates: gatesOf(plugins, deps),
+    gates: gatesOf(plugins, deps, closed),
     tools: tools.map(({ live, offer }) => pluginTool(live, offer)),
     toolOffers: new Map(tools.map((found) => [found.offer.name, found])),
-    commands: commands.map(({ live, offer }) => pluginCommand(live, offer)),
-    memoryProviders: memories.map(({ live, offer }) => pluginMemory(live, offer)),
-    platforms: platforms.map(({ live, offer }) => live.platform(offer)),
+    commands: offersOf('commands').map(({ live, offer }) => pluginCommand(live, offer)),
+    memoryProviders: offersOf('memoryProviders').map(({ live, offer }) => pluginMemory(live, offer)),
+    platforms: offersOf('platforms').map(({ live, offer }) => live.platform(offer)),
     hearTools: plugins.filter(({ offer }) => offer.hearsTools),
     withheld,
   };
@@ -95,16 +76,22 @@ function claimant(reserved: ReservedNames, withheld: Map<string, string[]>) {
   };
 }
 
-/** A gate keeps what is known of it for as long as its thread lives, whatever becomes of the other plugins. */
-const known = new WeakMap<Offer, readonly PluginGate[]>();
+/** A gate keeps what is known of it for as long as its process lives, whatever becomes of the other plugins. */
+const known = new WeakMap<object, readonly PluginGate[]>();
 
-function gatesOf(plugins: readonly LivePlugin[], deps: Pick<ThreadDeps, 'timers' | 'log'>): Generation['gates'] {
-  const all = plugins.flatMap((live) => {
-    const { offer } = live;
-    const gates = known.get(offer) ?? offer.gates.map((gate, index) => new PluginGate(live, index, gate, deps));
-    known.set(offer, gates);
-    return gates;
+function gatesOf(
+  plugins: readonly LivePlugin[],
+  deps: Pick<PluginDeps, 'timers' | 'log'>,
+  closed: readonly Gate[],
+): Generation['gates'] {
+  const own = plugins.flatMap((live) => {
+    const { gates } = live;
+    const indexOf = (at: number): number => gates.slice(0, at).filter(({ gate }) => gate === gates[at]?.gate).length;
+    const made = known.get(gates) ?? gates.map((gate, at) => new PluginGate(live, indexOf(at), gate, deps));
+    known.set(gates, made);
+    return made;
   });
+  const all = [...own, ...closed].toSorted((a, b) => (a.plugin < b.plugin ? -1 : a.plugin > b.plugin ? 1 : 0));
   const entries = GATE_NAMES.map((name) => [name, all.filter(({ gate }) => gate === name)]);
   return Object.fromEntries(entries) as Generation['gates'];
 }

@@ -5,18 +5,22 @@ import type { Logger } from '../../log/logger.ts';
 import { processTimers, type Timers } from '../../queue/timers.ts';
 import type { Store } from '../../store/port.ts';
 import { hookEnvironment } from '../host/environment.ts';
-import { FolderWatch } from '../host/folder-watch.ts';
-import type { InboxMessage } from './api.ts';
-import { type BadPlugin, discoverPlugins, type FoundPlugin, pluginsFolder, type UsablePlugin } from './discover.ts';
+import { ExtensionFolder } from '../host/extension-folder.ts';
+import type { ExtensionHost } from '../host/extension-host.ts';
+import type { GateName, InboxMessage } from './api.ts';
+import { closedGate, type Gate } from './gates.ts';
 import { formGeneration, type Generation, type ReservedNames } from './generation.ts';
 import { LivePlugin, type Supervisor } from './live-plugin.ts';
 import { Observers, subscriberOf } from './observers.ts';
-import { PlatformStarts } from './platform-starts.ts';
+import { PlatformStarts, type Started } from './platform-starts.ts';
+import { closedGatesIn, type FoundPlugin, PLUGIN_KIND, type PluginManifest, pluginsFolder } from './plugin-kind.ts';
+import { PLUGIN_LIMITS, type PluginDeps, type PluginLimits } from './plugin-process.ts';
 import { type PluginStatus, statusOf } from './plugin-status.ts';
-import { PluginThread, THREAD_LIMITS, type ThreadDeps, type ThreadLimits } from './plugin-thread.ts';
 
 export interface PluginsOptions {
   readonly home: string;
+  /** Runs their processes. */
+  readonly host: ExtensionHost;
   readonly dispatcher: Pick<Dispatcher, 'subscribe' | 'leave'>;
   readonly store: Store;
   readonly log: Logger;
@@ -29,49 +33,52 @@ export interface PluginsOptions {
   /** Names that the gateway has itself. */
   readonly reserved?: ReservedNames;
   readonly timers?: Timers;
-  readonly limits?: Partial<ThreadLimits>;
+  readonly limits?: Partial<PluginLimits>;
 }
 
 /** At a stop, what is under way has so long to finish. */
 const STOP_GRACE_MS = 2000;
+/** What has to be asked waits so long for plugins that are loaded for the first time. */
+const FIRST_LOAD_MS = 2000;
 
 /**
- * Brings plugins from the folder to work. What they offer at one moment is one generation: after a change the new threads
- * are loaded first, and then everything is replaced at once.
+ * Brings plugins from the folder to work, each by itself. What they offer at one moment is one generation: after a change
+ * the new process is loaded first, and then the generation is replaced as a whole.
  */
 export class Generations {
   readonly #options: PluginsOptions;
-  readonly #root: string;
-  readonly #deps: ThreadDeps;
+  readonly #deps: PluginDeps;
   readonly #live = new Map<string, LivePlugin>();
   readonly #observers: Observers;
   readonly #starts: PlatformStarts;
   readonly #removed: RemovedSubscribers;
-  readonly #watch: FolderWatch;
-  readonly #ending = new AbortController();
+  readonly #folder: ExtensionFolder<PluginManifest, { readonly main: string }>;
   readonly #changed = new Set<() => void>();
-  readonly #supervisor: Supervisor = { restarted: () => this.#restarted(), settle: () => this.#settle() };
-  #reported: ReadonlySet<string> = new Set();
+  readonly #supervisor: Supervisor = { changed: () => this.#replace(), settle: () => this.#settle() };
   #found: readonly FoundPlugin[] = [];
+  #closed: readonly Gate[] = [];
+  #withheld: ReadonlySet<string> = new Set();
   #current: Generation;
-  #looking: Promise<void> = Promise.resolve();
-  #looksWaiting = 0;
+  #reloadAll = false;
   #settling: Promise<void> = Promise.resolve();
+  #stopped = false;
 
   constructor(options: PluginsOptions) {
-    const { home, log, timers = processTimers, environment, limits, dispatcher, store } = options;
+    const { home, host, log, timers = processTimers, environment, limits, dispatcher, store } = options;
     this.#options = options;
-    this.#root = pluginsFolder(home);
     this.#deps = {
-      ...{ home, log, timers, environment: hookEnvironment(environment, home) },
-      limits: { ...THREAD_LIMITS, ...limits },
+      ...{ home, host, log, timers, environment: hookEnvironment(environment, home) },
+      limits: { ...PLUGIN_LIMITS, ...limits },
       receive: (plugin, platform, message) => this.#receive(plugin, platform, message),
     };
     this.#observers = new Observers(dispatcher, options, log);
     this.#starts = new PlatformStarts(log);
     this.#removed = new RemovedSubscribers(store, timers, (name) => name.startsWith(subscriberOf('')));
     this.#current = this.#form();
-    this.#watch = new FolderWatch(timers, () => void this.look('changed'));
+    this.#folder = new ExtensionFolder({
+      ...{ root: pluginsFolder(home), kind: PLUGIN_KIND, timers, log },
+      apply: (found) => this.#apply(found),
+    });
   }
 
   get current(): Generation {
@@ -79,7 +86,10 @@ export class Generations {
   }
 
   statuses(): PluginStatus[] {
-    return this.#found.map((found) => statusOf(found, this.#liveOf(found), this.#current, this.#options.timeoutMs));
+    const statuses = this.#found.map((found) =>
+      statusOf(found, this.#liveOf(found), this.#current, this.#options.timeoutMs),
+    );
+    return statuses.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** Calls when there may be other tools, commands, providers or platforms than before; the returned function ends it. */
@@ -88,126 +98,126 @@ export class Generations {
     return () => this.#changed.delete(listener);
   }
 
+  /** Looks at the folder, and begins to load what is new there. */
+  scan(): Promise<void> {
+    return this.#folder.look();
+  }
+
+  /** Resolves when what changed, or everything, was loaded or refused. */
+  async reload(which: 'changed' | 'all'): Promise<void> {
+    this.#reloadAll ||= which === 'all';
+    await this.#folder.look();
+    await Promise.all([...this.#live.values()].map(({ latestLoad }) => latestLoad));
+  }
+
+  /** Who is to be asked, as soon as that is known: one that is closed until it is loaded is waited for. */
+  async gates(name: GateName): Promise<readonly Gate[]> {
+    const isLoading = (live: LivePlugin): boolean => live.state === 'loading';
+    if ([...this.#live.values()].some(isLoading)) {
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const cancel = this.#deps.timers.after(FIRST_LOAD_MS, resolve);
+      await Promise.race([this.firstLoads(), late]);
+      cancel();
+      const closed = [...this.#live.values()].filter(({ gates }) =>
+        gates.some(({ gate, onFailure }) => gate === name && onFailure === 'closed'),
+      );
+      await Promise.all(closed.map(({ firstLoad }) => firstLoad));
+    }
+    return this.#current.gates[name];
+  }
+
+  /** Resolves when every plugin was loaded or refused once. */
+  async firstLoads(): Promise<void> {
+    await Promise.all([...this.#live.values()].map(({ firstLoad }) => firstLoad));
+  }
+
   /** Ends every plugin. What was not finished comes again at the next start. */
   async stop(): Promise<void> {
-    this.#ending.abort();
-    this.#watch.close();
-    await this.#looking;
+    this.#stopped = true;
+    await this.#folder.close();
     await this.#settling;
     await this.#observers.serve([]);
     await this.#starts.keep([]);
     await Promise.all([...this.#live.values()].map((live) => live.close(STOP_GRACE_MS)));
   }
 
-  /** Looks at the folder; one look at a time. */
-  look(which: 'changed' | 'all'): Promise<void> {
-    // Somebody who only wants to know of changes can share a look that has not begun.
-    if (which === 'changed' && this.#looksWaiting > 0) return this.#looking;
-    this.#looksWaiting++;
-    this.#looking = this.#looking.then(async () => {
-      this.#looksWaiting--;
-      if (!this.#ending.signal.aborted) await this.#load(which);
-    });
-    return this.#looking;
-  }
-
-  async #load(which: 'changed' | 'all'): Promise<void> {
-    try {
-      const found = await discoverPlugins(this.#root);
-      this.#watch.follow([this.#root, ...found.map(({ folder }) => folder)]);
-      const ready = found.filter((plugin): plugin is UsablePlugin => plugin.state === 'ready');
-      const fresh = ready.filter((plugin) => which === 'all' || !this.#live.get(plugin.name)?.knows(plugin));
-      const loaded = await Promise.all(fresh.map((plugin) => this.#try(plugin)));
-      if (this.#ending.signal.aborted) return loaded.forEach(({ thread }) => void thread?.kill('the gateway stops'));
-      await this.#swap(found, loaded);
-      await this.#removed.tidy(this.#keepers().map(subscriberOf));
-    } catch (error) {
-      this.#options.log.error('looking for plugins failed; trying again', { error: MoiraiError.wrap(error) });
-    }
-  }
-
-  async #try(plugin: UsablePlugin): Promise<Attempt> {
-    try {
-      return { plugin, thread: await PluginThread.load(plugin, this.#deps, this.#ending.signal), error: null };
-    } catch (thrown) {
-      return { plugin, thread: null, error: MoiraiError.wrap(thrown, 'plugin_invalid') };
-    }
-  }
-
-  /** From one generation to the next without a moment in between: nothing is awaited before it is formed. */
-  async #swap(found: readonly FoundPlugin[], attempts: readonly Attempt[]): Promise<void> {
-    const leaving = this.#leaving(found);
-    for (const live of leaving) this.#live.delete(live.name);
-    const old = attempts.map((attempt) => this.#take(attempt)).filter((thread) => thread !== null);
+  async #apply(found: readonly FoundPlugin[]): Promise<void> {
+    const all = this.#reloadAll;
+    this.#reloadAll = false;
     this.#found = found;
-    if (attempts.length > 0 || leaving.length > 0) this.#replaceGeneration();
-    this.#report();
-    try {
-      await this.#settle();
-    } finally {
-      for (const thread of old) void thread.retire();
-      for (const live of leaving) void live.close();
-      for (const { name } of leaving) this.#options.log.info('plugin left', { plugin: name });
+    const leaving = this.#leaving();
+    for (const live of leaving) this.#live.delete(live.name);
+    const closed = await this.#closedGates();
+    let isNew = false;
+    for (const plugin of found) {
+      if (plugin.state !== 'ready') continue;
+      const live = this.#live.get(plugin.name) ?? new LivePlugin(plugin, this.#deps, this.#supervisor);
+      isNew ||= live.state === 'loading' || live.state === 'bad';
+      this.#live.set(plugin.name, live);
+      if (all || !live.knows(plugin)) live.use(plugin);
     }
+    const wasClosed = JSON.stringify(this.#closed);
+    this.#closed = closed;
+    if (leaving.length > 0 || isNew || JSON.stringify(closed) !== wasClosed) await this.#replace();
+    for (const live of leaving) {
+      void live.close();
+      this.#options.log.info('plugin left', { plugin: live.name });
+    }
+    await this.#removed.tidy(this.#keepers().map(subscriberOf));
   }
 
-  /** Returns the thread that was replaced. */
-  #take({ plugin, thread, error }: Attempt): PluginThread | null {
-    const { log } = this.#options;
-    const live = this.#live.get(plugin.name) ?? new LivePlugin(plugin, this.#deps, this.#supervisor);
-    this.#live.set(plugin.name, live);
-    if (thread === null) {
-      live.refuse(plugin, error);
-      return null;
+  /** Of folders that cannot be used, and of which nothing older is at work. */
+  async #closedGates(): Promise<Gate[]> {
+    const gates: Gate[] = [];
+    for (const found of this.#found) {
+      if (found.state !== 'bad' || this.#liveOf(found) !== undefined) continue;
+      for (const gate of await closedGatesIn(found.folder)) gates.push(closedGate(gate, found.name, found.problem));
     }
-    const old = live.install(plugin, thread);
-    log.info(old === null ? 'plugin ready' : 'plugin reloaded', { plugin: plugin.name, ...summaryOf(thread) });
-    return old;
+    return gates;
   }
 
   /** Who was removed or turned off. Who only became unreadable stays as it was. */
-  #leaving(found: readonly FoundPlugin[]): LivePlugin[] {
+  #leaving(): LivePlugin[] {
     const stays = (live: LivePlugin): boolean =>
-      found.some(({ state, name, folder }) =>
+      this.#found.some(({ state, name, folder }) =>
         state === 'bad' ? folder === live.plugin.folder : state === 'ready' && name === live.name,
       );
     return [...this.#live.values()].filter((live) => !stays(live));
   }
 
-  #restarted(): void {
-    if (this.#ending.signal.aborted) return;
-    this.#replaceGeneration();
-    this.#report();
-    this.#settle().catch((error: unknown) => {
-      this.#options.log.error('a plugin could not be served', { error: MoiraiError.wrap(error) });
-    });
-  }
-
-  #replaceGeneration(): void {
+  /** From one generation to the next without a moment in between. Never rejects. */
+  async #replace(): Promise<void> {
+    if (this.#stopped) return;
     this.#current = this.#form();
+    this.#reportWithheld();
     for (const listener of this.#changed) listener();
+    try {
+      await this.#settle();
+    } catch (error) {
+      this.#options.log.error('a plugin could not be served', { error: MoiraiError.wrap(error) });
+    }
   }
 
   #form(): Generation {
     const plugins = [...this.#live.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    return formGeneration(plugins, this.#deps, this.#options.reserved ?? {});
+    return formGeneration(plugins, this.#deps, this.#options.reserved ?? {}, this.#closed);
   }
 
   /** Brings subscriptions and platforms in line with the generation; one after another. */
   #settle(): Promise<void> {
     const settled = this.#settling.then(async () => {
-      if (this.#ending.signal.aborted) return;
+      if (this.#stopped) return;
       await this.#observers.serve([...this.#live.values()]);
-      await this.#starts.keep(this.#platformThreads());
+      await this.#starts.keep(this.#wantedPlatforms());
     });
     this.#settling = settled.catch(() => undefined); // Whoever asked is told; the next one begins anew.
     return settled;
   }
 
-  #platformThreads(): { thread: PluginThread; name: string }[] {
+  #wantedPlatforms(): Started[] {
     return this.#current.platforms.flatMap(({ plugin, name, wanted }) => {
-      const thread = this.#live.get(plugin)?.thread ?? null;
-      return thread === null || !wanted ? [] : [{ thread, name }];
+      const process = this.#live.get(plugin)?.process ?? null;
+      return process === null || !wanted ? [] : [{ process, plugin, name }];
     });
   }
 
@@ -222,37 +232,20 @@ export class Generations {
     return [...this.#live.values()].find(({ plugin }) => plugin.folder === found.folder);
   }
 
-  /** Whose place in the log stays: all who are there, but those who want to hear nothing any more. */
+  /** Whose place in the log stays: all that are there, but those that want to hear nothing any more. */
   #keepers(): string[] {
-    const deaf = [...this.#live.values()].filter(({ state, offer }) => state !== 'bad' && offer.events.length === 0);
+    const deaf = [...this.#live.values()].filter(({ state, offer }) => state === 'ready' && offer.events.length === 0);
     const names = this.#found.map((found) => this.#liveOf(found)?.name ?? found.name);
     return names.filter((name) => !deaf.some((live) => live.name === name));
   }
 
-  /** Says once what is wrong, and again when it is something else. */
-  #report(): void {
-    const bad = this.#found.filter((plugin): plugin is BadPlugin => plugin.state === 'bad');
-    const complaints = [
-      ...bad.map(({ name, problem }) => ({ plugin: name, problem })),
-      ...[...this.#current.withheld].flatMap(([plugin, names]) => names.map((problem) => ({ plugin, problem }))),
-    ];
-    const said = this.#reported;
-    this.#reported = new Set(complaints.map((complaint) => JSON.stringify(complaint)));
-    for (const complaint of complaints) {
+  /** Says once what is offered in vain. */
+  #reportWithheld(): void {
+    const said = this.#withheld;
+    const now = [...this.#current.withheld].flatMap(([plugin, list]) => list.map((problem) => ({ plugin, problem })));
+    this.#withheld = new Set(now.map((complaint) => JSON.stringify(complaint)));
+    for (const complaint of now) {
       if (!said.has(JSON.stringify(complaint))) this.#options.log.error('plugin refused', complaint);
     }
   }
-}
-
-type Attempt =
-  | { readonly plugin: UsablePlugin; readonly thread: PluginThread; readonly error: null }
-  | { readonly plugin: UsablePlugin; readonly thread: null; readonly error: MoiraiError };
-
-function summaryOf({ offer }: PluginThread): object {
-  const { events, gates, tools, commands, memoryProviders, platforms } = offer;
-  const names = (list: readonly { readonly name: string }[]): string[] => list.map(({ name }) => name);
-  return {
-    ...{ events, gates: gates.map(({ gate }) => gate), tools: names(tools), commands: names(commands) },
-    ...{ memory_providers: names(memoryProviders), platforms: names(platforms) },
-  };
 }

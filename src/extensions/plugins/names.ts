@@ -27,6 +27,9 @@ const NAMED: Readonly<Record<keyof NamedEvents, Observed>> = {
 
 const GATES: Readonly<Record<GateName, true>> = { pre_gateway_dispatch: true, pre_llm_call: true, pre_tool_call: true };
 
+/** As long as a gate may take. */
+export const LONGEST_GATE_MS = 60_000;
+
 const NAMES = Object.keys(NAMED);
 export const GATE_NAMES = Object.keys(GATES) as GateName[];
 

@@ -1,7 +1,8 @@
 import type { Dispatcher } from '../../events/dispatcher.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Logger } from '../../log/logger.ts';
-import { asSubscriber, type LivePlugin } from './live-plugin.ts';
+import { asSubscriber } from '../host/extension-process.ts';
+import type { LivePlugin } from './live-plugin.ts';
 
 export interface ObserverSettings {
   /** How long a plugin may work on one event, unless it says so itself. */
@@ -14,12 +15,12 @@ export function subscriberOf(plugin: string): string {
   return `plugin:${plugin}`;
 }
 
-/** Conversations that one plugin hears at the same time; it has one thread. */
+/** Conversations that one plugin hears at the same time; it has one process. */
 const CONCURRENCY = 8;
 /** Our own deadline comes first; the courier's is for what must not happen. */
 const MARGIN_MS = 5000;
 
-/** Tells plugins what happens: each is one subscriber of the log, whatever thread it is in at the moment. */
+/** Tells plugins what happens: each is one subscriber of the log, whatever process it is in at the moment. */
 export class Observers {
   readonly #dispatcher: Pick<Dispatcher, 'subscribe' | 'leave'>;
   readonly #settings: ObserverSettings;

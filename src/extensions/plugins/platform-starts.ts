@@ -1,15 +1,16 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Logger } from '../../log/logger.ts';
-import type { PluginThread } from './plugin-thread.ts';
+import type { ExtensionProcess } from '../host/extension-process.ts';
 
-interface Started {
-  readonly thread: PluginThread;
+export interface Started {
+  readonly process: ExtensionProcess;
+  readonly plugin: string;
   readonly name: string;
 }
 
 const STOP_MS = 3000;
 
-/** Keeps the platforms of plugins started: each in one thread at a time, for two that poll one account disturb each other. */
+/** Keeps the platforms of plugins started: each in one process at a time, for two that poll one account disturb each other. */
 export class PlatformStarts {
   readonly #log: Logger;
   readonly #started = new Map<Started, AbortController>();
@@ -27,33 +28,33 @@ export class PlatformStarts {
   }
 
   #start(one: Started): void {
-    const { thread, name } = one;
+    const { process, plugin, name } = one;
     const abort = new AbortController();
     this.#started.set(one, abort);
     // No deadline: a platform may listen for as long as this goes on.
-    thread.call({ what: 'platform_start', name }, { signal: abort.signal }).catch((thrown: unknown) => {
-      if (abort.signal.aborted || thread.isGone) return;
+    process.call({ what: 'platform_start', name }, { signal: abort.signal }).catch((thrown: unknown) => {
+      if (abort.signal.aborted || process.isGone) return;
       // Started again with everything else, after a pause that grows.
-      thread.kill(`its platform ${name} failed: ${MoiraiError.wrap(thrown).message}`);
+      process.kill(`could not start its platform ${name}: ${MoiraiError.wrap(thrown).message}`);
     });
-    this.#log.info('platform of a plugin started', { plugin: thread.plugin.name, platform: name });
+    this.#log.info('platform of a plugin started', { plugin, platform: name });
   }
 
   async #stop(one: Started): Promise<void> {
-    const { thread, name } = one;
+    const { process, plugin, name } = one;
     this.#started.get(one)?.abort();
     this.#started.delete(one);
-    if (thread.isGone) return;
+    if (process.isGone) return;
     try {
-      await thread.call({ what: 'platform_stop', name }, { timeoutMs: STOP_MS });
+      await process.call({ what: 'platform_stop', name }, { timeoutMs: STOP_MS });
     } catch (thrown) {
-      // Its thread ends soon, and the platform with it.
+      // Its process ends soon, and the platform with it.
       const error = MoiraiError.wrap(thrown).message;
-      this.#log.warn('platform of a plugin did not stop', { plugin: thread.plugin.name, platform: name, error });
+      this.#log.warn('platform of a plugin did not stop', { plugin, platform: name, error });
     }
   }
 }
 
 function isSame(a: Started, b: Started): boolean {
-  return a.thread === b.thread && a.name === b.name;
+  return a.process === b.process && a.name === b.name;
 }

@@ -41,7 +41,7 @@ export interface PluginPlatformState {
 
 /**
  * A way to reach people that a plugin offers, as the gateway sees it. It stays the same object for as long as the plugin
- * is there, whatever thread the plugin is in.
+ * is there, whatever process the plugin is in.
  */
 export class PluginPlatform {
   readonly plugin: string;
@@ -67,7 +67,7 @@ export class PluginPlatform {
     this.#inbox?.changed();
   }
 
-  /** Its thread is away. */
+  /** Its process is away. */
   died(): void {
     this.#inbox?.changed();
   }
@@ -86,12 +86,12 @@ export class PluginPlatform {
   }
 
   get state(): PluginPlatformState {
-    const { thread, problem } = this.#live;
-    const phase = thread === null ? 'degraded' : 'connected';
+    const { process, problem } = this.#live;
+    const phase = process === null ? 'degraded' : 'connected';
     return { phase: this.wanted ? phase : 'stopped', problem, lastSuccessAt: this.#lastSuccessAt };
   }
 
-  /** Listens from now on, also in threads that are started later. */
+  /** Listens from now on, also in processes that are started later. */
   async start(inbox: PluginInbox): Promise<void> {
     this.#inbox = inbox;
     await this.#settle();
@@ -102,7 +102,7 @@ export class PluginPlatform {
     await this.#settle();
   }
 
-  /** Throws while the plugin's thread is away: it may be tried again. */
+  /** Throws while the plugin's process is away: it may be tried again. */
   async send(place: Place, { text }: { readonly text: string }, signal: AbortSignal): Promise<{ messageId: string }> {
     const target: SendTarget = { chat_id: place.chat, chat_type: place.type, thread_id: place.thread ?? null };
     const sent = await this.#live.call({ what: 'send', name: this.name, target, text }, { signal });

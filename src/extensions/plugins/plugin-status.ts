@@ -1,13 +1,13 @@
-import type { FoundPlugin } from './discover.ts';
 import type { Generation } from './generation.ts';
 import type { LivePlugin } from './live-plugin.ts';
+import type { FoundPlugin } from './plugin-kind.ts';
 
 /** How a plugin is, for people. */
 export interface PluginStatus {
   readonly name: string;
   readonly folder: string;
-  /** `restarting`: its thread died, and is started again. `bad`: it cannot be loaded. */
-  readonly state: 'ready' | 'restarting' | 'disabled' | 'bad';
+  /** `loading`: for the first time. `restarting`: its process died, and is started again. `bad`: it cannot be loaded. */
+  readonly state: 'ready' | 'loading' | 'restarting' | 'disabled' | 'bad';
   /** What is wrong; with the state `ready` an older version goes on, for the newer one cannot be loaded. */
   readonly problem: string | null;
   readonly description: string | null;
@@ -43,9 +43,9 @@ export function statusOf(
     offers.filter(({ plugin }) => plugin === name).map((offer) => offer.name);
   return {
     ...{ name, folder, state: live?.state ?? found.state },
-    problem: found.state === 'bad' ? found.problem : (live?.problem ?? null),
+    problem: found.state === 'bad' ? `${found.name}: ${found.problem}` : (live?.problem ?? null),
     ...{ description: manifest?.description ?? null, version: manifest?.version ?? null },
-    ...{ events: live?.offer.events ?? [], gates: live?.offer.gates.map(({ gate }) => gate) ?? [] },
+    ...{ events: live?.offer.events ?? [], gates: live?.gates.map(({ gate }) => gate) ?? [] },
     ...{ tools: own(generation.tools), commands: own(generation.commands) },
     ...{ memoryProviders: own(generation.memoryProviders), platforms: own(generation.platforms) },
     withheld: generation.withheld.get(name) ?? [],

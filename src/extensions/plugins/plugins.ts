@@ -3,17 +3,18 @@ import type { DispatchQuestion, ToolOutcome, ToolQuestion, TurnQuestion } from '
 import { askContext, askDispatch, askTool, type DispatchVerdict, type ToolVerdict } from './gates.ts';
 import { Generations, type PluginsOptions } from './generations.ts';
 import type { LivePlugin } from './live-plugin.ts';
-import type { PluginMemory } from './memory-offer.ts';
+import { awaitedMemory, type PluginMemory } from './memory-offer.ts';
+import type { PluginMemoryProvider } from './memory-types.ts';
 import { askDanger, type PluginCommand, type PluginTool } from './offers.ts';
 import type { PluginPlatform } from './plugin-platform.ts';
 import type { PluginStatus } from './plugin-status.ts';
 
-/** What a thread that is blocked has not heard of yet; more is left out. */
+/** What a process that is blocked has not heard of yet; more is left out. */
 const MOST_TOLD = 256;
 const LONGEST_RESULT = 32_000;
 
 /**
- * The plugins in `<home>/plugins`, each in a thread of its own: what they offer, and what they say when they are asked.
+ * The plugins in `<home>/plugins`, each in a process of its own: what they offer, and what they say when they are asked.
  * Where there are none, nothing of this costs anything.
  */
 export class Plugins {
@@ -26,10 +27,13 @@ export class Plugins {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Loads every usable plugin. One that cannot be used is reported, and stops nobody. */
+  /**
+   * Reads what plugins there are, and begins to load them. Waits for none of them; one that cannot be used is reported,
+   * and stops nothing.
+   */
   static async start(options: PluginsOptions): Promise<Plugins> {
     const generations = new Generations(options);
-    await generations.look('changed');
+    await generations.scan();
     return new Plugins(generations, options.timeoutMs);
   }
 
@@ -37,9 +41,9 @@ export class Plugins {
     return this.#generations.statuses();
   }
 
-  /** Loads what changed, or everything, in fresh threads, and then replaces what was there, all at once. */
+  /** Loads what changed, or everything, in fresh processes, each of which then replaces the one before. */
   reload(which: 'changed' | 'all' = 'changed'): Promise<void> {
-    return this.#generations.look(which);
+    return this.#generations.reload(which);
   }
 
   tools(): readonly PluginTool[] {
@@ -54,6 +58,13 @@ export class Plugins {
     return this.#generations.current.memoryProviders;
   }
 
+  /** The memory of this name, there as soon as a plugin that brings it is loaded; null where there is no plugin at all. */
+  memoryProvider(name: string): PluginMemoryProvider | null {
+    const generations = this.#generations;
+    const find = (): PluginMemory | undefined => this.memoryProviders().find((provider) => provider.name === name);
+    return generations.statuses().length === 0 ? null : awaitedMemory(name, find, () => generations.firstLoads());
+  }
+
   platforms(): readonly PluginPlatform[] {
     return this.#generations.current.platforms;
   }
@@ -65,16 +76,15 @@ export class Plugins {
 
   /** Whether a message reaches the agent, and how it reads. */
   async gateDispatch(message: DispatchQuestion): Promise<DispatchVerdict> {
-    const gates = this.#generations.current.gates.pre_gateway_dispatch;
+    const gates = await this.#generations.gates('pre_gateway_dispatch');
     return gates.length === 0 ? { action: 'pass', text: message.text } : askDispatch(gates, message);
   }
 
   /** Whether a tool is run, and with what. To be asked before `dangerous`, and to be followed in its arguments. */
   async gateTool(call: ToolQuestion): Promise<ToolVerdict> {
-    const { gates, toolOffers } = this.#generations.current;
-    const verdict: ToolVerdict =
-      gates.pre_tool_call.length === 0 ? { action: 'pass', args: call.args } : await askTool(gates.pre_tool_call, call);
-    const tool = toolOffers.get(call.tool);
+    const gates = await this.#generations.gates('pre_tool_call');
+    const verdict: ToolVerdict = gates.length === 0 ? { action: 'pass', args: call.args } : await askTool(gates, call);
+    const tool = this.#generations.current.toolOffers.get(call.tool);
     if (verdict.action === 'pass' && tool !== undefined) {
       await askDanger(tool.live, tool.offer, verdict.args);
     }
@@ -83,7 +93,7 @@ export class Plugins {
 
   /** What plugins add to a turn; null for nothing. */
   async beforeModel(turn: TurnQuestion): Promise<string | null> {
-    const gates = this.#generations.current.gates.pre_llm_call;
+    const gates = await this.#generations.gates('pre_llm_call');
     return gates.length === 0 ? null : askContext(gates, turn);
   }
 

@@ -10,8 +10,8 @@ import type {
   PluginToolDefinition,
 } from './api.ts';
 import type { PluginMemoryProvider } from './memory-types.ts';
-import { assertGate, type Observed, observedUnder } from './names.ts';
-import type { GateOffer, MemoryOffer, Offer, ThreadTask, ToolOffer } from './protocol.ts';
+import { assertGate, LONGEST_GATE_MS, type Observed, observedUnder } from './names.ts';
+import type { DeclaredGates, GateOffer, MemoryOffer, Offer, PluginTask, ToolOffer } from './protocol.ts';
 
 export interface Observer extends Observed {
   readonly name: string;
@@ -24,11 +24,10 @@ export interface Gate extends GateOffer {
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
-const LONGEST_GATE_MS = 60_000;
 const USUAL_TEXT = 4000;
 const SHORTEST_TEXT = 100;
 
-/** What a plugin registers in its `setup`. Lives in the plugin's thread. */
+/** What a plugin registers in its `setup`. Lives in the plugin's process. */
 export class Registrations {
   readonly observers: Observer[] = [];
   readonly gates: Gate[] = [];
@@ -37,11 +36,16 @@ export class Registrations {
   readonly memoryProviders = new Map<string, PluginMemoryProvider>();
   readonly platforms = new Map<string, PluginPlatformDefinition>();
   readonly leavers: (() => unknown)[] = [];
+  #declared: DeclaredGates = {};
   #sealed = false;
 
   /** From now on nothing more is taken: the gateway has been told what there is. */
   seal(): Offer {
     this.#sealed = true;
+    for (const name of Object.keys(this.#declared)) {
+      if (this.gates.some(({ gate }) => gate === name)) continue;
+      throw refused(`plugin.yaml declares the gate "${name}", and setup registers none: ctx.gate("${name}", ...)`);
+    }
     return {
       events: [...new Set(this.observers.flatMap(({ patterns }) => patterns))],
       hearsTools: this.observers.some(({ name }) => name === 'post_tool_call'),
@@ -58,7 +62,8 @@ export class Registrations {
     };
   }
 
-  contextFor({ name, folder, home, config }: ThreadTask, log: PluginLog): PluginContext {
+  contextFor({ name, folder, home, config, gates }: PluginTask, log: PluginLog): PluginContext {
+    this.#declared = gates;
     return {
       ...{ name, folder, home, config, log },
       on: (event, hear) => this.#on(event, hear as Observer['hear']),
@@ -91,7 +96,13 @@ export class Registrations {
       throw refused('pre_llm_call only adds context: it keeps nothing from happening, and cannot be closed');
     }
     aFunction(answer, `gate("${name}")`);
-    this.gates.push({ gate: name, timeoutMs: timeout, onFailure, answer: answer as Gate['answer'] });
+    const declared = this.#declared[name];
+    this.gates.push({
+      gate: name,
+      timeoutMs: timeout ?? declared?.timeoutMs ?? null,
+      onFailure: declared?.onFailure === 'closed' ? 'closed' : onFailure,
+      answer: answer as Gate['answer'],
+    });
   }
 
   #add<T extends { readonly name: string }>(what: string, all: Map<string, T>, one: T): void {
@@ -128,7 +139,7 @@ export function dangerText(name: string, dangerous: unknown): string | null {
   return typeof dangerous === 'string' && dangerous !== '' ? dangerous : null;
 }
 
-const MEMORY_METHODS = [
+export const MEMORY_METHODS = [
   ...['initialize', 'systemPromptBlock', 'prefetch', 'onTurnStart', 'syncTurn', 'onPreCompress'],
   ...['onSessionEnd', 'onSessionSwitch', 'remember', 'shutdown'],
 ] as const;

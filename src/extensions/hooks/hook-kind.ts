@@ -2,18 +2,56 @@ import { constants } from 'node:fs';
 import { access, readdir } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import { assertPattern } from '../../lifecycle/events.ts';
+import { discover, type ExtensionKind, type Found, type Usable } from '../host/extension-folder.ts';
+import { type Manifest, ManifestReader } from '../host/manifest.ts';
+
+/** What a HOOK.yaml says. */
+export interface HookManifest extends Manifest {
+  readonly events: readonly string[];
+}
 
 /** How a handler is run: kept loaded by a runner of ours, or started for every event. */
-export type HandlerKind = 'node' | 'python' | 'executable';
-
 export interface HandlerFile {
-  readonly kind: HandlerKind;
+  readonly kind: 'node' | 'python' | 'executable';
   readonly file: string;
   /** What is started with the event; for the other kinds this is up to their runner. */
   readonly command: readonly string[];
 }
 
-const KINDS: Readonly<Record<string, HandlerKind>> = {
+export type UsableHook = Usable<HookManifest, { readonly handler: HandlerFile }>;
+export type FoundHook = Found<HookManifest, { readonly handler: HandlerFile }>;
+
+/** The folder that hooks are in. */
+export function hooksFolder(home: string): string {
+  return join(home, 'hooks');
+}
+
+/** Every hook below a folder. */
+export function discoverHooks(root: string, searchPath: string): Promise<FoundHook[]> {
+  return discover(root, hookKind(searchPath));
+}
+
+/** `searchPath` is where an interpreter is looked for. */
+export function hookKind(searchPath: string): ExtensionKind<HookManifest, { readonly handler: HandlerFile }> {
+  return {
+    word: 'hook',
+    manifest: 'HOOK.yaml',
+    async read(folder) {
+      const reader = await ManifestReader.open(folder, 'HOOK.yaml', 'hook_invalid');
+      const values = reader.values();
+      const events = typeof values.events === 'string' ? [values.events] : values.events;
+      if (!Array.isArray(events) || events.length === 0) {
+        throw reader.invalid('events is a list of event types, and not empty');
+      }
+      for (const pattern of events) assertPattern(String(pattern));
+      return { ...reader.common(values), events: events.map(String) };
+    },
+    locate: async (folder) => ({ handler: await findHandler(folder, searchPath) }),
+  };
+}
+
+const KINDS: Readonly<Record<string, HandlerFile['kind']>> = {
   'handler.ts': 'node',
   'handler.mts': 'node',
   'handler.js': 'node',
@@ -24,7 +62,7 @@ const KINDS: Readonly<Record<string, HandlerKind>> = {
 };
 
 /** The one handler in a hook's folder. Throws `hook_invalid` when there is none, or more than one, or it cannot run. */
-export async function findHandler(folder: string, searchPath: string): Promise<HandlerFile> {
+async function findHandler(folder: string, searchPath: string): Promise<HandlerFile> {
   const entries = await readdir(folder, { withFileTypes: true });
   const names = entries.filter((entry) => entry.name in KINDS && !entry.isDirectory()).map(({ name }) => name);
   const [name, ...others] = names.toSorted();

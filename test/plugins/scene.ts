@@ -38,18 +38,16 @@ export class Scene {
     for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
   }
 
+  get options(): PluginsOptions {
+    return {
+      ...{ home: this.home, host: this.base.host, dispatcher: this.base.dispatcher, store: this.base.opened.store },
+      ...{ log: this.base.log, environment: { ...process.env, HOME: this.home }, maxAttempts: 3, timeoutMs: 10_000 },
+    };
+  }
+
+  /** Resolves when every plugin was loaded or refused. */
   async start(options: Partial<PluginsOptions> = {}): Promise<Plugins> {
-    this.plugins = await Plugins.start({
-      ...{
-        home: this.home,
-        host: this.base.host,
-        dispatcher: this.base.dispatcher,
-        store: this.base.opened.store,
-        log: this.base.log,
-      },
-      ...{ environment: { ...process.env, HOME: this.home }, maxAttempts: 3, timeoutMs: 10_000 },
-      ...options,
-    });
+    this.plugins = await Plugins.start({ ...this.options, ...options });
     await this.plugins.reload();
     return this.plugins;
   }

@@ -41,7 +41,7 @@ export interface HookCall {
   readonly context: MoiraiEvent;
 }
 
-const MEMORY_MB = 1024;
+const MEMORY_MB = 768;
 /** People wait for the gateway, and nobody for a hook. */
 const NICENESS = 10;
 

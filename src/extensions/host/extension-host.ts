@@ -116,7 +116,10 @@ export class ExtensionHost {
     const [kind = '', name] = partsOf(hosted.spec.extension);
     const entry = line.startsWith(LOG_ENTRY) ? logEntryIn(line.slice(LOG_ENTRY.length)) : null;
     const cut = line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line;
-    if (entry !== null) return this.#log[entry.level](entry.message, { [kind]: name, ...entry.fields });
+    if (entry !== null) {
+      this.#log[entry.level](entry.message, { [kind]: name, ...entry.fields });
+      return;
+    }
     hosted.onPrint?.(stream, cut);
     this.#log.info(`a ${kind} says`, { [kind]: name, stream, line: cut });
   }

@@ -13,7 +13,7 @@ export interface LineReader {
   /** Whether a line is wanted now; what is not is counted and never decoded. */
   readonly wants?: () => boolean;
   readonly take: (line: string) => void;
-  /** A line is longer than it may be; without this it is cut. */
+  /** A line is longer than it may be: nothing more is read then. Without this it is cut. */
   readonly tooLong?: () => void;
 }
 
@@ -30,7 +30,10 @@ export function readLines(source: Readable, limits: LineLimits, reader: LineRead
   const add = (piece: Buffer): void => {
     if (size < longestBytes) parts.push(piece.subarray(0, longestBytes - size));
     size += piece.length;
-    if (size > longestBytes) reader.tooLong?.();
+    if (size <= longestBytes || reader.tooLong === undefined) return;
+    [parts, size] = [[], 0];
+    source.destroy();
+    reader.tooLong();
   };
   const flush = (): void => {
     if (reader.wants?.() ?? true) reader.take(Buffer.concat(parts).toString());

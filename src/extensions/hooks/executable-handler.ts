@@ -39,7 +39,7 @@ export class ExecutableHandler implements Handler {
     signal.addEventListener('abort', callOff, { once: true });
     if (signal.aborted) callOff();
     const cancel = timers.after(timeoutMs, () => process.kill(late));
-    const { code, why, lost } = await process.gone;
+    const { code, why, lost } = await host.hold(process.gone);
     cancel();
     signal.removeEventListener('abort', callOff);
     this.#running.delete(process);

@@ -33,7 +33,7 @@ export async function tryHook(
     );
     const ms = Math.round(performance.now() - start);
     // What it said last is read before its processes are gone.
-    await handler.retire();
+    await host.hold(handler.retire());
     return { ms, error };
   } finally {
     await handler.close();

@@ -42,6 +42,7 @@ export class ExtensionHost {
   readonly #processes = new Map<number, Hosted>();
   #worker: ChildProcess | null = null;
   #next = 1;
+  #holds = 0;
 
   constructor(log: Logger) {
     this.#log = log;
@@ -60,6 +61,14 @@ export class ExtensionHost {
       kill: (why) => this.#send({ type: 'kill', process, why }),
       gone,
     };
+  }
+
+  /** Keeps this process from ending until the promise is settled: something waits for an extension. */
+  hold<T>(waiting: Promise<T>): Promise<T> {
+    if (this.#holds++ === 0) this.#worker?.channel?.ref();
+    return waiting.finally(() => {
+      if (--this.#holds === 0) this.#worker?.channel?.unref();
+    });
   }
 
   /** Ends the host process; whatever still runs in it is killed. */
@@ -95,7 +104,7 @@ export class ExtensionHost {
     }
     // What holds the process open is the gateway, not its extensions.
     worker.unref();
-    worker.channel?.unref();
+    if (this.#holds === 0) worker.channel?.unref();
     return worker;
   }
 

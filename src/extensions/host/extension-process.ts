@@ -39,6 +39,7 @@ export class ExtensionProcess {
   readonly gone: Promise<string>;
   readonly #options: ExtensionProcessOptions;
   readonly #timers: Timers;
+  readonly #host: ExtensionHost;
   readonly #process: HostedProcess;
   readonly #pending = new Map<number, Pending>();
   readonly #loaded = Promise.withResolvers<unknown>();
@@ -54,6 +55,7 @@ export class ExtensionProcess {
   private constructor(host: ExtensionHost, options: ExtensionProcessOptions, timers: Timers) {
     this.#options = options;
     this.#timers = timers;
+    this.#host = host;
     this.#loaded.promise.catch(() => undefined); // Whoever waits for it has it; else it was loaded long ago.
     this.#process = host.start(options.spec, (line) => this.#onLine(line), options.sink);
     this.gone = this.#process.gone.then((exit: ProcessExit) => {
@@ -81,7 +83,7 @@ export class ExtensionProcess {
     signal.addEventListener('abort', callOff, { once: true });
     if (signal.aborted) callOff();
     try {
-      loading.#offer = await loading.#loaded.promise;
+      loading.#offer = await host.hold(loading.#loaded.promise);
       loading.#ping();
       return loading;
     } catch (thrown) {
@@ -127,7 +129,7 @@ export class ExtensionProcess {
     const late = (): void => giveUp(this.#lateness(timeoutMs ?? 0, pending), `did not finish in ${timeoutMs} ms`);
     const cancel = timeoutMs === undefined ? () => undefined : this.#timers.after(timeoutMs, late);
     this.#post({ type: 'call', id, call });
-    return promise.finally(() => {
+    return this.#host.hold(promise).finally(() => {
       cancel();
       signal?.removeEventListener('abort', callOff);
     });

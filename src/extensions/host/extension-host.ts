@@ -76,6 +76,7 @@ export class ExtensionHost {
     const worker = this.#worker;
     if (worker === null) return;
     const gone = new Promise((resolve) => worker.once('exit', resolve));
+    worker.ref();
     if (worker.connected) worker.disconnect();
     await gone;
   }

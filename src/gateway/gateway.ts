@@ -302,11 +302,13 @@ export class Gateway {
     void this.#upkeep
       .start()
       .catch((error: unknown) => log.error('settling what was left failed; trying again', { error }))
+      // Turns that go on have their plugins' tools and gates.
+      .then(() => this.#plugins.loaded())
       .then(() => (primary && !this.conversations.draining ? this.#carryOn() : undefined));
     await this.#announce('gateway:startup', null);
     // Not waited for either: it is a turn, and takes as long as one.
     if (primary) this.#openDoors();
-    if (primary) void runBoot({ home: config.home, engine, turns: this.turns, log });
+    if (primary) void this.#plugins.loaded().then(() => runBoot({ home: config.home, engine, turns: this.turns, log }));
   }
 
   #openDoors(): void {

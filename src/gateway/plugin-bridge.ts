@@ -96,6 +96,11 @@ export class PluginBridge implements TurnPlugins {
     this.#plugins.onChange(listener);
   }
 
+  /** Resolves when all of them are there, or 2 s have passed. */
+  loaded(): Promise<void> {
+    return this.#plugins.loaded();
+  }
+
   reload(): Promise<void> {
     return this.#plugins.reload();
   }

@@ -112,18 +112,21 @@ export class Generations {
 
   /** Who is to be asked, as soon as that is known: one that is closed until it is loaded is waited for. */
   async gates(name: GateName): Promise<readonly Gate[]> {
-    const isLoading = (live: LivePlugin): boolean => live.state === 'loading';
-    if ([...this.#live.values()].some(isLoading)) {
-      const { promise: late, resolve } = Promise.withResolvers<void>();
-      const cancel = this.#deps.timers.after(FIRST_LOAD_MS, resolve);
-      await Promise.race([this.firstLoads(), late]);
-      cancel();
-      const closed = [...this.#live.values()].filter(({ gates }) =>
-        gates.some(({ gate, onFailure }) => gate === name && onFailure === 'closed'),
-      );
-      await Promise.all(closed.map(({ firstLoad }) => firstLoad));
-    }
+    await this.loaded();
+    const closed = [...this.#live.values()].filter(({ gates }) =>
+      gates.some(({ gate, onFailure }) => gate === name && onFailure === 'closed'),
+    );
+    await Promise.all(closed.map(({ firstLoad }) => firstLoad));
     return this.#current.gates[name];
+  }
+
+  /** Resolves when every plugin was loaded or refused once, or after 2 s. */
+  async loaded(): Promise<void> {
+    if (![...this.#live.values()].some(({ state }) => state === 'loading')) return;
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#deps.timers.after(FIRST_LOAD_MS, resolve);
+    await Promise.race([this.firstLoads(), late]);
+    cancel();
   }
 
   /** Resolves when every plugin was loaded or refused once. */

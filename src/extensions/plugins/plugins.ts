@@ -46,6 +46,11 @@ export class Plugins {
     return this.#generations.reload(which);
   }
 
+  /** Resolves when every plugin was loaded or refused once, or after 2 s. */
+  loaded(): Promise<void> {
+    return this.#generations.loaded();
+  }
+
   tools(): readonly PluginTool[] {
     return this.#generations.current.tools;
   }

@@ -1,2 +1,2 @@
 /** What a plugin may import from 'moirai'. In a plugin's thread the name leads to `plugins/api.ts` itself. */
-export * from './plugins/api.ts';
+export * from './extensions/plugins/api.ts';

@@ -15,8 +15,7 @@ const table: Table = {
     queue: { layers: ['errors', 'store'] },
     events: { layers: ['errors', 'lifecycle', 'store', 'queue'] },
     engine: { layers: ['errors', 'lifecycle', 'store', 'queue'] },
-    hooks: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events'] },
-    plugins: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events', 'hooks', 'memory'] },
+    extensions: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events', 'memory'] },
     memory: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events'] },
     agent: { layers: ['errors', 'log', 'lifecycle', 'store', 'config'] },
     turns: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'agent'] },
@@ -28,18 +27,18 @@ const table: Table = {
     gateway: {
       layers: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine'],
-        ...['hooks', 'plugins', 'memory', 'agent', 'turns', 'cron', 'api', 'platforms', 'tracing'],
+        ...['extensions', 'memory', 'agent', 'turns', 'cron', 'api', 'platforms', 'tracing'],
       ],
     },
     cli: {
       layers: [
-        ...['errors', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine', 'hooks', 'memory', 'agent'],
-        ...['turns', 'cron', 'api', 'log', 'plugins', 'platforms', 'space', 'gateway', 'tracing'],
+        ...['errors', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine', 'extensions', 'memory', 'agent'],
+        ...['turns', 'cron', 'api', 'log', 'platforms', 'space', 'gateway', 'tracing'],
       ],
       environment: true,
     },
     // The door for other people's code, a file of its own.
-    'index.ts': { layers: ['plugins'], packages: [], builtins: false },
+    'index.ts': { layers: ['extensions'], packages: [], builtins: false },
   },
   owned: {
     ...{ 'node:sqlite': 'store', pg: 'store' },

@@ -1,6 +1,6 @@
 import type { WebhookConfig } from '../config/config.ts';
 import { isoTime } from '../engine/views.ts';
-import type { FoundHook } from '../hooks/discover.ts';
+import type { FoundHook } from '../extensions/hooks/hook-kind.ts';
 import type { SubscriberStatus } from '../store/transactions/subscribers.ts';
 
 /** A hook or webhook as it is listed: what its folder or the configuration says, and how it stands in the store. */

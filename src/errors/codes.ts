@@ -53,7 +53,7 @@ export const ERROR_HINTS = {
 
   // plugins
   plugin_invalid: 'Correct the file of the plugin as the message says; it is loaded again as soon as a file changes.',
-  plugin_unavailable: 'The thread of the plugin is away or busy; nothing was done. It is started again by itself.',
+  plugin_unavailable: 'The process of the plugin is away or busy; nothing was done. It is started again by itself.',
   plugin_failed: 'The plugin threw, or died over the call. The log says more, under the name of the plugin.',
   plugin_timeout: 'The plugin did not answer before its deadline. Make it faster, or give it more time.',
 

@@ -5,6 +5,7 @@ import { Engine } from '../engine/engine.ts';
 import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
 import { Dispatcher } from '../events/dispatcher.ts';
+import { ExtensionHost } from '../extensions/host/extension-host.ts';
 import type { Logger } from '../log/logger.ts';
 import { createProviders } from '../memory/create-provider.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
@@ -16,6 +17,8 @@ export interface Foundation {
   readonly engine: Engine;
   readonly ids: Ids;
   readonly dispatcher: Dispatcher;
+  /** Runs the processes of hooks and plugins. */
+  readonly extensions: ExtensionHost;
   readonly plugins: PluginBridge;
   readonly providers: readonly MemoryProvider[];
 }
@@ -44,12 +47,16 @@ export async function createFoundation(options: FoundationOptions): Promise<Foun
     store,
     retried: (subscriber) => figures?.subscriberRetried(subscriber),
   });
-  const plugins = await PluginBridge.start({ config, store, dispatcher, log, environment, primary });
+  const extensions = new ExtensionHost(log);
+  const plugins = await PluginBridge.start({ config, store, dispatcher, extensions, log, environment, primary });
   try {
-    const brought = [...(options.memoryProviders ?? []), ...plugins.memoryProviders];
-    return { engine, ids, dispatcher, plugins, providers: createProviders(config.memory, store, brought) };
+    const brought = plugins.memoryProvider(config.memory.provider);
+    const others = [...(options.memoryProviders ?? []), ...(brought === null ? [] : [brought])];
+    const providers = createProviders(config.memory, store, others);
+    return { engine, ids, dispatcher, extensions, plugins, providers };
   } catch (thrown) {
     await Promise.all([plugins.stop(), dispatcher.stop()]);
+    await extensions.stop();
     await engine.stop();
     throw thrown;
   }

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { ToolPorts } from '../agent/tools/ports.ts';
+import type { Readiness } from '../api/backend.ts';
 import type { Figures } from '../api/figures.ts';
 import type { Config, ModelConfig } from '../config/config.ts';
 import { type Engine, isLeaseLost } from '../engine/engine.ts';
 import type { Ids } from '../engine/ids.ts';
 import { Upkeep } from '../engine/upkeep.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
+import type { ExtensionHost } from '../extensions/host/extension-host.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
@@ -96,6 +98,7 @@ export class Gateway {
   #listeners: Listeners | null = null;
   readonly #children: Children;
   readonly #plugins: PluginBridge;
+  readonly #extensions: ExtensionHost;
   readonly #ids: Ids;
   readonly #observer: Observer;
   #rules: ResetRules;
@@ -107,6 +110,7 @@ export class Gateway {
     this.#options = options;
     this.#ids = ids;
     this.#plugins = plugins;
+    this.#extensions = foundation.extensions;
     this.#rules = config.sessions.rules;
     this.#observer = observerOf(options, engine.instance);
     this.engine = engine;
@@ -185,6 +189,11 @@ export class Gateway {
     return { running: this.turns.running.length, waiting: this.turns.waiting };
   }
 
+  /** How plugins and the memory of a plugin stand. */
+  get pluginChecks(): Readiness['checks'] {
+    return this.#plugins.checks(this.#options.config.memory.provider);
+  }
+
   async drain(reason: string): Promise<void> {
     if (this.conversations.draining) return;
     this.conversations.draining = true;
@@ -237,6 +246,7 @@ export class Gateway {
     await this.#announce('gateway:shutdown', reason);
     await Promise.all([this.memory.stop(), this.dispatcher.stop()]);
     await Promise.all([this.#listeners?.stop(), this.#plugins.stop()]);
+    await this.#extensions.stop();
     this.#ended.stop();
     await this.runner.close();
     await this.chat.leave();
@@ -253,6 +263,7 @@ export class Gateway {
     await this.#outbox.stop();
     await Promise.all([this.memory.stop(), this.dispatcher.stop()]);
     await Promise.all([this.#listeners?.stop(), this.#plugins.stop()]);
+    await this.#extensions.stop();
     this.#ended.stop();
     await this.runner.close();
   }
@@ -281,7 +292,8 @@ export class Gateway {
       cron: (session, eventId) => this.cron.ended(session, eventId),
       child: (session, eventId) => this.#children.ended(session, eventId),
     };
-    const deps = { config, engine, dispatcher, log, environment, ended, rules: () => this.#rules };
+    const extensions = this.#extensions;
+    const deps = { config, engine, dispatcher, extensions, log, environment, ended, rules: () => this.#rules };
     this.#listeners = primary ? await Listeners.start(deps) : null;
     await this.memory.start();
     this.#outbox.refresh();
@@ -290,11 +302,13 @@ export class Gateway {
     void this.#upkeep
       .start()
       .catch((error: unknown) => log.error('settling what was left failed; trying again', { error }))
+      // Turns that go on have their plugins' tools and gates.
+      .then(() => this.#plugins.loaded())
       .then(() => (primary && !this.conversations.draining ? this.#carryOn() : undefined));
     await this.#announce('gateway:startup', null);
     // Not waited for either: it is a turn, and takes as long as one.
     if (primary) this.#openDoors();
-    if (primary) void runBoot({ home: config.home, engine, turns: this.turns, log });
+    if (primary) void this.#plugins.loaded().then(() => runBoot({ home: config.home, engine, turns: this.turns, log }));
   }
 
   #openDoors(): void {

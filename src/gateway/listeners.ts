@@ -1,8 +1,9 @@
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
-import { FileHooks } from '../hooks/file-hooks.ts';
-import { webhookSubscriber } from '../hooks/webhook.ts';
+import { FileHooks } from '../extensions/hooks/file-hooks.ts';
+import type { ExtensionHost } from '../extensions/host/extension-host.ts';
+import { webhookSubscriber } from '../extensions/webhooks/webhook.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Logger } from '../log/logger.ts';
 import { type EndedHandlers, noticesSubscriber } from './notices.ts';
@@ -11,6 +12,7 @@ export interface ListenersDeps {
   readonly config: Config;
   readonly engine: Engine;
   readonly dispatcher: Dispatcher;
+  readonly extensions: ExtensionHost;
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly rules: () => ResetRules;
@@ -27,10 +29,12 @@ export class Listeners {
   }
 
   static async start(deps: ListenersDeps): Promise<Listeners> {
-    const { config, engine, dispatcher, log, environment, rules, ended } = deps;
+    const { config, engine, dispatcher, extensions: host, log, environment, rules, ended } = deps;
     await dispatcher.subscribe(noticesSubscriber(engine, rules, ended));
     const { home, hooks } = config;
-    const fileHooks = await FileHooks.start({ home, dispatcher, store: engine.store, config: hooks, log, environment });
+    const fileHooks = await FileHooks.start({
+      ...{ home, host, dispatcher, store: engine.store, config: hooks, log, environment },
+    });
     for (const webhook of hooks.webhooks) {
       await dispatcher.subscribe(webhookSubscriber(webhook, { ...hooks, log }));
     }

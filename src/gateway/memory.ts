@@ -3,6 +3,7 @@ import type { AgentRunner, SummarisedRow } from '../agent/runner.ts';
 import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Dispatcher, NewSubscriber } from '../events/dispatcher.ts';
 import { RemovedSubscribers } from '../events/removed-subscribers.ts';
 import type { Session } from '../lifecycle/session.ts';
@@ -75,12 +76,12 @@ export class GatewayMemory {
   get ports(): Pick<ToolPorts, 'remember' | 'more'> {
     const { engine } = this.#deps;
     const manager = this.#manager;
-    const tools = memoryTools(manager, engine);
     const remember: ToolPorts['remember'] = async (fact, { sessionId }) => {
-      await manager.remember(fact, await rememberedSession(manager, engine, sessionId));
+      const kept = await manager.remember(fact, await rememberedSession(manager, engine, sessionId));
+      if (!kept) throw new MoiraiError('tool_failed', 'this memory keeps no single facts');
     };
     return {
-      ...(tools.length > 0 ? { more: () => tools } : {}),
+      more: () => memoryTools(manager, engine),
       ...(manager.canRemember() ? { remember } : {}),
     };
   }

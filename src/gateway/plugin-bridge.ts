@@ -1,12 +1,14 @@
 import type { ToolPermission, ToolResult, ToolUse } from '../agent/runner.ts';
 import type { AgentTool } from '../agent/tools/tool.ts';
+import type { Readiness } from '../api/backend.ts';
 import type { Config } from '../config/config.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
+import type { ExtensionHost } from '../extensions/host/extension-host.ts';
+import { Plugins } from '../extensions/plugins/plugins.ts';
 import type { Logger } from '../log/logger.ts';
 import { OUR_PROVIDERS } from '../memory/create-provider.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
 import type { Platform } from '../platforms/platform.ts';
-import { Plugins } from '../plugins/plugins.ts';
 import type { Store } from '../store/port.ts';
 import { COMMANDS } from './commands/catalogue.ts';
 import type { SlashCommandSpec } from './commands/command.ts';
@@ -17,6 +19,7 @@ export interface PluginBridgeDeps {
   readonly config: Config;
   readonly store: Store;
   readonly dispatcher: Dispatcher;
+  readonly extensions: ExtensionHost;
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Whether this process hands them events: else that is left to one that does. */
@@ -38,6 +41,7 @@ export class PluginBridge implements TurnPlugins {
     config,
     store,
     dispatcher,
+    extensions: host,
     log,
     environment,
     primary,
@@ -45,15 +49,35 @@ export class PluginBridge implements TurnPlugins {
     const { maxAttempts, timeoutMs } = config.hooks;
     const commands = COMMANDS.flatMap(({ name, aliases = [] }) => [name, ...aliases]);
     const plugins = await Plugins.start({
-      ...{ home: config.home, store, log, environment, maxAttempts, timeoutMs },
+      ...{ home: config.home, host, store, log, environment, maxAttempts, timeoutMs },
       dispatcher: primary ? dispatcher : registering(dispatcher),
       reserved: { commands, platforms: PLATFORMS, memoryProviders: OUR_PROVIDERS },
     });
     return new PluginBridge(plugins);
   }
 
-  get memoryProviders(): readonly MemoryProvider[] {
-    return this.#plugins.memoryProviders();
+  /** The memory of this name, there as soon as a plugin brings it; null where no plugin can. */
+  memoryProvider(name: string): MemoryProvider | null {
+    return this.#plugins.memoryProvider(name);
+  }
+
+  /** How they stand, and whether the configured memory is there if it has to be one of theirs. */
+  checks(memory: string): Readiness['checks'] {
+    const wanted = this.#plugins.list().filter(({ state }) => state !== 'disabled');
+    const away = wanted.filter(({ state }) => state !== 'ready');
+    const detail = away.map(
+      ({ name, state, problem }) => `${name} is ${state}${problem === null ? '' : `: ${problem}`}`,
+    );
+    const isThere =
+      ['none', ...OUR_PROVIDERS].includes(memory) ||
+      this.#plugins.memoryProviders().some(({ name }) => name === memory);
+    const missing = { ok: false, detail: `no plugin that is loaded brings the memory "${memory}"; its events wait` };
+    return {
+      ...(wanted.length === 0
+        ? {}
+        : { plugins: { ok: away.length === 0, detail: detail.join('; ') || `${wanted.length} ready` } }),
+      ...(isThere ? {} : { memory: missing }),
+    };
   }
 
   get platforms(): readonly Platform[] {
@@ -70,6 +94,11 @@ export class PluginBridge implements TurnPlugins {
 
   onChange(listener: () => void): void {
     this.#plugins.onChange(listener);
+  }
+
+  /** Resolves when all of them are there, or 2 s have passed. */
+  loaded(): Promise<void> {
+    return this.#plugins.loaded();
   }
 
   reload(): Promise<void> {

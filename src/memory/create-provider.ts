@@ -36,10 +36,9 @@ export function createProviders(
 ): MemoryProvider[] {
   const { provider: name } = settings;
   if (name === 'none') return [];
-  const brought = fromPlugins.find((provider) => provider.name === name);
-  if (brought !== undefined) return [brought];
   const own = find(OWN, name)?.(store) ?? find(SERVICES, name)?.(settings);
-  if (own !== undefined) return [own];
+  const provider = own ?? fromPlugins.find((brought) => brought.name === name);
+  if (provider !== undefined) return [provider];
   const names = ['none', ...OUR_PROVIDERS, ...fromPlugins.map((provider) => provider.name)];
   throw new MoiraiError('memory_provider', `no memory is called "${name}"; there are ${names.join(', ')}`);
 }

@@ -42,15 +42,11 @@ export class MemoryManager {
   /** What each session was told first: it must stay the same to the byte, so that servers know the prompt again. */
   readonly #blocks = new Map<string, Promise<string | null>>();
 
-  /** What the model may do with its memory; of two tools with one name, the first counts. Always the same ones. */
-  readonly tools: readonly MemoryTool[];
-
   constructor(options: MemoryOptions) {
     const { providers, home, timers, log } = options;
     this.#options = options;
     const context = { folder: join(home, 'memory') };
     this.#live = providers.map((provider) => new LiveProvider(provider, context, timers, log));
-    this.tools = toolsOf(this.#live);
   }
 
   static async start(options: MemoryOptions): Promise<MemoryManager> {
@@ -69,6 +65,11 @@ export class MemoryManager {
       const subscriber = memorySubscriber(live, store, delivery);
       if (subscriber !== null) await (serves ? dispatcher.subscribe(subscriber) : dispatcher.register(subscriber));
     }
+  }
+
+  /** What the model may do with its memory; of two tools with one name, the first counts. */
+  get tools(): readonly MemoryTool[] {
+    return toolsOf(this.#live);
   }
 
   get providers(): readonly MemoryProvider[] {

@@ -40,8 +40,10 @@ export function memorySubscriber(
     concurrency: CONCURRENCY,
     handle: async (event, signal) => {
       const session = sessionIn(event);
-      if (session === null || !wants(provider, session.kind)) return;
-      await live.hear(() => tell(provider, store, session, event, signal));
+      if (session === null) return;
+      // First: what a plugin wants to hear of is known once it is loaded.
+      await live.ready();
+      if (wants(provider, session.kind)) await live.hear(() => tell(provider, store, session, event, signal));
     },
   };
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { webhookSubscriber } from '../../src/hooks/webhook.ts';
+import { webhookSubscriber } from '../../src/extensions/webhooks/webhook.ts';
 import { hasPython } from '../support/python.ts';
 import { Scene, until } from './scene.ts';
 

@@ -76,7 +76,7 @@ test('a handler that stays loaded runs at low priority, with nothing of the gate
   await scene.start({ environment: { PATH: process.env.PATH, LANG: 'C', OPENAI_API_KEY: 'sk-secret', TZ: 'UTC' } });
   await scene.talk(1);
   await until('it was heard', () => scene.lines('notes').length === 1);
-  expect(scene.lines('env')[0]).toEqual(['HOME', 'LANG', 'MOIRAI_HOME', 'PATH', 'TZ']);
+  expect(scene.lines('env')[0]).toEqual(['HOME', 'LANG', 'MOIRAI_EXTENSION', 'MOIRAI_HOME', 'PATH', 'TZ']);
   expect(getPriority(scene.lines('notes')[0].pid)).toBe(10);
   await until('its words are in the log', () => scene.logged.some((line) => line.includes('my words')));
   expect(JSON.parse(scene.logged.find((line) => line.includes('my words')) ?? '')).toMatchObject({

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine } from '../../src/engine/engine.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
-import { FileHooks } from '../../src/hooks/file-hooks.ts';
+import { FileHooks } from '../../src/extensions/hooks/file-hooks.ts';
+import { ExtensionHost } from '../../src/extensions/host/extension-host.ts';
 import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import type { SubscriberStatus } from '../../src/store/transactions/subscribers.ts';
@@ -20,6 +21,7 @@ export class Scene {
     ...{ level: 'debug', format: 'json' },
     stream: { write: (line) => this.logged.push(line) },
   });
+  readonly host = new ExtensionHost(this.log);
   hooks: FileHooks | null = null;
   #dispatcher: Dispatcher;
 
@@ -51,7 +53,7 @@ export class Scene {
   async start(config: { timeoutMs?: number; maxAttempts?: number; environment?: NodeJS.ProcessEnv } = {}) {
     const { timeoutMs = 10_000, maxAttempts = 3, environment = process.env } = config;
     this.hooks = await FileHooks.start({
-      ...{ home: this.home, dispatcher: this.dispatcher, store: this.opened.store, log: this.log },
+      ...{ home: this.home, host: this.host, dispatcher: this.dispatcher, store: this.opened.store, log: this.log },
       config: { timeoutMs, maxAttempts },
       environment: { ...environment, HOME: this.home },
     });
@@ -98,6 +100,7 @@ export class Scene {
   async close(): Promise<void> {
     await this.#dispatcher.stop();
     await this.hooks?.stop();
+    await this.host.stop();
     await this.opened.remove();
     rmSync(this.home, { recursive: true, force: true });
   }

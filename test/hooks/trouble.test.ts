@@ -143,9 +143,9 @@ test('no process of a hook outlives a gateway that was killed, not even one that
   const host = spawn(process.execPath, [program, scene.home], { stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     await once(createInterface(host.stdout), 'line');
-    await until('all run', () => scene.lines('pids').length === 3);
+    await until('all run', () => scene.lines('pids').length === 4);
     const pids: number[] = scene.lines('pids');
-    expect(pids.map(isRunning)).toEqual([true, true, true]);
+    expect(pids.map(isRunning)).toEqual([true, true, true, true]);
     host.kill('SIGKILL');
     await until('all are gone', () => !pids.some(isRunning), 3000);
   } finally {
@@ -235,7 +235,8 @@ const SPIN = `
   note('pids', process.pid);
   for (;;);`;
 
-const SETSID = `echo $$ >> "$MOIRAI_HOME/pids"; trap '' TERM HUP INT; while :; do :; done`;
+const SETSID = `setsid sh -c 'setsid sh -c "echo \\$\\$ >> \\"$MOIRAI_HOME/pids\\"; exec sleep 300" & exit'
+echo $$ >> "$MOIRAI_HOME/pids"; trap '' TERM HUP INT; while :; do :; done`;
 
 function SH_STUCK(): string {
   return `read -r event

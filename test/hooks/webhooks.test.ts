@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { webhookSubscriber } from '../../src/hooks/webhook.ts';
+import { webhookSubscriber } from '../../src/extensions/webhooks/webhook.ts';
 import { type HttpFake, startHttpFake } from '../fakes/http-fake.ts';
 import { Scene, until } from './scene.ts';
 

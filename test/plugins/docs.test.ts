@@ -2,8 +2,8 @@ import { cpSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import * as pluginApi from '../../src/extensions/plugins/api.ts';
 import * as publicApi from '../../src/index.ts';
-import * as pluginApi from '../../src/plugins/api.ts';
 import { chatConversation } from '../support/stores.ts';
 import { MESSAGE, Scene, TOOL_CALL, until } from './scene.ts';
 
@@ -59,7 +59,7 @@ test('the logbook of the examples keeps every session once', async () => {
 });
 
 test('docs/plugins.md names every part of ctx, every name, every gate and every key of plugin.yaml', () => {
-  const api = read('src/plugins/api.ts');
+  const api = read('src/extensions/plugins/api.ts');
   const partsOf = (name: string): string[] => {
     const [, body = ''] = new RegExp(`export interface ${name}\\S* \\{([\\s\\S]*?)^\\}`, 'm').exec(api) ?? [];
     return [...body.matchAll(/^ {2}(?:readonly )?(\w+)[<(:?]/gm)].map(([, part]) => part ?? '');
@@ -73,7 +73,7 @@ test('docs/plugins.md names every part of ctx, every name, every gate and every 
   }
 });
 
-test('what a plugin imports from moirai in its thread is what the package exports', () => {
+test('what a plugin imports from moirai in its process is what the package exports', () => {
   expect(Object.keys(publicApi).toSorted()).toEqual(Object.keys(pluginApi).toSorted());
   const { exports } = JSON.parse(read('package.json')) as {
     exports: Record<string, { types: string; default: string }>;

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Plugins } from '../../src/extensions/plugins/plugins.ts';
 import { MESSAGE, Scene, TOOL_CALL, TURN, until } from './scene.ts';
 
 let scene: Scene;
@@ -101,7 +102,7 @@ describe('a gate that', () => {
     });
   });
 
-  test('has a thread that is blocked costs its deadline once, and not every message', async () => {
+  test('has a process that is blocked costs its deadline once, and not every message', async () => {
     scene.plugin(
       'blocked',
       `const { existsSync } = await import('node:fs');
@@ -123,7 +124,7 @@ describe('a gate that', () => {
     });
   });
 
-  test('is closed stays closed while its thread is away', async () => {
+  test('is closed stays closed while its process is away', async () => {
     scene.plugin(
       'guard',
       `ctx.gate('pre_gateway_dispatch', ({ text }) => { if (text === 'die') process.exit(1); }, { onFailure: 'closed' });`,
@@ -144,6 +145,63 @@ describe('a gate that', () => {
     ["ctx.gate('pre_tool_call', 5 as never);", 'needs a function'],
   ])('is not one (%s) refuses its plugin', async (setup, problem) => {
     scene.plugin('wrong', setup);
+    expect((await scene.start()).list()).toMatchObject([{ state: 'bad', problem: expect.stringContaining(problem) }]);
+  });
+});
+
+describe('a gate that plugin.yaml declares', () => {
+  const CLOSED = 'gates: { timeout: 1s, pre_tool_call: { on_failure: closed }, pre_gateway_dispatch: {} }';
+  const CODE = "ctx.gate('pre_tool_call', () => undefined); ctx.gate('pre_gateway_dispatch', () => undefined);";
+
+  test.each([
+    ['does not load', { 'index.ts': 'export function setup( {' }, 'SyntaxError'],
+    ['exits while it is loaded', { 'index.ts': 'process.exit(3);' }, 'it exited with 3'],
+    ['registers none', { 'index.ts': 'export function setup() {}' }, 'declares the gate "pre_tool_call"'],
+    ['is away', { 'plugin.yaml': `${CLOSED}\nmain: away.ts` }, 'there is no such file'],
+    ['has another mistake in its plugin.yaml', { 'plugin.yaml': `${CLOSED}\nenabled: perhaps` }, 'enabled is true'],
+    ['has a plugin.yaml that is no YAML', { 'plugin.yaml': `${CLOSED}\na: [` }, 'it is no YAML'],
+  ])('stays closed when its code %s', async (_, files, why) => {
+    scene.plugin('guard', CODE, CLOSED, files);
+    const plugins = await scene.start();
+    const blocked = { action: 'block', plugin: 'guard', reason: expect.stringContaining(why) };
+    expect(await plugins.gateTool(TOOL_CALL)).toMatchObject(blocked);
+    scene.plugin('guard', CODE, CLOSED);
+    await until('it passes again', async () => (await plugins.gateTool(TOOL_CALL)).action === 'pass');
+  });
+
+  test('lets pass when it is open, or its plugin is turned off', async () => {
+    scene.plugin('open', CODE, 'gates: { pre_tool_call: {} }', { 'index.ts': 'throw 1;' });
+    scene.plugin('off', CODE, `${CLOSED}\nenabled: false`);
+    const plugins = await scene.start();
+    expect(await plugins.gateTool(TOOL_CALL)).toMatchObject({ action: 'pass' });
+  });
+
+  test('is asked, and not passed over, by what comes while its plugin is loaded for the first time', async () => {
+    const slow = 'await new Promise((next) => setTimeout(next, 2500));';
+    scene.plugin('slow', `${slow} ${CODE}`, CLOSED);
+    const plugins = await Plugins.start({ ...scene.options });
+    scene.plugins = plugins;
+    expect(plugins.list()).toMatchObject([{ state: 'loading', gates: ['pre_tool_call', 'pre_gateway_dispatch'] }]);
+    const [dispatched, ms] = await timed(plugins.gateDispatch(MESSAGE));
+    expect(dispatched).toMatchObject({ action: 'pass' });
+    expect(ms).toBeLessThan(2400);
+    expect(await plugins.gateTool(TOOL_CALL)).toMatchObject({ action: 'pass' });
+    expect(plugins.list()).toMatchObject([{ state: 'ready' }]);
+  });
+
+  test('is named in the log when it is closed in the code alone', async () => {
+    scene.plugin('undeclared', "ctx.gate('pre_tool_call', () => undefined, { onFailure: 'closed' });");
+    await scene.start();
+    expect(scene.logged).toContain('"declare":"gates: {pre_tool_call: {on_failure: closed}}"');
+  });
+
+  test.each([
+    ['gates: { pre_tool_cal: { on_failure: closed } }', 'did you mean the gate "pre_tool_call"?'],
+    ['gates: { pre_tool_call: { on_failure: shut } }', 'gates.pre_tool_call.on_failure is open or closed'],
+    ['gates: { pre_llm_call: { on_failure: closed } }', 'gates.pre_llm_call only adds context'],
+    ['gates: { pre_tool_call: { timeout: 2h } }', 'gates.pre_tool_call.timeout is from 1ms to 60s'],
+  ])('wrongly (%s) refuses its plugin', async (manifest, problem) => {
+    scene.plugin('wrong', CODE, manifest);
     expect((await scene.start()).list()).toMatchObject([{ state: 'bad', problem: expect.stringContaining(problem) }]);
   });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { observedUnder } from '../../src/plugins/names.ts';
+import { observedUnder } from '../../src/extensions/plugins/names.ts';
 import { chatConversation } from '../support/stores.ts';
 import { Scene, TOOL_CALL, until } from './scene.ts';
 

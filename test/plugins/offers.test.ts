@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from 'vitest';
 import type { AgentTool } from '../../src/agent/tools/tool.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
+import type { PluginMemoryProvider } from '../../src/extensions/plugins/api.ts';
+import type { PluginMemory } from '../../src/extensions/plugins/memory-offer.ts';
+import type { PluginCommand, PluginTool } from '../../src/extensions/plugins/offers.ts';
+import type { PluginInbox, PluginIncoming, PluginPlatform } from '../../src/extensions/plugins/plugin-platform.ts';
 import type { SlashCommandSpec } from '../../src/gateway/commands/command.ts';
 import { MemoryManager } from '../../src/memory/memory-manager.ts';
 import type { MemoryProvider, MemorySession } from '../../src/memory/provider.ts';
 import type { Platform } from '../../src/platforms/platform.ts';
-import type { PluginMemoryProvider } from '../../src/plugins/api.ts';
-import type { PluginMemory } from '../../src/plugins/memory-offer.ts';
-import type { PluginCommand, PluginTool } from '../../src/plugins/offers.ts';
-import type { PluginInbox, PluginIncoming, PluginPlatform } from '../../src/plugins/plugin-platform.ts';
 import { processTimers } from '../../src/queue/timers.ts';
 import { chatConversation } from '../support/stores.ts';
 import { Scene, TOOL_CALL, until } from './scene.ts';
@@ -34,7 +34,7 @@ test('what plugins offer fits where the gateway has such things', () => {
 });
 
 describe('a tool', () => {
-  test('runs in the thread, with its arguments and on whose behalf', async () => {
+  test('runs in the process, with its arguments and on whose behalf', async () => {
     scene.plugin(
       'tools',
       `ctx.tool({
@@ -185,7 +185,7 @@ describe('a memory in a plugin', () => {
 
   const session: MemorySession = { ...chatConversation(1), id: 'ses_next' };
 
-  test('is told and asked as any other, through its thread', async () => {
+  test('is told and asked as any other, through its process', async () => {
     scene.plugin('memory', MEMORY);
     const plugins = await scene.start();
     const { engine, dispatcher, log } = scene.base;
@@ -218,7 +218,7 @@ describe('a memory in a plugin', () => {
     expect(scene.lines('initialized')).toHaveLength(1);
   });
 
-  test('is initialized again in every new thread, and what happened meanwhile waits for it', async () => {
+  test('is initialized again in every new process, and what happened meanwhile waits for it', async () => {
     scene.plugin('memory', MEMORY);
     const plugins = await scene.start();
     const { engine, dispatcher, log } = scene.base;
@@ -300,7 +300,7 @@ describe('a platform in a plugin', () => {
     expect(scene.lines('sent')).toEqual([[{ chat_id: '5', chat_type: 'dm', thread_id: null }, 'coo yourself']]);
   });
 
-  test('is stopped in the old thread before it is started in the new one', async () => {
+  test('is stopped in the old process before it is started in the new one', async () => {
     scene.plugin('birds', PIGEON('a'));
     const plugins = await scene.start();
     const [platform] = plugins.platforms();
@@ -335,7 +335,7 @@ describe('a platform in a plugin', () => {
     await until('it was told', () => scene.lines('refused').length === 1);
     expect(scene.lines('refused')[0]).toContain('takes nothing new');
     await until('the other was started again', () => scene.lines('tries').length >= 2);
-    expect(scene.logged).toContain('its platform raven failed: ravens: no wings');
+    expect(scene.logged).toContain('it could not start its platform raven: ravens: no wings');
     expect(phases.slice(0, 2)).toEqual(['degraded', 'connected']);
   });
 });

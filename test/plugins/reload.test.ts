@@ -30,7 +30,7 @@ describe('after a reload', () => {
     expect(plugins.list().map(({ handled }) => handled)).toEqual([1, 1]);
   });
 
-  test('what changed is new, and what did not change is still in its thread', async () => {
+  test('what changed is new, and what did not change is still in its process', async () => {
     const counting = "let asked = 0; ctx.command({ name: 'count', summary: 'counts', run: () => String(++asked) });";
     scene.plugin('same', counting);
     scene.plugin('new', rewrite('one'));
@@ -60,7 +60,7 @@ describe('after a reload', () => {
     expect(plugins.list()).toMatchObject([{ state: 'ready', problem: null }]);
   });
 
-  test('what the old thread has in hand is finished before it leaves', async () => {
+  test('what the old process has in hand is finished before it leaves', async () => {
     const tool = (word: string, wait = ''): string =>
       `const { existsSync } = await import('node:fs');
       ctx.onUnload(() => note('left', '${word}'));
@@ -82,7 +82,7 @@ describe('after a reload', () => {
     writeFileSync(join(scene.home, 'go'), '');
     expect(await running).toBe('old');
     await until('it left', () => scene.lines('left').length === 1);
-    // What was got before the reload leads to the new thread.
+    // What was got before the reload leads to the new process.
     expect(await before?.run({}, context)).toBe('new');
     await plugins.stop();
     expect(scene.lines('left')).toEqual(['old', 'new']);

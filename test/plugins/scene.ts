@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DispatchQuestion, ToolQuestion, TurnQuestion } from '../../src/extensions/plugins/api.ts';
+import type { PluginsOptions } from '../../src/extensions/plugins/generations.ts';
+import { Plugins } from '../../src/extensions/plugins/plugins.ts';
 import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
-import type { DispatchQuestion, ToolQuestion, TurnQuestion } from '../../src/plugins/api.ts';
-import type { PluginsOptions } from '../../src/plugins/generations.ts';
-import { Plugins } from '../../src/plugins/plugins.ts';
 import { Scene as HookScene, until } from '../hooks/scene.ts';
 
 export { until };
@@ -38,12 +38,17 @@ export class Scene {
     for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
   }
 
+  get options(): PluginsOptions {
+    return {
+      ...{ home: this.home, host: this.base.host, dispatcher: this.base.dispatcher, store: this.base.opened.store },
+      ...{ log: this.base.log, environment: { ...process.env, HOME: this.home }, maxAttempts: 3, timeoutMs: 10_000 },
+    };
+  }
+
+  /** Resolves when every plugin was loaded or refused. */
   async start(options: Partial<PluginsOptions> = {}): Promise<Plugins> {
-    this.plugins = await Plugins.start({
-      ...{ home: this.home, dispatcher: this.base.dispatcher, store: this.base.opened.store, log: this.base.log },
-      ...{ environment: { ...process.env, HOME: this.home }, maxAttempts: 3, timeoutMs: 10_000 },
-      ...options,
-    });
+    this.plugins = await Plugins.start({ ...this.options, ...options });
+    await this.plugins.reload();
     return this.plugins;
   }
 

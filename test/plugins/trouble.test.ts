@@ -12,7 +12,7 @@ beforeEach(async () => {
 afterEach(() => scene.close());
 
 describe('a plugin that', () => {
-  test('blocks its thread does not hold up the gateway', async () => {
+  test('blocks its process does not hold up the gateway', async () => {
     scene.plugin(
       'blocks',
       `const { existsSync } = await import('node:fs');
@@ -31,7 +31,7 @@ describe('a plugin that', () => {
     expect(scene.plugins?.list()[0]).toMatchObject({ state: 'ready', restarts: 0 });
   });
 
-  test('never comes back is ended, and its events are tried again in a new thread', async () => {
+  test('never comes back is ended, and its events are tried again in a new process', async () => {
     scene.plugin(
       'spins',
       `const { existsSync } = await import('node:fs');
@@ -113,7 +113,7 @@ describe('a plugin that', () => {
     const place = { type: 'dm', chat: '1' } as const;
     const use = { name: 'die', args: '', conversation: { key: 'k', platform: 'p', userId: null }, session: null };
     await expect(plugins.commands()[0]?.run(use)).rejects.toMatchObject({ code: 'plugin_failed' });
-    expect(plugins.list()).toMatchObject([{ state: 'restarting', problem: 'its thread died: it exited with 1' }]);
+    expect(plugins.list()).toMatchObject([{ state: 'restarting', problem: 'its process died: it exited with 1' }]);
     const away = { code: 'tool_failed', message: expect.stringContaining('nothing was done') };
     await expect(tool?.run({}, context)).rejects.toMatchObject(away);
     await expect(platform?.send(place, { text: 'hi' }, signal)).rejects.toMatchObject({ code: 'plugin_unavailable' });

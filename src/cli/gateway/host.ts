@@ -125,6 +125,7 @@ async function readiness(gateway: Gateway, state: Readiness['state']): Promise<R
       store,
       model: { ok: true, detail: gateway.runner.description },
       turns: { ok: true, detail: `${running} running, ${waiting} waiting` },
+      ...gateway.pluginChecks,
       ...Object.fromEntries(gateway.chat.status().map((status) => [status.name, platformCheck(status)])),
     },
   };

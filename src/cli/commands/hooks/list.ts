@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import { discoverHooks } from '../../../hooks/discover.ts';
-import { hooksFolder } from '../../../hooks/file-hooks.ts';
+import { discoverHooks, hooksFolder } from '../../../extensions/hooks/hook-kind.ts';
 import { readConfig } from '../../configuration.ts';
 import { type HookRow, hookRows } from '../../hook-list.ts';
 import { print, printable, printJson, printLine, shorten, table } from '../../print.ts';

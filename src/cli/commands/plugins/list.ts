@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { discoverPlugins, type FoundPlugin, pluginsFolder } from '../../../plugins/discover.ts';
-import { subscriberOf } from '../../../plugins/observers.ts';
+import { subscriberOf } from '../../../extensions/plugins/observers.ts';
+import { discoverPlugins, type FoundPlugin, pluginsFolder } from '../../../extensions/plugins/plugin-kind.ts';
 import type { SubscriberStatus } from '../../../store/transactions/subscribers.ts';
 import { print, printable, printJson, printLine, shorten, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';

@@ -1,0 +1,106 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { ConversationRef } from '../../store/transactions/conversations.ts';
+import type { JsonSchema, PluginToolContext } from './api.ts';
+import type { LivePlugin } from './live-plugin.ts';
+import type { Offer, ToolOffer } from './protocol.ts';
+
+/** Something the model may do, as the gateway sees it. */
+export interface PluginTool {
+  readonly plugin: string;
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly parallelSafe: boolean;
+  /** At once: what the plugin itself has to say about these arguments is asked by `gateTool` before. */
+  dangerous(args: unknown): string | null;
+  run(args: unknown, context: PluginToolContext): Promise<string>;
+}
+
+/** What a command has to know of its use. */
+export interface PluginCommandUse {
+  readonly name: string;
+  readonly args: string;
+  readonly conversation: Pick<ConversationRef, 'key' | 'platform' | 'userId'>;
+  readonly session: { readonly id: string } | null;
+}
+
+/** A slash command, as the gateway sees it. */
+export interface PluginCommand {
+  readonly plugin: string;
+  readonly name: string;
+  readonly takes?: string;
+  readonly summary: string;
+  run(use: PluginCommandUse): Promise<string>;
+}
+
+const COMMAND_MS = 60_000;
+const DANGER_MS = 2000;
+
+/** What plugins said about the arguments of a call. Who runs it may have the tool from before a reload: so it is kept here. */
+const verdicts = new WeakMap<object, { readonly tool: string; readonly text: string | null }>();
+
+export function pluginTool(live: LivePlugin, offer: ToolOffer): PluginTool {
+  const { name, description, inputSchema, parallelSafe, danger } = offer;
+  return {
+    ...{ plugin: live.name, name, description, inputSchema, parallelSafe },
+    dangerous: (args) => {
+      if (danger !== 'depends') return danger?.text ?? null;
+      const verdict = isObject(args) ? verdicts.get(args) : undefined;
+      // Nobody asked the plugin: then a person is asked.
+      return verdict?.tool === name ? verdict.text : name;
+    },
+    run: async (args, { signal, sessionId, turnId, platform, userId }) => {
+      const context = { sessionId, turnId, platform, userId };
+      try {
+        return textOf(await live.call({ what: 'tool', name, args, context }, { signal }));
+      } catch (thrown) {
+        throw toolFailure(thrown);
+      }
+    },
+  };
+}
+
+/** Asks a plugin what is dangerous about these arguments of its tool, and keeps the answer for `dangerous`. */
+export async function askDanger(live: LivePlugin, { name, danger }: ToolOffer, args: unknown): Promise<void> {
+  if (danger !== 'depends' || !isObject(args)) return;
+  try {
+    const text = await live.call({ what: 'danger', name, args }, { timeoutMs: DANGER_MS });
+    verdicts.set(args, { tool: name, text: typeof text === 'string' ? text : null });
+  } catch {
+    // It cannot say: `dangerous` has a person asked.
+    verdicts.delete(args);
+  }
+}
+
+export function pluginCommand(live: LivePlugin, offer: Offer['commands'][number]): PluginCommand {
+  const { name } = offer;
+  return {
+    ...{ ...offer, plugin: live.name },
+    run: async ({ args, conversation, session }) => {
+      const { platform, userId: user_id, key: session_key } = conversation;
+      const call = { name, args, platform, user_id, session_key, session_id: session?.id ?? null };
+      return textOf(await live.call({ what: 'command', name, call }, { timeoutMs: COMMAND_MS }));
+    },
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** With words for the model: it has to know whether something may have happened. */
+function toolFailure(thrown: unknown): MoiraiError {
+  const error = MoiraiError.wrap(thrown, 'tool_failed');
+  const { code, details } = error;
+  if (code === 'plugin_unavailable') return failure('the plugin is not available now, and nothing was done', error);
+  if (details.died === true) return failure('the plugin died over it; it may have taken effect in part', error);
+  return failure(typeof details.thrown === 'string' ? details.thrown : error.message, error);
+}
+
+function failure(message: string, cause: MoiraiError): MoiraiError {
+  return new MoiraiError('tool_failed', message, { cause });
+}

@@ -1,0 +1,73 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { until } from '../hooks/scene.ts';
+import { GatewayProcess } from './process.ts';
+
+let gateway: GatewayProcess;
+
+afterEach(() => gateway.close());
+
+function plugin(name: string, code: string, manifest = ''): void {
+  const folder = join(gateway.home, 'plugins', name);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'plugin.yaml'), manifest);
+  writeFileSync(join(folder, 'index.ts'), code);
+}
+
+async function checks(): Promise<Record<string, { ok: boolean; detail: string }>> {
+  const response = await fetch(`${gateway.url}/ready`);
+  expect(response.status).toBe(200);
+  return ((await response.json()) as { checks: Record<string, { ok: boolean; detail: string }> }).checks;
+}
+
+async function lagOf(subscriber: string): Promise<number | undefined> {
+  const response = await fetch(`${gateway.url}/v1/subscribers`);
+  const { data } = (await response.json()) as { data: { name: string; lag: number }[] };
+  return data.find(({ name }) => name === subscriber)?.lag;
+}
+
+const OFFLINE = { model: { provider: 'offline' } };
+/** Before a plugin that hangs is given up, which takes 15 s. */
+const BEFORE_GIVEN_UP_MS = 12_000;
+
+describe('a gateway', () => {
+  test('is ready and answers while a plugin hangs at its import', async () => {
+    gateway = new GatewayProcess(OFFLINE);
+    plugin('hangs', 'for (;;);');
+    plugin(
+      'works',
+      "export function setup(ctx: any) { ctx.command({ name: 'work', summary: 'works', run: () => 'done' }); }",
+    );
+    const began = performance.now();
+    await gateway.start();
+    expect((await checks()).plugins).toMatchObject({ ok: false, detail: expect.stringContaining('hangs is loading') });
+    await until('the other plugin is loaded', async () => (await gateway.chat({ text: '/work' })).reply === 'done');
+    expect(performance.now() - began).toBeLessThan(BEFORE_GIVEN_UP_MS);
+  });
+
+  test('starts with a memory whose plugin is broken, says so, and keeps its events until it is mended', async () => {
+    gateway = new GatewayProcess({ ...OFFLINE, memory: { provider: 'book', review_every: 0 } });
+    plugin('memory', 'export function setup( {');
+    await gateway.start();
+    expect(await gateway.chat({ text: 'hello' })).toMatchObject({ status: 200 });
+    await until('the plugin was refused', async () => /memory is bad/.test((await checks()).plugins?.detail ?? ''));
+    expect((await checks()).memory).toMatchObject({ ok: false, detail: expect.stringContaining('the memory "book"') });
+    await until('its events wait', async () => ((await lagOf('memory:book')) ?? 0) > 0);
+    plugin(
+      'memory',
+      `import { appendFileSync } from 'node:fs';
+      export function setup(ctx: any) {
+        const note = () => appendFileSync(ctx.home + '/heard', 'x');
+        ctx.memoryProvider({ name: 'book', syncTurn: note, onSessionEnd: note });
+      }`,
+    );
+    await until('they were delivered', async () => (await lagOf('memory:book')) === 0, 40_000);
+    expect((await checks()).memory).toBeUndefined();
+  }, 60_000);
+
+  test('refuses to start with a memory that no plugin can bring', async () => {
+    gateway = new GatewayProcess({ ...OFFLINE, memory: { provider: 'book' } });
+    await expect(gateway.start()).rejects.toThrow(/exited with 78: .*no memory is called/);
+  });
+});

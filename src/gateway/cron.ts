@@ -53,7 +53,7 @@ export class GatewayCron {
     });
     this.jobs = new JobService({
       store: engine.store,
-      timezone: config.sessions.rules.reset.timezone,
+      timezone: config.sessions.reset.timezone,
       random: Math.random,
     });
     this.ports = { schedule: schedulePort(engine, this.jobs) };

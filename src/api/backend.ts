@@ -1,7 +1,7 @@
 import type { Progress } from '../agent/runner.ts';
 import type { JobService } from '../cron/job-service.ts';
+import type { JobTarget } from '../cron/job-store.ts';
 import type { TurnOutcome } from '../lifecycle/states.ts';
-import type { JobTarget } from '../store/transactions/jobs.ts';
 import type { Figures } from './figures.ts';
 
 /** Something a client says over HTTP: text for the agent, or a slash command. */

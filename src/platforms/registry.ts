@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { section, type ValueOf } from '../settings/declaration.ts';
-import { enabled } from './chat-settings.ts';
+import { type FieldValues, section, type ValueOf } from '../settings/declaration.ts';
+import { enabled, type people } from './chat-settings.ts';
 import type { DeclaredPlatform, PlatformDescriptor } from './descriptor.ts';
 import { discord, slack, webhook } from './not-served.ts';
 import type { Platform, PlatformRuntime } from './platform.ts';
@@ -53,6 +53,17 @@ export const NOT_SERVED_TEXT = 'configured, not served by this version';
 
 /** Every name that the configuration knows. */
 export const PLATFORM_NAMES: readonly string[] = Object.keys(platformSettings.fields);
+
+/** What a chat platform is told about people and groups. */
+export type ChatSettings = FieldValues<typeof people>;
+
+/** Of a platform that the configuration does not know: one that a plugin brings. */
+const DEFAULTS: ChatSettings = { allow: [], requireMention: true, wakeWords: [] };
+
+export function chatSettings({ platforms }: WithPlatforms, name: string): ChatSettings {
+  const settings = Object.entries(platforms).find(([each]) => each === name)?.[1];
+  return settings !== undefined && 'allow' in settings ? settings : DEFAULTS;
+}
 
 function isConfigured(platform: DeclaredPlatform, platforms: PlatformsConfig): boolean {
   return platform.isConfigured(settingsOf(platform, platforms));

@@ -311,14 +311,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'cron: a tick is taken by everybody who finds it due',
-    file: 'src/store/transactions/jobs.ts',
+    file: 'src/cron/job-store.ts',
     find: 'if (!(yield* moveOn(ctx, args)) || run !== undefined) return null;',
     replace: 'if (!(yield* moveOn(ctx, args)) && run === null) return null;',
     layer: 'jobs',
   },
   {
     name: 'cron: a run joins the one before it',
-    file: 'src/store/transactions/jobs.ts',
+    file: 'src/cron/job-store.ts',
     find: "if (open !== undefined) return { type: 'busy', sessionId: textOf(open, 'id') };",
     replace: "if (open === null) return { type: 'busy', sessionId: '' };",
     layer: 'jobs',

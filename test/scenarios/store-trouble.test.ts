@@ -9,7 +9,7 @@ import { Outbox } from '../../src/gateway/outbox.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import { SendFailure, type Target } from '../../src/platforms/platform.ts';
 import type { DeliveryToMake } from '../../src/store/transactions/deliveries.ts';
-import type { WriteName } from '../../src/store/transactions/index.ts';
+import type { WriteName } from '../../src/store/catalogue.ts';
 import { SqliteFiles } from '../simulation/stores.ts';
 import { VirtualTime } from '../simulation/virtual-time.ts';
 import type { OpenedStore } from '../simulation/world.ts';

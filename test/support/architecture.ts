@@ -144,7 +144,9 @@ function withoutComments(text: string): string {
   return text.replace(token, (match) => (match.startsWith('/') ? '' : match));
 }
 
+/** Files named `*-store.ts` belong to the store, beside whatever feature they are kept. The page has no store. */
 function layerOf(path: string): string {
+  if (!path.startsWith('space/') && path.endsWith('-store.ts')) return 'store';
   return path.split('/', 1)[0] ?? '';
 }
 

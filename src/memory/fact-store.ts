@@ -1,5 +1,5 @@
-import { MoiraiError } from '../../errors/moirai-error.ts';
-import { pageSize } from '../limits.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { pageSize } from '../store/limits.ts';
 import {
   nullableText,
   numberOf,
@@ -10,8 +10,8 @@ import {
   type Tx,
   type TxContext,
   textOf,
-} from '../transaction.ts';
-import { lockKey } from './sessions.ts';
+} from '../store/transaction.ts';
+import { lockKey } from '../store/transactions/sessions.ts';
 
 /** Something that is remembered beyond the session it was said in. */
 export interface Fact {

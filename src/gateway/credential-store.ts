@@ -1,5 +1,5 @@
-import { nullableText, numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
-import { type CommandContext, enter, lockKey } from './sessions.ts';
+import { nullableText, numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../store/transaction.ts';
+import { type CommandContext, enter, lockKey } from '../store/transactions/sessions.ts';
 
 /** Who uses a credential that only one process may use. */
 export interface CredentialHolder {

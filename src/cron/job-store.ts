@@ -1,7 +1,7 @@
-import { MoiraiError } from '../../errors/moirai-error.ts';
-import { nearestName } from '../../lifecycle/events.ts';
-import type { EndReason, SessionState } from '../../lifecycle/states.ts';
-import { storableText } from '../text.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { nearestName } from '../lifecycle/events.ts';
+import type { EndReason, SessionState } from '../lifecycle/states.ts';
+import { storableText } from '../store/text.ts';
 import {
   nullableNumber,
   nullableText,
@@ -13,8 +13,8 @@ import {
   type Tx,
   type TxContext,
   textOf,
-} from '../transaction.ts';
-import { type ReceiveArgs, type Received, receive } from './conversations.ts';
+} from '../store/transaction.ts';
+import { type ReceiveArgs, type Received, receive } from '../store/transactions/conversations.ts';
 import {
   type ClaimRequest,
   claimLanes,
@@ -23,8 +23,8 @@ import {
   removeLane,
   scheduleLane,
   settleLane,
-} from './queue.ts';
-import { type CommandContext, enter, lockKey } from './sessions.ts';
+} from '../store/transactions/queue.ts';
+import { type CommandContext, enter, lockKey } from '../store/transactions/sessions.ts';
 
 /** Where a job's result goes. */
 export type JobTarget =

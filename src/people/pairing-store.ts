@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { MoiraiError } from '../../errors/moirai-error.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
 import {
   nullableNumber,
   nullableText,
@@ -11,8 +11,8 @@ import {
   type Tx,
   type TxContext,
   textOf,
-} from '../transaction.ts';
-import { lockKey } from './sessions.ts';
+} from '../store/transaction.ts';
+import { lockKey } from '../store/transactions/sessions.ts';
 
 /** Somebody who asked to be let in, or was. */
 export interface Pairing {

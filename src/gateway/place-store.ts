@@ -1,4 +1,4 @@
-import { MoiraiError } from '../../errors/moirai-error.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
 import {
   nullableNumber,
   nullableText,
@@ -9,7 +9,7 @@ import {
   type Tx,
   type TxContext,
   textOf,
-} from '../transaction.ts';
+} from '../store/transaction.ts';
 
 /** A place of a platform that somebody has talked in, or that was named by hand. */
 export interface KnownPlace {

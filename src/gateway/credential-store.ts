@@ -1,14 +1,19 @@
-import { nullableText, numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../store/transaction.ts';
+import { integer, nullableText, type RowOf, Table, text } from '../store/table.ts';
+import { query, type Tx, type TxContext } from '../store/transaction.ts';
 import { type CommandContext, enter, lockKey } from '../store/transactions/sessions.ts';
 
 /** Who uses a credential that only one process may use. */
-export interface CredentialHolder {
-  readonly instance: string;
-  readonly name: string | null;
-  readonly host: string;
-  readonly pid: number;
-  readonly takenAt: number;
-}
+const HOLDERS = new Table('credentials', {
+  instance: text,
+  name: nullableText,
+  host: text,
+  pid: integer,
+  takenAt: integer,
+});
+
+export type CredentialHolder = RowOf<typeof HOLDERS>;
+
+const CREDENTIALS = new Table('credentials', { name: text, instance: text, takenAt: integer });
 
 /**
  * Takes a credential for an instance, as long as its lease lives. Null when it is its own now; else who has it. A holder
@@ -20,29 +25,19 @@ export function* takeCredential(
 ): Tx<CredentialHolder | null> {
   yield* enter(ctx, args.context);
   yield* lockKey(ctx, `credential:${args.credential}`);
-  const held = yield* queryOne(
-    `SELECT c.taken_at, i.id, i.name, i.host, i.pid FROM credentials c JOIN instances i ON i.id = c.instance
+  const [held] = yield* HOLDERS.selectAs(
+    `SELECT c.instance, i.name, i.host, i.pid, c.taken_at FROM credentials c JOIN instances i ON i.id = c.instance
      WHERE c.name = ? AND i.state = 'up' AND i.lease_until > ?`,
     args.credential,
     ctx.leaseNow,
   );
-  if (held !== undefined && textOf(held, 'id') !== args.context.instanceId) {
-    return {
-      instance: textOf(held, 'id'),
-      name: nullableText(held, 'name'),
-      host: textOf(held, 'host'),
-      pid: numberOf(held, 'pid'),
-      takenAt: numberOf(held, 'taken_at'),
-    };
-  }
-  if (held !== undefined) return null;
-  yield* query(
-    `INSERT INTO credentials (name, instance, taken_at) VALUES (?, ?, ?)
-     ON CONFLICT (name) DO UPDATE SET instance = excluded.instance, taken_at = excluded.taken_at`,
-    args.credential,
-    args.context.instanceId,
-    ctx.now,
-  );
+  if (held !== undefined) return held.instance === args.context.instanceId ? null : held;
+  yield [
+    CREDENTIALS.insert(
+      { name: args.credential, instance: args.context.instanceId, takenAt: ctx.now },
+      'ON CONFLICT (name) DO UPDATE SET instance = excluded.instance, taken_at = excluded.taken_at',
+    ),
+  ];
   return null;
 }
 

@@ -1,45 +1,35 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import {
-  nullableNumber,
-  nullableText,
-  numberOf,
-  query,
-  queryOne,
-  type Row,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../store/transaction.ts';
+import { integer, json, nullableInteger, nullableText, type RowOf, Table, text } from '../store/table.ts';
+import { query, type Tx, type TxContext } from '../store/transaction.ts';
 
 /** A place of a platform that somebody has talked in, or that was named by hand. */
-export interface KnownPlace {
-  readonly platform: string;
+const PLACES = new Table('places', {
+  platform: text,
   /** `chat` or `chat:thread`. */
-  readonly id: string;
+  id: text,
   /** In the platform's own words. */
-  readonly place: Readonly<Record<string, unknown>>;
+  place: json<Readonly<Record<string, unknown>>>(),
   /** As its people call it: from outside. */
-  readonly name: string | null;
+  name: nullableText,
   /** As the operator calls it. */
-  readonly alias: string | null;
-  readonly seenAt: number;
+  alias: nullableText,
+  seenAt: integer,
   /** When it turned out that nothing can be sent there any more. */
-  readonly goneAt: number | null;
-  readonly goneBecause: string | null;
-}
+  goneAt: nullableInteger,
+  goneBecause: nullableText,
+});
+
+export type KnownPlace = RowOf<typeof PLACES>;
 
 /** Somebody talked there: it is known from now on, and reachable again. */
 export function* seePlace(ctx: TxContext, args: Pick<KnownPlace, 'platform' | 'id' | 'place' | 'name'>): Tx<void> {
-  yield* query(
-    `INSERT INTO places (platform, id, place, name, seen_at) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (platform, id) DO UPDATE SET place = excluded.place, name = COALESCE(excluded.name, places.name),
-       seen_at = excluded.seen_at, gone_at = NULL, gone_because = NULL`,
-    args.platform,
-    args.id,
-    JSON.stringify(args.place),
-    args.name,
-    ctx.now,
-  );
+  yield [
+    PLACES.insert(
+      { ...args, alias: null, seenAt: ctx.now, goneAt: null, goneBecause: null },
+      `ON CONFLICT (platform, id) DO UPDATE SET place = excluded.place, name = COALESCE(excluded.name, places.name),
+         seen_at = excluded.seen_at, gone_at = NULL, gone_because = NULL`,
+    ),
+  ];
 }
 
 /** Nothing can be sent there any more; or again, with `because` null. */
@@ -55,13 +45,9 @@ export function* markPlace(ctx: TxContext, args: { platform: string; id: string;
 
 /** The operator's own name for a place; null takes it away. Throws `bad_input` where another place has it. */
 export function* namePlace(_ctx: TxContext, args: { platform: string; id: string; alias: string | null }): Tx<void> {
-  const taken =
-    args.alias === null ? undefined : yield* queryOne('SELECT platform, id FROM places WHERE alias = ?', args.alias);
-  if (taken !== undefined && (textOf(taken, 'platform') !== args.platform || textOf(taken, 'id') !== args.id)) {
-    throw new MoiraiError(
-      'bad_input',
-      `${textOf(taken, 'platform')}:${textOf(taken, 'id')} is called ${args.alias} already`,
-    );
+  const taken = args.alias === null ? undefined : yield* PLACES.selectOne('WHERE alias = ?', args.alias);
+  if (taken !== undefined && (taken.platform !== args.platform || taken.id !== args.id)) {
+    throw new MoiraiError('bad_input', `${taken.platform}:${taken.id} is called ${args.alias} already`);
   }
   const named = yield* query(
     'UPDATE places SET alias = ? WHERE platform = ? AND id = ? RETURNING id',
@@ -73,30 +59,14 @@ export function* namePlace(_ctx: TxContext, args: { platform: string; id: string
 }
 
 export function* listPlaces(_ctx: TxContext, args: { platform: string | null }): Tx<KnownPlace[]> {
-  const where = args.platform === null ? '' : 'WHERE platform = ?';
-  const rows = yield* query(
-    `SELECT * FROM places ${where} ORDER BY platform, seen_at DESC, id LIMIT ${MOST_LISTED}`,
-    ...(args.platform === null ? [] : [args.platform]),
-  );
-  return rows.map(toPlace);
+  const order = `ORDER BY platform, seen_at DESC, id LIMIT ${MOST_LISTED}`;
+  return args.platform === null
+    ? yield* PLACES.select(order)
+    : yield* PLACES.select(`WHERE platform = ? ${order}`, args.platform);
 }
 
 export function* findPlace(_ctx: TxContext, args: { platform: string; id: string }): Tx<KnownPlace | null> {
-  const row = yield* queryOne('SELECT * FROM places WHERE platform = ? AND id = ?', args.platform, args.id);
-  return row === undefined ? null : toPlace(row);
+  return (yield* PLACES.selectOne('WHERE platform = ? AND id = ?', args.platform, args.id)) ?? null;
 }
 
 const MOST_LISTED = 1000;
-
-function toPlace(row: Row): KnownPlace {
-  return {
-    platform: textOf(row, 'platform'),
-    id: textOf(row, 'id'),
-    place: JSON.parse(textOf(row, 'place')) as Record<string, unknown>,
-    name: nullableText(row, 'name'),
-    alias: nullableText(row, 'alias'),
-    seenAt: numberOf(row, 'seen_at'),
-    goneAt: nullableNumber(row, 'gone_at'),
-    goneBecause: nullableText(row, 'gone_because'),
-  };
-}

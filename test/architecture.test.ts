@@ -2,14 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { findCycles, findViolations, type Table } from './support/architecture.ts';
+import { findCycles, findViolations, packagesLoadedWith, type Table } from './support/architecture.ts';
 
 /** Who may know whom. A layer may grow, and a better layer may come; a cycle may not. */
 const table: Table = {
   layers: {
     errors: { layers: [], packages: [], builtins: false },
     log: { layers: ['errors'] },
-    config: { layers: ['errors', 'lifecycle'], environment: true },
+    settings: { layers: ['errors', 'lifecycle'], packages: [] },
+    config: {
+      layers: ['errors', 'lifecycle', 'settings', 'platforms'],
+      entrances: { platforms: ['platforms/registry.ts'] },
+      environment: true,
+    },
     lifecycle: { layers: ['errors'], packages: ['temporal-polyfill'], builtins: false },
     store: { layers: ['errors', 'lifecycle'] },
     queue: { layers: ['errors', 'store'] },
@@ -21,19 +26,23 @@ const table: Table = {
     turns: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'agent'] },
     cron: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'engine'] },
     api: { layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'turns', 'cron'] },
+    people: { layers: ['errors', 'store', 'config', 'platforms'] },
     tracing: { layers: ['log', 'config'] },
-    platforms: { layers: ['errors'], contract: 'platforms/platform.ts' },
+    platforms: {
+      layers: ['errors', 'settings'],
+      contract: ['platforms/platform.ts', 'platforms/descriptor.ts', 'platforms/chat-settings.ts'],
+    },
     space: { layers: ['errors', 'api'] },
     gateway: {
       layers: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine'],
-        ...['extensions', 'memory', 'agent', 'turns', 'cron', 'api', 'platforms', 'tracing'],
+        ...['extensions', 'memory', 'agent', 'turns', 'cron', 'api', 'platforms', 'people', 'tracing'],
       ],
     },
     cli: {
       layers: [
         ...['errors', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine', 'extensions', 'memory', 'agent'],
-        ...['turns', 'cron', 'api', 'log', 'platforms', 'space', 'gateway', 'tracing'],
+        ...['turns', 'cron', 'api', 'log', 'platforms', 'people', 'space', 'gateway', 'tracing', 'settings'],
       ],
       environment: true,
     },
@@ -48,13 +57,24 @@ const table: Table = {
 
 const src = fileURLToPath(new URL('../src', import.meta.url));
 
+function readSources(): Map<string, string> {
+  const paths = readdirSync(src, { recursive: true, encoding: 'utf8' }).map((path) => path.replaceAll(sep, '/'));
+  const files = paths.filter((path) => /\.tsx?$/.test(path) && !/\.test\.tsx?$/.test(path));
+  return new Map(files.map((path) => [path, readFileSync(`${src}/${path}`, 'utf8')]));
+}
+
 describe('the import table', () => {
   test('keeps to the table', () => {
-    const paths = readdirSync(src, { recursive: true, encoding: 'utf8' }).map((path) => path.replaceAll(sep, '/'));
-    const files = paths.filter((path) => /\.tsx?$/.test(path) && !/\.test\.tsx?$/.test(path));
-    expect(files.length).toBeGreaterThan(5);
-    const sources = new Map(files.map((path) => [path, readFileSync(`${src}/${path}`, 'utf8')]));
+    const sources = readSources();
+    expect(sources.size).toBeGreaterThan(5);
     expect(findViolations(sources, table)).toEqual([]);
+  });
+
+  test('the configuration loads only these packages: a platform loads its own when it is made', () => {
+    expect([...packagesLoadedWith('config/load-config.ts', readSources())].sort()).toEqual([
+      'temporal-polyfill',
+      'yaml',
+    ]);
   });
 
   test('has every folder of src in the table', () => {
@@ -91,6 +111,10 @@ describe('the checker reports', () => {
     ['a read of the environment by import', 'engine/a.ts', `import { env } from 'node:process';`],
     ['a platform that knows a sibling', 'platforms/slack/a.ts', `import { send } from '../discord/send.ts';`],
     ['a platform that knows the agent', 'platforms/slack/a.ts', `import { run } from '../../agent/run.ts';`],
+    ['a platform that knows the list of platforms', 'platforms/slack/a.ts', `import { a } from '../registry.ts';`],
+    ['a configuration that knows the inside', 'config/a.ts', `import { a } from '../platforms/slack/platform.ts';`],
+    ['a store file that knows its feature', 'cron/a-store.ts', `import { next } from './schedule.ts';`],
+    ['a store file that knows the gateway', 'cron/a-store.ts', `import { run } from '../gateway/run.ts';`],
     ['a call of the command line', 'gateway/a.ts', `import { main } from '../cli/main.ts';`],
     ['a file outside src', 'store/a.ts', `import { startPostgres } from '../../test/support/postgres.ts';`],
     ['a layer that is not in the table', 'utils/a.ts', `export const a = 1;`],
@@ -111,12 +135,15 @@ describe('the checker reports', () => {
 
   test.each([
     ['store/a.ts', `import { DatabaseSync } from 'node:sqlite';\nimport pg from 'pg';`],
+    ['cron/a-store.ts', `import { Table } from '../store/table.ts';`],
+    ['store/catalogue.ts', `import * as jobs from '../cron/job-store.ts';`],
     ['lifecycle/a.ts', `import { Temporal } from 'temporal-polyfill';\nimport { MoiraiError } from '../errors/a.ts';`],
     [
       'lifecycle/a.ts',
       `// import { open } from '../store/open.ts';\nconst url = 'https://x'; /* import '../store/a.ts' */`,
     ],
     ['lifecycle/a.ts', `export const text = 'words from "../store/open.ts"';`],
+    ['config/a.ts', `import { platformSettings } from '../platforms/registry.ts';`],
     ['platforms/slack/a.ts', `import { parse } from './parse.ts';\nimport type { Platform } from '../platform.ts';`],
     ['cli/a.ts', `import { run } from '../gateway/run.ts';\nconst { HOME } = process.env;`],
     ['engine/a.ts', `process.exitCode = 1; const file = new URL('../../package.json', import.meta.url);`],

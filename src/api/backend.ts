@@ -1,6 +1,6 @@
 import type { JobService } from '../cron/job-service.ts';
+import type { JobTarget } from '../cron/job-store.ts';
 import type { TurnOutcome } from '../lifecycle/states.ts';
-import type { JobTarget } from '../store/transactions/jobs.ts';
 import type { TurnActivity, TurnEvent } from '../turns/turn-event.ts';
 import type { Figures } from './figures.ts';
 

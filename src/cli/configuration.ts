@@ -42,8 +42,8 @@ export async function assertMemory({ home, memory }: Config): Promise<void> {
 export async function storeSettingsOf(settings: Settings): Promise<StoreSettings> {
   if (!isConfigured(settings.home)) return defaultStoreSettings(settings.storeUrl);
   const { store, sessions } = await readConfig(settings);
-  const { rules, heartbeatMs, leaseTtlMs } = sessions;
-  return { url: store.url, rules, heartbeatMs, leaseTtlMs };
+  const { heartbeatMs, leaseTtlMs } = sessions;
+  return { url: store.url, rules: sessions, heartbeatMs, leaseTtlMs };
 }
 
 function isConfigured(home: string): boolean {

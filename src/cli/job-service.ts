@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { JobService } from '../cron/job-service.ts';
+import type { Job } from '../cron/job-store.ts';
 import { jobView } from '../cron/job-view.ts';
 import type { Store } from '../store/port.ts';
-import type { Job } from '../store/transactions/jobs.ts';
 import { findGateway } from './gateway/holder.ts';
 import { printable, printJson, printLine } from './print.ts';
 import { settingsOf } from './settings.ts';

@@ -1,43 +1,54 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { ConfigHome } from '../../test/support/config-home.ts';
-import { fileSchema } from './schema.ts';
-import { allKeys } from './schema-keys.ts';
+import { type Declaration, FromVariable, REQUIRED } from '../settings/declaration.ts';
+import { configSettings } from './settings.ts';
 
-const page = readFileSync(new URL('../../docs/config.md', import.meta.url), 'utf8');
+const docs = fileURLToPath(new URL('../../docs/config.md', import.meta.url));
+const page = readFileSync(docs, 'utf8');
 
-/** Keys that are described once for all the names they may have. */
-const SUMMED_UP =
-  /^(sessions\.reset_by_type|sessions\.reset_by_platform|mcp\.servers\.\*\.(?:env|headers)|tracing\.headers)\..*$/;
-
-function documented(): string[] {
-  return [...page.matchAll(/^\| `([^`]+)` \| (.*?) \|/gm)].map(([, key, byDefault]) => `${key} ${byDefault}`);
+/** The rows of everything under a key. What is described as a whole has one row for all of it. */
+function rowsOf(declaration: Declaration, path: string): string[] {
+  if (declaration.type === 'setting') return [row(path, asWritten(declaration.byDefault), declaration.help)];
+  if (declaration.type === 'list') {
+    const own = row(path, asWritten(declaration.byDefault), declaration.help);
+    return [own, ...(declaration.element.type === 'setting' ? [] : rowsOf(declaration.element, `${path}[]`))];
+  }
+  if (declaration.type !== 'section' && declaration.help !== '') return [row(path, '`{}`', declaration.help)];
+  if (declaration.type === 'named') return rowsOf(declaration.element, `${path}.NAME`);
+  return Object.entries(declaration.fields).flatMap(([key, field]) => rowsOf(field, `${path}.${key}`));
 }
 
-function defined(): string[] {
-  const keys = allKeys(fileSchema((name) => `\${${name}}`)).map(({ path, byDefault }) => {
-    const whole = SUMMED_UP.exec(path)?.[1];
-    return whole === undefined ? `${inDocs(path)} ${asWritten(path, byDefault)}` : `${inDocs(whole)} \`{}\``;
-  });
-  return [...new Set(keys)];
+function row(path: string, byDefault: string, help: string): string {
+  return `| \`${path}\` | ${byDefault} | ${help === '' ? '' : `${help} `}|`;
 }
 
-const inDocs = (path: string): string => path.replaceAll('*', 'NAME');
-
-function asWritten(path: string, byDefault: unknown): string {
-  // A list that must not be empty has no default either.
-  if (byDefault === undefined || path === 'hooks.webhooks[].events') return 'required';
+function asWritten(byDefault: unknown): string {
+  if (byDefault === REQUIRED) return 'required';
+  if (byDefault instanceof FromVariable) return `\`\${${byDefault.name}}\``;
   return `\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\``;
 }
 
-test('docs/config.md lists every key with its default, in the order of the schema, and nothing else', () => {
-  expect(documented()).toEqual(defined());
+/** The page with the table of each section as the declarations say. */
+function withTables(text: string): string {
+  return Object.entries(configSettings.fields).reduce((before, [name, section]) => {
+    const table = ['| key | default | |', '|---|---|---|', ...rowsOf(section, name), ''].join('\n');
+    const heading = new RegExp(`(^## ${name}\\n(?:(?!\\||#).*\\n)*)(?:\\|.*\\n)+`, 'm');
+    expect(before).toMatch(heading);
+    return before.replace(heading, (_, above: string) => above + table);
+  }, text);
+}
+
+test('docs/config.md has the tables of the declarations (npx vitest run src/config -u writes them)', async () => {
+  expect(page.match(/^\| key /gm)).toHaveLength(Object.keys(configSettings.fields).length);
+  await expect(withTables(page)).toMatchFileSnapshot(docs);
 });
 
 test('every key that is mentioned in docs/config.md exists', () => {
-  const sections = allKeys(fileSchema(() => null)).map(({ path }) => path.split('.')[0]);
+  const sections = Object.keys(configSettings.fields);
   const mentioned = [...page.matchAll(/`((?:[a-z]+\.)[a-z_.]+)`/g)].map(([, key]) => key ?? '');
-  const known = page.match(/^\| `[^`]+`/gm)?.map((row) => row.slice(3, -1)) ?? [];
+  const known = page.match(/^\| `[^`]+`/gm)?.map((each) => each.slice(3, -1)) ?? [];
   const missing = mentioned.filter((key) => sections.includes(key.split('.')[0] ?? '') && !isPart(key, known));
   expect(missing).toEqual([]);
 });

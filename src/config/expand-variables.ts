@@ -1,4 +1,4 @@
-import type { Path } from './problem.ts';
+import type { Path } from '../settings/read-settings.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

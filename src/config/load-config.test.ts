@@ -37,7 +37,7 @@ test('a home without files has the defaults of the contract', () => {
       ...{ workspace: join(home.path, 'workspace'), allowCommands: [], approvalTimeoutMs: 300_000 },
     },
     sessions: {
-      rules: { ...DEFAULT_RESET_RULES, reset: { ...DEFAULT_RESET_RULES.reset, timezone } },
+      ...{ ...DEFAULT_RESET_RULES, reset: { ...DEFAULT_RESET_RULES.reset, timezone } },
       ...{ groupPerUser: true, threadPerUser: false, heartbeatMs: 15_000, leaseTtlMs: 90_000 },
       retentionMs: {
         ...{ chat: null, cli: null, cron: 30 * day, webhook: 30 * day, batch: 30 * day, api: 30 * day },
@@ -122,7 +122,7 @@ sessions:
   resume_window: 0s
   stuck_after: 5
 `);
-  expect(sessions.rules).toEqual({
+  expect(sessions).toMatchObject({
     reset: {
       ...{ mode: 'both', idleMs: 5_400_000, at: '23:30', timezone: 'Europe/Rome', notify: false },
       notifyExclude: ['api', 'webhook'],

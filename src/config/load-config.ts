@@ -1,13 +1,14 @@
 import { resolve } from 'node:path';
 import { MoiraiError } from '../errors/moirai-error.ts';
+import { variablesOf } from '../settings/keys.ts';
+import { type Path, readSettings } from '../settings/read-settings.ts';
 import type { Config } from './config.ts';
 import { configPaths } from './config-paths.ts';
 import { type DotEnv, parseDotEnv } from './dot-env.ts';
 import { expandVariables } from './expand-variables.ts';
-import { explainIssues, problemAt } from './explain-issues.ts';
-import { configInvalid, type Path } from './problem.ts';
-import { resolveConfig } from './resolve.ts';
-import { fileSchema, KNOWN_VARIABLES, type Variable } from './schema.ts';
+import { explainIssue, problemAt } from './explain-issues.ts';
+import { configInvalid } from './problem.ts';
+import { configSettings } from './settings.ts';
 import { noFile, parseYaml, readText, type YamlFile } from './yaml-file.ts';
 
 export interface ConfigSource {
@@ -29,17 +30,18 @@ export function loadConfig(source: ConfigSource): Config {
   const home = resolve(source.home);
   const dotEnv = readDotEnv(configPaths(home).env);
   const env = { ...dotEnv.values, ...present(source.env) };
-  const variable: Variable = (name) => (Object.hasOwn(env, name) && env[name]) || null;
+  const variable = (name: string) => (Object.hasOwn(env, name) && env[name]) || null;
   const yaml = readYaml(home, source.file);
 
-  const expanded = expandVariables(yaml.value, env, KNOWN_VARIABLES);
-  const schema = fileSchema(variable);
-  const read = schema.safeParse(expanded.value, { jitless: true });
+  // Whoever writes `${NAME}` of a variable that is read anyway may leave it unset.
+  const expanded = expandVariables(yaml.value, env, variablesOf(configSettings));
+  const { value, issues } = readSettings(configSettings, expanded.value, { home, variable });
   const unset = expanded.faults.map(({ path, message }) => problemAt(path, message, yaml));
-  const issues = (read.error?.issues ?? []).filter(({ path }) => !expanded.faults.some(isAt(path)));
-  const problems = [...dotEnv.problems, ...unset, ...explainIssues(issues, schema, yaml)];
-  if (!read.success || problems.length > 0) throw configInvalid(problems);
-  return deepFreeze(resolveConfig(read.data, home, variable));
+  const wrong = issues.filter(({ path }) => !expanded.faults.some(isAt(path)));
+  const explained = wrong.map((issue) => explainIssue(issue, configSettings, yaml));
+  const problems = [...dotEnv.problems, ...unset, ...explained];
+  if (problems.length > 0) throw configInvalid(problems);
+  return deepFreeze({ home, ...value });
 }
 
 function readDotEnv(file: string): DotEnv {
@@ -55,7 +57,7 @@ function readYaml(home: string, given: string | undefined): YamlFile {
 }
 
 /** A value that could not be completed is told of once. */
-function isAt(path: readonly PropertyKey[]): (fault: { readonly path: Path }) => boolean {
+function isAt(path: Path): (fault: { readonly path: Path }) => boolean {
   return (fault) => fault.path.length === path.length && fault.path.every((part, i) => part === path[i]);
 }
 

@@ -1,6 +1,5 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-
-export type Path = readonly (string | number)[];
+import type { Path } from '../settings/read-settings.ts';
 
 /** One thing that is wrong with the configuration. */
 export interface Problem {

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigHome } from '../../test/support/config-home.ts';
 import { pathShown, settingAt, WRONG_SETTINGS } from '../../test/support/wrong-settings.ts';
+import { allKeys } from '../settings/keys.ts';
 import { loadConfig } from './load-config.ts';
 import { problemsOf } from './problem.ts';
-import { fileSchema } from './schema.ts';
-import { allKeys } from './schema-keys.ts';
+import { configSettings } from './settings.ts';
 
 let home: ConfigHome;
 
@@ -16,7 +16,7 @@ beforeEach(() => {
 
 afterEach(() => home.remove());
 
-const KEYS = allKeys(fileSchema(() => null));
+const KEYS = allKeys(configSettings);
 
 test('every key of the schema is tried below', () => {
   expect(Object.keys(WRONG_SETTINGS).sort()).toEqual(KEYS.map(({ path }) => path).sort());

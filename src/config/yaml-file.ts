@@ -12,7 +12,8 @@ import {
   type YAMLError,
 } from 'yaml';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { configInvalid, type Path, type Problem } from './problem.ts';
+import type { Path } from '../settings/read-settings.ts';
+import { configInvalid, type Problem } from './problem.ts';
 
 /** Where a key stands in the file. */
 interface Place {

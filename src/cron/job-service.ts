@@ -1,6 +1,6 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Store } from '../store/port.ts';
-import type { Job, JobTarget } from '../store/transactions/jobs.ts';
+import type { Job, JobTarget } from './job-store.ts';
 import { parseSchedule, type Schedule } from './schedule.ts';
 
 /** What somebody wants done, and when. */

@@ -1,5 +1,5 @@
 import { isoTime } from '../engine/views.ts';
-import type { Job, JobTarget } from '../store/transactions/jobs.ts';
+import type { Job, JobTarget } from './job-store.ts';
 
 /** What the outside sees of a job: the shape of HTTP and of `--json`. */
 export function jobView(job: Job) {

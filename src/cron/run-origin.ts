@@ -1,5 +1,5 @@
 import type { Origin, Session } from '../lifecycle/session.ts';
-import type { Job, JobTarget } from '../store/transactions/jobs.ts';
+import type { Job, JobTarget } from './job-store.ts';
 import { jobTitle } from './job-view.ts';
 
 /** What the session of a run carries of its job, which may be changed or gone when it ends. */

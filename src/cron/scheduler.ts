@@ -6,8 +6,8 @@ import { type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
 import { backoff } from '../queue/retry-until-known.ts';
 import type { Timers } from '../queue/timers.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
-import { type DueJob, type Job, TICKS } from '../store/transactions/jobs.ts';
 import { nextTickOf } from './job-service.ts';
+import { type DueJob, type Job, TICKS } from './job-store.ts';
 import { jobTitle } from './job-view.ts';
 import { originOf } from './run-origin.ts';
 

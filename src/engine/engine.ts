@@ -1,3 +1,4 @@
+import type { StartedRun, StartRunArgs } from '../cron/job-store.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { TurnResult } from '../lifecycle/commands.ts';
 import type { EventDraft } from '../lifecycle/events.ts';
@@ -15,6 +16,7 @@ import { ClaimRegistry } from '../queue/claim-registry.ts';
 import type { QueueDeps } from '../queue/queue-worker.ts';
 import { type RetryDeps, retryUntilKnown } from '../queue/retry-until-known.ts';
 import { processTimers } from '../queue/timers.ts';
+import type { WriteResult } from '../store/catalogue.ts';
 import type { Store } from '../store/port.ts';
 import type {
   ContinueArgs,
@@ -26,8 +28,6 @@ import type {
 } from '../store/transactions/conversations.ts';
 import type { Deleted, PruneRule } from '../store/transactions/deletion.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
-import type { WriteResult } from '../store/transactions/index.ts';
-import type { StartedRun, StartRunArgs } from '../store/transactions/jobs.ts';
 import type { InstanceFacts, Reaped } from '../store/transactions/liveness.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import type { CommandContext } from '../store/transactions/sessions.ts';

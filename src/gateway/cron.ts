@@ -1,6 +1,7 @@
 import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Config } from '../config/config.ts';
 import { JobService } from '../cron/job-service.ts';
+import type { Job, JobTarget } from '../cron/job-store.ts';
 import { jobTitle } from '../cron/job-view.ts';
 import { runOf } from '../cron/run-origin.ts';
 import { Scheduler } from '../cron/scheduler.ts';
@@ -9,7 +10,6 @@ import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import { processTimers } from '../queue/timers.ts';
 import type { Received } from '../store/transactions/conversations.ts';
-import type { Job, JobTarget } from '../store/transactions/jobs.ts';
 import type { ChatPlatforms } from './chat-platforms.ts';
 import { type JobResultsDeps, tellResult, tellTarget } from './job-results.ts';
 import { namedTarget } from './job-targets.ts';
@@ -53,7 +53,7 @@ export class GatewayCron {
     });
     this.jobs = new JobService({
       store: engine.store,
-      timezone: config.sessions.rules.reset.timezone,
+      timezone: config.sessions.reset.timezone,
       random: Math.random,
     });
     this.ports = { schedule: schedulePort(engine, this.jobs) };

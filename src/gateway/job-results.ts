@@ -1,9 +1,9 @@
+import type { JobTarget } from '../cron/job-store.ts';
 import { type RunOrigin, refOf, runOf } from '../cron/run-origin.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Platform } from '../platforms/platform.ts';
-import type { JobTarget } from '../store/transactions/jobs.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import { findHome } from './home-channel.ts';
 import { outgoingTo } from './outgoing.ts';

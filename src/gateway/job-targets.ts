@@ -1,5 +1,5 @@
+import type { JobTarget } from '../cron/job-store.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
-import type { JobTarget } from '../store/transactions/jobs.ts';
 import { deliverable } from './reply-target.ts';
 import { resolveTarget, type TargetDeps } from './targets.ts';
 

@@ -1,7 +1,7 @@
 import type { Place } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
-import type { KnownPlace } from '../store/transactions/places.ts';
 import { sanitize } from './outside-text.ts';
+import type { KnownPlace } from './place-store.ts';
 
 /** How people and the store call a place: `chat` or `chat:thread`. */
 export function placeId({ chat, thread }: Pick<Place, 'chat' | 'thread'>): string {

@@ -2,9 +2,9 @@ import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Inbox, Platform, PlatformRuntime, PlatformState } from '../platforms/platform.ts';
+import type { ConfiguredPlatform } from '../platforms/registry.ts';
 import type { Timers } from '../queue/timers.ts';
-import type { CredentialHolder } from '../store/transactions/credentials.ts';
-import type { ConfiguredPlatform } from './configured-platforms.ts';
+import type { CredentialHolder } from './credential-store.ts';
 
 export interface PlatformManagerDeps {
   readonly engine: Engine;

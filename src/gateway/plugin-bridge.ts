@@ -9,6 +9,7 @@ import type { Logger } from '../log/logger.ts';
 import { OUR_PROVIDERS } from '../memory/create-provider.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
 import type { Platform } from '../platforms/platform.ts';
+import { PLATFORM_NAMES } from '../platforms/registry.ts';
 import type { Store } from '../store/port.ts';
 import { COMMANDS } from './commands/catalogue.ts';
 import type { SlashCommandSpec } from './commands/command.ts';
@@ -27,7 +28,7 @@ export interface PluginBridgeDeps {
 }
 
 /** Names no plugin can take: built-in tools keep theirs where the tools meet. */
-const PLATFORMS = ['telegram', 'discord', 'slack', 'api', 'web', 'cli', 'webhook', 'cron', 'batch'];
+const PLATFORMS = [...PLATFORM_NAMES, 'api', 'cli', 'cron', 'batch'];
 
 /** What the gateway has of its plugins, in the gateway's own shapes. */
 export class PluginBridge implements TurnPlugins {

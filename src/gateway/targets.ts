@@ -2,8 +2,8 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import { keyFor } from '../lifecycle/session-key.ts';
 import type { Place } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
-import type { KnownPlace } from '../store/transactions/places.ts';
 import { findHome } from './home-channel.ts';
+import type { KnownPlace } from './place-store.ts';
 import { deliverable } from './reply-target.ts';
 
 /** Where something goes that is no reply. */

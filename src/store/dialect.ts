@@ -57,8 +57,8 @@ export interface Dialect {
   searchMessages(words: readonly string[], limit: number): Query;
   /** What makes `facts` searchable by words. The index follows the table by itself: facts are few. */
   readonly factSearch: readonly string[];
-  /** Rows of `facts` of one owner that have any of the words, best match first. There is at least one word. */
-  recallFacts(owner: string, words: readonly string[], limit: number): Query;
+  /** Some columns of the `facts` of one owner that have any of the words, best match first. There is at least one word. */
+  recallFacts(columns: string, owner: string, words: readonly string[], limit: number): Query;
   /** Rows `name`, `value`: the engine's version and the settings that promises depend on. */
   readonly settings: string;
   /** Rows with one text each, `ok` when all is well; null where the engine has no check of its files. */

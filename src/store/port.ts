@@ -1,6 +1,6 @@
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
+import type { ReadArgs, ReadName, ReadResult, WriteArgs, WriteName, WriteResult } from './catalogue.ts';
 import type { Effects } from './transaction.ts';
-import type { ReadArgs, ReadName, ReadResult, WriteArgs, WriteName, WriteResult } from './transactions/index.ts';
 
 /**
  * The one door to what is kept. Both engines implement it, and one contract suite runs on both. A resolved `write` is

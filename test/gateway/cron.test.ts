@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { renderPrompt } from '../../src/agent/prompt.ts';
 import { userRow } from '../../src/agent/transcript.ts';
+import type { Job } from '../../src/cron/job-store.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
-import type { Job } from '../../src/store/transactions/jobs.ts';
 import { share } from '../support/share.ts';
 import { Scene } from './scene.ts';
 

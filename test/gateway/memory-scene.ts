@@ -56,7 +56,7 @@ export class MemoryScene {
     const { providers = [], real = false, primary = true } = cast;
     const config = loadConfig({ home: this.home, env: {} });
     this.runner = new ScriptedRunner();
-    this.store = new InlineSqliteStore(join(this.home, 'state.db'), machineClock, config.sessions.rules);
+    this.store = new InlineSqliteStore(join(this.home, 'state.db'), machineClock, config.sessions);
     const log = createLogger({ level: 'debug', format: 'json', stream: { write: (line) => this.logged.push(line) } });
     this.gateway = await Gateway.start({
       ...{ config, store: this.store, version: 'test', platforms: [], restart: null, log, primary },

@@ -22,6 +22,8 @@ export interface ChatAnswer {
 export class GatewayProcess {
   readonly home: string;
   url = '';
+  /** What it printed when it was ready. */
+  started: { readonly url: string; readonly [fact: string]: unknown } = { url: '' };
   #child: ChildProcess | null = null;
   #errors = '';
 
@@ -62,7 +64,8 @@ export class GatewayProcess {
       lines.on('line', (line) => {
         shown += line;
         if (line !== '}') return;
-        this.url = (JSON.parse(shown) as { url: string }).url;
+        this.started = JSON.parse(shown) as typeof this.started;
+        this.url = this.started.url;
         resolve();
       });
       child.once('exit', (code) => reject(new TypeError(`the gateway exited with ${code}: ${this.#errors}`)));

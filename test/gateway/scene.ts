@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { configuredPlatforms } from '../../src/gateway/configured-platforms.ts';
 import type { ReceiveResult } from '../../src/gateway/conversations.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import type { Sender, Target } from '../../src/platforms/platform.ts';
+import { configuredPlatforms } from '../../src/platforms/registry.ts';
 import { machineClock } from '../../src/store/clock.ts';
 import type { Store } from '../../src/store/port.ts';
 import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
@@ -68,7 +68,7 @@ export class Scene {
     const config = loadConfig({ home: this.home, env: {} });
     this.runner = new ScriptedRunner();
     const clock = { now: () => Date.now() + this.#aheadMs, lease: machineClock.lease };
-    this.store = new InlineSqliteStore(join(this.home, 'state.db'), clock, config.sessions.rules);
+    this.store = new InlineSqliteStore(join(this.home, 'state.db'), clock, config.sessions);
     this.gateway = await Gateway.start({
       ...{ config, store: this.store, version: 'test', platforms: [this.pigeons], primary: true, restart: null },
       environment: { PATH: process.env.PATH },

@@ -317,23 +317,23 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'cron: a tick is taken by everybody who finds it due',
-    file: 'src/store/transactions/jobs.ts',
+    file: 'src/cron/job-store.ts',
     find: 'if (!(yield* moveOn(ctx, args)) || run !== undefined) return null;',
     replace: 'if (!(yield* moveOn(ctx, args)) && run === null) return null;',
     layer: 'jobs',
   },
   {
     name: 'cron: a run joins the one before it',
-    file: 'src/store/transactions/jobs.ts',
-    find: "if (open !== undefined) return { type: 'busy', sessionId: textOf(open, 'id') };",
+    file: 'src/cron/job-store.ts',
+    find: "if (open !== undefined) return { type: 'busy', sessionId: open };",
     replace: "if (open === null) return { type: 'busy', sessionId: '' };",
     layer: 'jobs',
   },
   {
     name: 'cron: what was told is forgotten when the session ends',
     file: 'src/store/transactions/external-notes.ts',
-    find: "numberOf(row, 'at') > answeredAt",
-    replace: "numberOf(row, 'at') < 0",
+    find: 'at > answeredAt',
+    replace: 'at < 0',
     layer: 'jobs',
   },
   {

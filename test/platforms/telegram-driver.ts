@@ -17,13 +17,11 @@ const CHATS = {
   thread: { chat: -1001, type: 'supergroup', topic: 5 },
 } as const;
 
-export const MAX_FILE_BYTES = 20_000_000;
-
 /** A platform at a fake, and what it warned of. */
 export function telegramAt(fake: BotApiFake, webhook: { url: string; secret: string } | null = null, speed = 100) {
   const runtime = testRuntime(speed);
   const { token, url: apiRoot } = fake;
-  const platform = createTelegram({ token, apiRoot, webhook, maxFileBytes: MAX_FILE_BYTES, runtime });
+  const platform = createTelegram({ token, apiRoot, webhook, runtime });
   return { platform, warnings: runtime.warnings };
 }
 

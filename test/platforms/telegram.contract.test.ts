@@ -1,15 +1,8 @@
-import { createTelegram } from '../../src/platforms/telegram/platform.ts';
-import { testRuntime } from './contract/scene.ts';
+import { TELEGRAM_ABILITIES } from '../../src/platforms/telegram/abilities.ts';
 import { platformContract } from './contract.ts';
-import { MAX_FILE_BYTES, telegramDriver } from './telegram-driver.ts';
+import { telegramDriver } from './telegram-driver.ts';
 
-const { abilities } = createTelegram({
-  token: '1:x',
-  apiRoot: 'http://127.0.0.1',
-  webhook: null,
-  maxFileBytes: MAX_FILE_BYTES,
-  runtime: testRuntime(),
-});
+const abilities = TELEGRAM_ABILITIES;
 
 const plays = {
   acknowledgement: true,

@@ -312,7 +312,7 @@ describe('a file from outside', () => {
 });
 
 describe('what cannot work', () => {
-  const options = { webhook: null, maxFileBytes: 1, runtime: testRuntime() };
+  const options = { webhook: null, runtime: testRuntime() };
   test.each([
     [{ ...options, token: 'no token', apiRoot: 'https://api.telegram.org' }],
     [{ ...options, token: '1:a/../b', apiRoot: 'https://api.telegram.org' }],

@@ -1,15 +1,8 @@
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
+import type { ReadArgs, ReadName, ReadResult, WriteArgs, WriteName, WriteResult } from '../../src/store/catalogue.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { Effects } from '../../src/store/transaction.ts';
-import type {
-  ReadArgs,
-  ReadName,
-  ReadResult,
-  WriteArgs,
-  WriteName,
-  WriteResult,
-} from '../../src/store/transactions/index.ts';
 import type { Random } from './random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 

@@ -1,6 +1,6 @@
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
-import type { WriteName } from '../../src/store/transactions/index.ts';
+import type { WriteName } from '../../src/store/catalogue.ts';
 import type { Random } from './random.ts';
 
 /** What the simulation saw happen, independent of what the store says, and what was wrong with it. */

@@ -10,8 +10,10 @@ export interface Layer {
   readonly builtins?: false;
   /** True if `process.env` may be read. */
   readonly environment?: true;
-  /** The one file of the layer that its folders may know: they know nothing of each other. */
-  readonly contract?: string;
+  /** The files of the layer that its folders may know: they know nothing of each other. */
+  readonly contract?: readonly string[];
+  /** The only files of another layer that it may know. */
+  readonly entrances?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface Table {
@@ -22,6 +24,8 @@ export interface Table {
 
 interface Import {
   readonly specifier: string;
+  /** By a call: only when it comes to that. */
+  readonly later: boolean;
   /** False for what is not evaluated with the importing file: `import type`, and the code of another thread. */
   readonly evaluated: boolean;
 }
@@ -48,6 +52,23 @@ export function findViolations(sources: ReadonlyMap<string, string>, table: Tabl
     );
   }
   return [...violations, ...findCycles(graph).map((cycle) => `cycle: ${cycle.join(' > ')}`)];
+}
+
+/** The npm packages that are loaded together with a file, through whatever it imports. */
+export function packagesLoadedWith(entry: string, sources: ReadonlyMap<string, string>): ReadonlySet<string> {
+  const packages = new Set<string>();
+  const seen = new Set<string>();
+  function walk(path: string): void {
+    if (seen.has(path)) return;
+    seen.add(path);
+    for (const { specifier, evaluated, later } of findImports(withoutComments(sources.get(path) ?? ''))) {
+      if (!evaluated || later) continue;
+      if (specifier.startsWith('.')) walk(resolveFrom(path, specifier));
+      else if (!isBuiltin(specifier)) packages.add(packageOf(specifier));
+    }
+  }
+  walk(entry);
+  return packages;
 }
 
 /** The cycles of a directed graph, each as a walk that ends where it began. */
@@ -81,10 +102,15 @@ function findBreach(path: string, specifier: string, { layers, owned }: Table): 
   const target = resolveFrom(path, specifier);
   if (target.startsWith('..')) return 'it is outside src/';
   const other = layerOf(target);
-  if (other !== name) return layer.layers.includes(other) ? undefined : `${name} may not know ${other}`;
+  if (other !== name) {
+    if (!layer.layers.includes(other)) return `${name} may not know ${other}`;
+    const entrances = layer.entrances?.[other] ?? [target];
+    return entrances.includes(target) ? undefined : `of ${other}, ${name} may know only ${entrances.join(', ')}`;
+  }
   const folder = path.split('/').slice(0, 2).join('/');
-  const isFree = !layer.contract || folder === path || target === layer.contract || target.startsWith(`${folder}/`);
-  return isFree ? undefined : `${folder} may know only itself and ${layer.contract}`;
+  const { contract } = layer;
+  const isFree = !contract || folder === path || contract.includes(target) || target.startsWith(`${folder}/`);
+  return isFree ? undefined : `${folder} may know only itself and ${contract.join(', ')}`;
 }
 
 /** Static and dynamic imports, re-exports, `require`, and files named by `new URL(..., import.meta.url)`. */
@@ -95,17 +121,18 @@ function findImports(code: string): Import[] {
     `^\\s*(?:import|export)\\b(\\s+type\\b(?!\\s*(?:,|from\\b)))?(?:[^;'"\`=()]*?\\bfrom)?\\s*${quoted}`,
     'gm',
   );
-  for (const [, type, specifier = ''] of code.matchAll(declaration)) found.push({ specifier, evaluated: !type });
+  for (const [, type, specifier = ''] of code.matchAll(declaration))
+    found.push({ specifier, later: false, evaluated: !type });
   const call = new RegExp(
     `(typeof\\s+)?\\b(?:import|require|getBuiltinModule|import\\.meta\\.resolve)\\(\\s*${quoted}\\s*\\)(\\.[A-Z])?`,
     'g',
   );
   for (const [, typeOf, specifier = '', typeMember] of code.matchAll(call)) {
-    found.push({ specifier, evaluated: !typeOf && !typeMember });
+    found.push({ specifier, later: true, evaluated: !typeOf && !typeMember });
   }
   for (const [, expression = ''] of code.matchAll(/\bnew URL\(([^;]*?),\s*import\.meta\.url/g)) {
     for (const [, specifier = ''] of expression.matchAll(new RegExp(quoted, 'g'))) {
-      if (/^\.{1,2}\/.*\.[jt]s$/.test(specifier)) found.push({ specifier, evaluated: false });
+      if (/^\.{1,2}\/.*\.[jt]s$/.test(specifier)) found.push({ specifier, later: true, evaluated: false });
     }
   }
   return found;
@@ -117,7 +144,9 @@ function withoutComments(text: string): string {
   return text.replace(token, (match) => (match.startsWith('/') ? '' : match));
 }
 
+/** Files named `*-store.ts` belong to the store, beside whatever feature they are kept. The page has no store. */
 function layerOf(path: string): string {
+  if (!path.startsWith('space/') && path.endsWith('-store.ts')) return 'store';
   return path.split('/', 1)[0] ?? '';
 }
 

@@ -1,6 +1,6 @@
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
+import type { WriteName } from '../../src/store/catalogue.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { WriteName } from '../../src/store/transactions/index.ts';
 
 /** A real store of which a test says which writes go wrong, and how. */
 export interface TroubledStore extends Store {

@@ -73,7 +73,7 @@ export class TerminalConversation {
     const { settings, log, inline, presenter } = options;
     makeHome(settings.home);
     const config = await readConfig(settings);
-    const store = await openStore(config.store.url, config.home, config.sessions.rules, { inline });
+    const store = await openStore(config.store.url, config.home, config.sessions, { inline });
     try {
       let opened: TerminalConversation | null = null;
       const gateway = await Gateway.start({
@@ -171,7 +171,7 @@ export class TerminalConversation {
     const session = await this.#store.read('getSession', { sessionId });
     if (session?.key !== this.conversation.key || this.#leaving || this.#reportedEnds.has(sessionId)) return;
     this.#reportedEnds.add(sessionId);
-    const text = noticeOfEnd(session, this.#config.sessions.rules);
+    const text = noticeOfEnd(session, this.#config.sessions);
     if (text !== null) this.#presenter.notice(text);
   }
 }

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import { hasCode } from '../../errors/moirai-error.ts';
+import { NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
+import { readConfig } from '../configuration.ts';
 import { checkMachine } from '../doctor/check-machine.ts';
-import { checkStore } from '../doctor/check-store.ts';
 import { type Finding, failed } from '../doctor/finding.ts';
 import { describeReaped, fix } from '../doctor/fix.ts';
+import { checkStore } from '../doctor/store-checks.ts';
 import { printable, printJson, printLine } from '../print.ts';
 import { makeHome, type Settings, settingsOf } from '../settings.ts';
 import { StoreSession } from '../store-session.ts';
@@ -27,7 +29,7 @@ async function doctor(command: Command, withFix: boolean): Promise<void> {
   makeHome(settings.home);
   const machine = checkMachine(settings.home);
   const { findings: rest, done } = await examineStore(settings, withFix);
-  const findings = [...machine, ...rest];
+  const findings = [...machine, ...(await checkPlatforms(settings)), ...rest];
   const ok = findings.every(({ status }) => status !== 'fail');
   if (!ok) process.exitCode = 1;
   if (settings.json) return printJson({ ok, checks: findings, done });
@@ -37,6 +39,15 @@ async function doctor(command: Command, withFix: boolean): Promise<void> {
   }
   for (const sentence of done) await printLine(`done  ${printable(sentence)}`);
   await printLine(ok ? 'All is well.' : 'Something is wrong.');
+}
+
+async function checkPlatforms(settings: Settings): Promise<Finding[]> {
+  return notServed(await readConfig(settings)).map((name) => ({
+    check: `platform:${name}`,
+    status: 'warn',
+    message: NOT_SERVED_TEXT,
+    hint: `Set platforms.${name}.enabled to false.`,
+  }));
 }
 
 async function examineStore(settings: Settings, withFix: boolean): Promise<Report> {

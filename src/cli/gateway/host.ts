@@ -4,10 +4,10 @@ import { type RunningApi, startApi } from '../../api/server.ts';
 import type { Config } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { apiBackend } from '../../gateway/api-backend.ts';
-import { configuredPlatforms, unsupportedPlatforms } from '../../gateway/configured-platforms.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import type { PlatformStatus } from '../../gateway/platform-manager.ts';
 import type { Logger } from '../../log/logger.ts';
+import { configuredPlatforms, NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/port.ts';
 import { startTracing } from '../../tracing/start-tracing.ts';
@@ -51,11 +51,9 @@ export class GatewayHost {
   }
 
   static async start({ config, log, environment, restart, lost }: HostOptions): Promise<GatewayHost> {
-    const store = await openStore(config.store.url, config.home, config.sessions.rules);
+    const store = await openStore(config.store.url, config.home, config.sessions);
     const phase: Phase = { state: 'starting' };
-    for (const platform of unsupportedPlatforms(config)) {
-      log.warn('this platform cannot be used yet; its token is not touched', { platform });
-    }
+    for (const platform of notServed(config)) log.warn(`platform ${NOT_SERVED_TEXT}`, { platform });
     try {
       const figures = new Figures();
       const tracer = await startTracing(config.tracing, packageVersion(), log);
@@ -68,7 +66,7 @@ export class GatewayHost {
       const backend = apiBackend({
         gateway,
         model: gateway.runner.model ?? 'default',
-        readiness: () => readiness(gateway, stateOf(gateway, phase)),
+        readiness: () => readiness(gateway, stateOf(gateway, phase), notServed(config)),
         state: () => stateOf(gateway, phase),
         figures,
       });
@@ -101,7 +99,7 @@ async function openDoor(config: Config, backend: ApiBackend, gateway: Gateway, l
       ...{ host, port, apiKey, allowedOrigins, backend, log },
       engine: gateway.engine,
       version: packageVersion(),
-      page: webPage,
+      ...(config.platforms.web.enabled ? { page: webPage } : {}),
     });
   } catch (thrown) {
     await gateway.stop('shutdown');
@@ -113,7 +111,7 @@ function stateOf(gateway: Gateway, { state }: Phase): Readiness['state'] {
   return gateway.conversations.draining && state === 'ready' ? 'draining' : state;
 }
 
-async function readiness(gateway: Gateway, state: Readiness['state']): Promise<Readiness> {
+async function readiness(gateway: Gateway, state: Readiness['state'], idle: readonly string[]): Promise<Readiness> {
   const store = await probe(async () => {
     await gateway.engine.store.read('lastSeq', {});
     return gateway.engine.store.location;
@@ -127,6 +125,7 @@ async function readiness(gateway: Gateway, state: Readiness['state']): Promise<R
       turns: { ok: true, detail: `${running} running, ${waiting} waiting` },
       ...gateway.pluginChecks,
       ...Object.fromEntries(gateway.chat.status().map((status) => [status.name, platformCheck(status)])),
+      ...Object.fromEntries(idle.map((name) => [name, { ok: false, detail: NOT_SERVED_TEXT }])),
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
+import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { LeveledLogger } from '../../log/logger.ts';
 import { assertMemory, readConfig } from '../configuration.ts';
 import type { Settings } from '../settings.ts';
@@ -12,7 +13,7 @@ import type { Settings } from '../settings.ts';
 export async function reload(running: Config, settings: Settings, gateway: Gateway, log: LeveledLogger): Promise<void> {
   try {
     const fresh = await readConfig(settings);
-    gateway.useRules(fresh.sessions.rules);
+    gateway.useRules(fresh.sessions);
     log.setLevel(fresh.log.level);
     log.info('the configuration was read again', { needs_restart: needsRestart(running, fresh) });
   } catch (error) {
@@ -33,9 +34,14 @@ export async function couldRestart(settings: Settings, log: LeveledLogger): Prom
 
 /** The sections in which something changed that only a start takes over. */
 function needsRestart(running: Config, fresh: Config): string[] {
-  const settled = ({ sessions: { rules: _, ...sessions }, log: { level: __, ...log }, ...rest }: Config) => {
-    return Object.entries({ ...rest, sessions, log });
+  const settled = ({ sessions, log: { level: _, ...log }, ...rest }: Config) => {
+    return Object.entries({ ...rest, sessions: withoutRules(sessions), log });
   };
   const now = new Map(settled(fresh).map(([name, section]) => [name, JSON.stringify(section)]));
   return settled(running).flatMap(([name, section]) => (now.get(name) === JSON.stringify(section) ? [] : [name]));
+}
+
+function withoutRules(sessions: Config['sessions']): object {
+  const rules = { reset: null, resetByType: null, resetByPlatform: null, resumeWindowMs: null, stuckAfter: null };
+  return { ...sessions, ...(rules satisfies Record<keyof ResetRules, null>) };
 }

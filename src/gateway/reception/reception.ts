@@ -3,12 +3,12 @@ import type { Engine } from '../../engine/engine.ts';
 import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
 import { keyFor, parseKey } from '../../lifecycle/session-key.ts';
 import type { Logger } from '../../log/logger.ts';
+import { type Access, type Requester, requesterOf } from '../../people/access.ts';
+import { offerCode, pairingText } from '../../people/pairing.ts';
 import type { Inbox, Incoming, Place, Platform, Press } from '../../platforms/platform.ts';
+import { chatSettings } from '../../platforms/registry.ts';
 import type { ConversationRef } from '../../store/transactions/conversations.ts';
-import { type Access, type Requester, requesterOf } from '../access/access.ts';
-import { offerCode, pairingText } from '../access/pairing.ts';
 import type { Approvals } from '../approvals.ts';
-import { chatSettings } from '../chat-settings.ts';
 import type { Conversations, ReceiveResult } from '../conversations.ts';
 import { sanitize } from '../outside-text.ts';
 import type { Places } from '../places.ts';
@@ -101,7 +101,8 @@ export class Reception implements Inbox {
     const { name } = this.#platform;
     log.info('somebody unknown was turned away', { platform: name, user: from.id });
     if (!config.access.pairing || place.type !== 'dm' || from.id === null || from.bot) return;
-    const code = await offerCode(engine.store, { platform: name, userId: from.id, name: from.name });
+    const shownName = from.name === null ? null : sanitize(from.name);
+    const code = await offerCode(engine.store, { platform: name, userId: from.id, name: shownName });
     if (code !== null) await this.#sendNow(place, pairingText(name, code));
   }
 

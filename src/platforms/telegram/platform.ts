@@ -1,6 +1,5 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type {
-  Abilities,
   Inbox,
   Outgoing,
   Place,
@@ -10,6 +9,7 @@ import type {
   ReactionSign,
   SentMessage,
 } from '../platform.ts';
+import { TELEGRAM_ABILITIES } from './abilities.ts';
 import { Backlog } from './backlog.ts';
 import { type BotApi, connectBotApi, makeRedact, withDeadline } from './bot-api.ts';
 import { Connection } from './connection.ts';
@@ -19,7 +19,7 @@ import { FloodGate } from './flood-gate.ts';
 import { type Parsed, parseUpdate, type Self } from './parse.ts';
 import { poll } from './polling.ts';
 import { Reception } from './reception.ts';
-import { addressOf, chatIdOf, idOf, keyboardOf, MAX_TEXT, Sending, wordsOf } from './send.ts';
+import { addressOf, chatIdOf, idOf, keyboardOf, Sending, wordsOf } from './send.ts';
 import { isFromTelegram, parseBody, registerWebhook, type Webhook, type WebhookRequest } from './webhook.ts';
 
 export interface TelegramOptions {
@@ -29,8 +29,6 @@ export interface TelegramOptions {
   readonly apiRoot: string;
   /** Telegram brings updates there; null: we ask for them. */
   readonly webhook: Webhook | null;
-  /** The largest file taken or sent. Telegram's own server gives out 20 MB at most. */
-  readonly maxFileBytes: number;
   readonly runtime: PlatformRuntime;
 }
 
@@ -49,7 +47,7 @@ interface Session {
 /** Telegram, by the Bot API. */
 export class Telegram implements Platform {
   readonly name = 'telegram';
-  readonly abilities: Abilities;
+  readonly abilities = TELEGRAM_ABILITIES;
   readonly #options: TelegramOptions;
   readonly #api: BotApi;
   readonly #redact: (text: string) => string;
@@ -67,7 +65,6 @@ export class Telegram implements Platform {
     this.#connection = new Connection({ runtime, redact: this.#redact });
     this.#gate = new FloodGate(() => runtime.now());
     this.#sending = new Sending({ api: this.#api, runtime, gate: this.#gate, redact: this.#redact });
-    this.abilities = abilitiesOf(options);
   }
 
   get state(): PlatformState {
@@ -200,29 +197,13 @@ export class Telegram implements Platform {
   #parse(update: unknown, self: Self): Parsed | null {
     const download = { api: this.#api, settings: this.#options, redact: this.#redact };
     return parseUpdate(update, self, (fileId) => (maxBytes, signal) => {
-      return downloadFile(download, fileId, Math.min(maxBytes, this.#options.maxFileBytes), signal);
+      return downloadFile(download, fileId, Math.min(maxBytes, this.abilities.files.maxBytes), signal);
     });
   }
 }
 
 export function createTelegram(options: TelegramOptions): Telegram {
   return new Telegram(options);
-}
-
-function abilitiesOf({ maxFileBytes }: TelegramOptions): Abilities {
-  return {
-    maxText: MAX_TEXT,
-    counts: 'utf16',
-    markdown: true,
-    edit: true,
-    remove: true,
-    typing: true,
-    reactions: true,
-    threads: true,
-    buttons: true,
-    files: { in: true, out: true, maxBytes: maxFileBytes },
-    editEveryMs: 1000,
-  };
 }
 
 /** Both go into addresses and headers: what does not belong there is refused before anything is sent. */

@@ -12,7 +12,6 @@ import { isRefusal, sendFailureOf, successorOf } from './failures.ts';
 import type { FloodGate } from './flood-gate.ts';
 import { renderHtml } from './render.ts';
 
-export const MAX_TEXT = 4096;
 const MAX_CAPTION = 1024;
 const MAX_BUTTON_BYTES = 64;
 const CALL_MS = 30_000;

@@ -75,8 +75,8 @@ export const postgresDialect: Dialect = {
   }),
   factSearch: ["CREATE INDEX facts_search ON facts USING gin (to_tsvector('simple', words))"],
   // The words are letters and digits alone, so they need no quoting.
-  recallFacts: (owner, words, limit) => ({
-    sql: `SELECT facts.* FROM facts, to_tsquery('simple', ?) AS wanted
+  recallFacts: (columns, owner, words, limit) => ({
+    sql: `SELECT ${columns} FROM facts, to_tsquery('simple', ?) AS wanted
           WHERE owner = ? AND to_tsvector('simple', words) @@ wanted
           ORDER BY ts_rank(to_tsvector('simple', words), wanted) DESC, no DESC LIMIT ?`,
     params: [words.join(' | '), owner, limit],

@@ -1,10 +1,6 @@
 import pg from 'pg';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
-import type { StoreClock } from '../clock.ts';
-import { CommitListeners } from '../commit-listeners.ts';
-import type { Store } from '../port.ts';
-import type { Effects } from '../transaction.ts';
 import {
   type ReadArgs,
   type ReadName,
@@ -13,7 +9,11 @@ import {
   type WriteArgs,
   type WriteName,
   type WriteResult,
-} from '../transactions/index.ts';
+} from '../catalogue.ts';
+import type { StoreClock } from '../clock.ts';
+import { CommitListeners } from '../commit-listeners.ts';
+import type { Store } from '../port.ts';
+import type { Effects } from '../transaction.ts';
 import { assertSafe, connectionOptions, migrateServer, shownUrl } from './connection.ts';
 import { isAway, wantsRetry, wrapPostgres } from './errors.ts';
 import { Hints } from './hints.ts';

@@ -76,8 +76,8 @@ export const sqliteDialect: Dialect = {
     `CREATE TRIGGER facts_removed AFTER DELETE ON facts
      BEGIN DELETE FROM fact_search WHERE rowid = OLD.no; END`,
   ],
-  recallFacts: (owner, words, limit) => ({
-    sql: `SELECT facts.* FROM fact_search JOIN facts ON facts.no = fact_search.rowid
+  recallFacts: (columns, owner, words, limit) => ({
+    sql: `SELECT ${columns} FROM fact_search JOIN facts ON facts.no = fact_search.rowid
           WHERE fact_search MATCH ? AND facts.owner = ? ORDER BY fact_search.rank, facts.no DESC LIMIT ?`,
     params: [words.map((word) => `"${word}"`).join(' OR '), owner, limit],
   }),

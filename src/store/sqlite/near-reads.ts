@@ -1,6 +1,6 @@
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
+import type { ReadName } from '../catalogue.ts';
 import { machineClock } from '../clock.ts';
-import type { ReadName } from '../transactions/index.ts';
 import { type Outcome, SqliteReader } from './writer.ts';
 
 /** A few rows by their key or from the end of an index, most of them written a moment ago and so in memory. */

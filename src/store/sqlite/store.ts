@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
+import type { ReadArgs, ReadName, ReadResult, WriteArgs, WriteName, WriteResult } from '../catalogue.ts';
 import type { StoreClock } from '../clock.ts';
 import { CommitListeners } from '../commit-listeners.ts';
 import type { Store } from '../port.ts';
 import type { Effects } from '../transaction.ts';
-import type { ReadArgs, ReadName, ReadResult, WriteArgs, WriteName, WriteResult } from '../transactions/index.ts';
 import { NearReads } from './near-reads.ts';
 import { closedError, StoreThread } from './thread.ts';
 import { type Outcome, SqliteReader, SqliteWriter } from './writer.ts';

@@ -1,8 +1,8 @@
 import type { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
+import { transactionNamed, type WriteName } from '../catalogue.ts';
 import type { StoreClock } from '../clock.ts';
 import { type Effects, noEffects, type TxContext } from '../transaction.ts';
-import { transactionNamed, type WriteName } from '../transactions/index.ts';
 import { SqliteConnection } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { endsTransaction, wrapSqlite } from './errors.ts';

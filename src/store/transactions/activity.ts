@@ -1,16 +1,7 @@
 import type { Session } from '../../lifecycle/session.ts';
 import type { EndCause, EndReason, TurnState } from '../../lifecycle/states.ts';
-import {
-  nullableNumber,
-  nullableText,
-  numberOf,
-  query,
-  queryOne,
-  type Row,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../transaction.ts';
+import { integer, nullableInteger, nullableJson, nullableText, type RowOf, Table, text, word } from '../table.ts';
+import type { Tx, TxContext } from '../transaction.ts';
 import { type Instance, listInstances } from './liveness.ts';
 import { lastSeq, sequenceEvents } from './reading.ts';
 import { querySessions, SELECT_SESSION } from './rows.ts';
@@ -83,60 +74,68 @@ export interface Pulse {
 export function* pulse(ctx: TxContext, args: { after: number; limit: number; check: boolean }): Tx<Pulse> {
   yield* sequenceEvents(ctx);
   const seq = ctx.dialect.seqColumn;
-  const rows = yield* query(
+  const rows = yield* NEWS.selectAs(
     `SELECT ${seq} AS seq, session_id, CASE WHEN type = 'session:end' THEN body END AS body FROM events
      WHERE ${seq} > ? ORDER BY ${seq} LIMIT ?`,
     args.after,
     args.limit + 1,
   );
   const tooMany = rows.length > args.limit;
-  const touched = new Set(rows.map((row) => nullableText(row, 'session_id')).filter((id) => id !== null));
-  const last = rows.at(-1);
+  const touched = new Set(rows.map(({ sessionId }) => sessionId).filter((id) => id !== null));
   return {
-    seq: last === undefined ? args.after : numberOf(last, 'seq'),
+    seq: rows.at(-1)?.seq ?? args.after,
     touched: tooMany ? null : [...touched],
-    ended: rows.map(endOf).filter((end) => end !== null),
+    ended: rows.flatMap((row) => (row.end === null ? [] : [endOf(row.seq, row.end)])),
     turns: yield* underWay(),
     instances: yield* listInstances(ctx, {}),
     open: args.check ? yield* openSessions() : null,
   };
 }
 
-function endOf(row: Row): Ended | null {
-  const body = nullableText(row, 'body');
-  if (body === null) return null;
-  const { session_id: id, reason, cause, at } = JSON.parse(body);
-  return { seq: numberOf(row, 'seq'), id, reason, cause, at: Date.parse(at) };
+/** An event, of which only the end of a session is read. */
+const NEWS = new Table('events', {
+  seq: integer,
+  sessionId: nullableText,
+  end: nullableJson<{ session_id: string; reason: EndReason; cause: EndCause | null; at: string }>(),
+});
+
+function endOf(seq: number, end: NonNullable<RowOf<typeof NEWS>['end']>): Ended {
+  return { seq, id: end.session_id, reason: end.reason, cause: end.cause, at: Date.parse(end.at) };
 }
 
+const UNFINISHED = new Table('turns', {
+  sessionId: text,
+  state: word<TurnState>(),
+  turns: integer,
+  since: nullableInteger,
+  beatAt: nullableInteger,
+});
+
 function* underWay(): Tx<UnderWay> {
-  const rows = yield* query(
-    `SELECT t.session_id, t.state, count(*) AS n, min(t.started_at) AS since, max(s.last_heartbeat_at) AS beat
+  const rows = yield* UNFINISHED.selectAs(
+    `SELECT t.session_id, t.state, count(*), min(t.started_at), max(s.last_heartbeat_at)
      FROM turns t JOIN sessions s ON s.id = t.session_id WHERE t.state <> 'over' GROUP BY t.session_id, t.state`,
   );
   const turns: Record<string, TurnsUnderWay> = {};
   for (const row of rows) {
-    const id = textOf(row, 'session_id');
-    const others = turns[id] ?? { queued: 0, cut: 0, runningSince: null };
-    turns[id] = { ...others, ...inState(row), beatAt: nullableNumber(row, 'beat') };
+    const others = turns[row.sessionId] ?? { queued: 0, cut: 0, runningSince: null };
+    turns[row.sessionId] = { ...others, ...inState(row), beatAt: row.beatAt };
   }
   return turns;
 }
 
-function inState(row: Row): Partial<TurnsUnderWay> {
-  const state = textOf(row, 'state') as TurnState;
-  if (state === 'running') return { runningSince: nullableNumber(row, 'since') };
-  return state === 'queued' ? { queued: numberOf(row, 'n') } : { cut: numberOf(row, 'n') };
+function inState({ state, turns, since }: RowOf<typeof UNFINISHED>): Partial<TurnsUnderWay> {
+  if (state === 'running') return { runningSince: since };
+  return state === 'queued' ? { queued: turns } : { cut: turns };
 }
 
-function* openSessions(): Tx<{ open: number; versions: number }> {
-  const row = yield* queryOne(
-    "SELECT count(*) AS open, coalesce(sum(version), 0) AS versions FROM sessions WHERE state <> 'ended'",
+const OPEN = new Table('sessions', { open: integer, versions: integer });
+
+function* openSessions(): Tx<RowOf<typeof OPEN>> {
+  const [counted] = yield* OPEN.selectAs(
+    "SELECT count(*), coalesce(sum(version), 0) FROM sessions WHERE state <> 'ended'",
   );
-  return {
-    open: row === undefined ? 0 : numberOf(row, 'open'),
-    versions: row === undefined ? 0 : Number(row.versions),
-  };
+  return counted ?? { open: 0, versions: 0 };
 }
 
 /** Sessions by their ids, in no order; those that are gone are left out. */
@@ -163,23 +162,25 @@ export interface Timeline {
 export function* timeline(_ctx: TxContext, { from, to, stepMs }: TimelineSpan): Tx<Timeline> {
   const slots = Math.ceil((to - from) / stepMs);
   const started = Array.from({ length: slots }, () => 0);
-  const starts = yield* query(
-    `SELECT CAST((started_at - ?) / ? AS BIGINT) AS slot, count(*) AS n FROM sessions WHERE started_at >= ? AND started_at < ?
+  const starts = yield* STARTS.selectAs(
+    `SELECT CAST((started_at - ?) / ? AS BIGINT), count(*) FROM sessions WHERE started_at >= ? AND started_at < ?
      GROUP BY 1`,
     ...[from, stepMs, from, to],
   );
-  for (const row of starts) started[numberOf(row, 'slot')] = numberOf(row, 'n');
+  for (const { slot, sessions } of starts) started[slot] = sessions;
   const ended: Record<string, number[]> = {};
-  const ends = yield* query(
-    `SELECT CAST((ended_at - ?) / ? AS BIGINT) AS slot, end_reason, count(*) AS n FROM sessions
+  const ends = yield* ENDS.selectAs(
+    `SELECT CAST((ended_at - ?) / ? AS BIGINT), count(*), end_reason FROM sessions
      WHERE ended_at IS NOT NULL AND ended_at >= ? AND ended_at < ?
      GROUP BY 1, end_reason`,
     ...[from, stepMs, from, to],
   );
-  for (const row of ends) {
-    const reason = textOf(row, 'end_reason');
-    ended[reason] ??= Array.from({ length: slots }, () => 0);
-    ended[reason][numberOf(row, 'slot')] = numberOf(row, 'n');
+  for (const { slot, sessions, endReason } of ends) {
+    ended[endReason] ??= Array.from({ length: slots }, () => 0);
+    ended[endReason][slot] = sessions;
   }
   return { started, ended };
 }
+
+const STARTS = new Table('sessions', { slot: integer, sessions: integer });
+const ENDS = new Table('sessions', { slot: integer, sessions: integer, endReason: text });

@@ -2,7 +2,8 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { SessionWithTurns } from '../../lifecycle/session.ts';
 import type { SessionKind, Trigger } from '../../lifecycle/states.ts';
 import { pageSize } from '../limits.ts';
-import { batch, numberOf, type Param, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { integer, selectValues, Table, text, word } from '../table.ts';
+import { batch, type Param, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type CommandContext, enter, lockKey, lockSessions, sessionQuery, withTurns } from './sessions.ts';
 
@@ -54,24 +55,25 @@ export function* deleteSession(ctx: TxContext, args: DeleteArgs): Tx<Deleted> {
 
 /** Undefined for a session that was removed. That it ever was is in the log, which also names its conversation. */
 function* lockExisting(ctx: TxContext, sessionId: string): Tx<SessionWithTurns | undefined> {
-  const start = yield* queryOne(
+  const [key] = yield* selectValues(
+    text,
     "SELECT session_key FROM events WHERE session_id = ? AND type = 'session:start'",
     sessionId,
   );
-  if (start === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
+  if (key === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
   // Whoever continues it holds the same lock: nobody begins to see a transcript that is about to go.
-  yield* lockKey(ctx, textOf(start, 'session_key'));
+  yield* lockKey(ctx, key);
   const [loaded] = yield* batch(sessionQuery(ctx, sessionId));
   return loaded;
 }
 
 function* refuseContinued(sessionId: string): Tx<void> {
-  const rows = yield* query(
+  const by = yield* selectValues(
+    text,
     `SELECT id FROM sessions WHERE parent_id = ? AND (lineage = 'resume' OR lineage = 'branch') ORDER BY id LIMIT 5`,
     sessionId,
   );
-  if (rows.length === 0) return;
-  const by = rows.map((row) => textOf(row, 'id'));
+  if (by.length === 0) return;
   throw new MoiraiError('session_continued', `session ${sessionId} is continued by ${by.join(', ')}`, {
     details: { by },
   });
@@ -93,23 +95,21 @@ export function* pruneSessions(
 ): Tx<{ removed: string[] }> {
   yield* enter(ctx, args.context);
   const { sql, params } = prunable(ctx, [args.rule]);
-  const found = yield* query(
+  const found = yield* selectValues(
+    text,
     `SELECT s.id FROM sessions s WHERE ${sql} AND NOT ${CONTINUED}
      ORDER BY s.ended_at, s.id LIMIT ? ${ctx.dialect.skipLocked}`,
     ...params,
     pageSize(args.limit),
   );
-  const loaded = yield* lockSessions(
-    ctx,
-    found.map((row) => textOf(row, 'id')),
-  );
+  const loaded = yield* lockSessions(ctx, found);
   const locked = JSON.stringify(loaded.map(({ session }) => session.id));
   // Between the search and the lock somebody may have continued one.
-  const rows = yield* query(
+  const removed = yield* selectValues(
+    text,
     `SELECT s.id FROM sessions s WHERE s.id IN (${ctx.dialect.listed}) AND NOT ${CONTINUED} ORDER BY s.ended_at, s.id`,
     locked,
   );
-  const removed = rows.map((row) => textOf(row, 'id'));
   if (removed.length > 0) yield* remove(ctx, removed);
   return { removed };
 }
@@ -122,8 +122,8 @@ export function* prunableSessions(
   if (args.rules.length === 0) return {};
   const { sql, params } = prunable(ctx, args.rules);
   const continuing = "(s.lineage = 'resume' OR s.lineage = 'branch')";
-  const rows = yield* query(
-    `SELECT s.kind, count(*) AS n FROM sessions s WHERE ${sql} AND s.id NOT IN (
+  const rows = yield* KINDS.selectAs(
+    `SELECT s.kind, count(*) FROM sessions s WHERE ${sql} AND s.id NOT IN (
        WITH RECURSIVE seen(id) AS (
          SELECT s.parent_id FROM sessions s WHERE ${continuing} AND NOT (${sql})
          UNION SELECT s.parent_id FROM seen JOIN sessions s ON s.id = seen.id WHERE ${continuing}
@@ -132,8 +132,10 @@ export function* prunableSessions(
     ...params,
     ...params,
   );
-  return Object.fromEntries(rows.map((row) => [textOf(row, 'kind'), numberOf(row, 'n')]));
+  return Object.fromEntries(rows.map(({ kind, sessions }) => [kind, sessions]));
 }
+
+const KINDS = new Table('sessions', { kind: word<SessionKind>(), sessions: integer });
 
 /** True, and never unknown, of a session `s` that one of the rules lets go. */
 function prunable(ctx: TxContext, rules: readonly PruneRule[]): { sql: string; params: Param[] } {

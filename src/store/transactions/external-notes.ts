@@ -1,4 +1,5 @@
-import { batch, numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { integer, selectValues, Table, text } from '../table.ts';
+import { batch, query, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
@@ -28,11 +29,13 @@ export interface ExternalNoteArgs {
 export function* addExternalNote(ctx: TxContext, args: ExternalNoteArgs): Tx<boolean> {
   const { context, sessionId, id, deliveries, key, note } = args;
   const { scope, loaded: teller } = yield* enterSession(ctx, context, sessionId);
-  const before = yield* queryOne(
+  const before = yield* selectValues(
+    text,
     'SELECT id FROM deliveries WHERE id = ? UNION ALL SELECT delivery_id FROM told WHERE delivery_id = ?',
-    ...[id, id],
+    id,
+    id,
   );
-  if (before !== undefined) return false;
+  if (before.length > 0) return false;
   if (deliveries.length > 0) yield deliveryRows(ctx, teller.session, null, deliveries);
   if (key === null) return true;
   // Whoever starts a session there holds the same lock: it sees the row below, or this sees the session.
@@ -45,11 +48,13 @@ export function* addExternalNote(ctx: TxContext, args: ExternalNoteArgs): Tx<boo
   return true;
 }
 
+const TOLD = new Table('told', { deliveryId: text, sessionKey: text, text, at: integer });
+
 /** Nobody reads more than the newest of what piled up unanswered. */
 const KEPT = 20;
 
 function* keep(ctx: TxContext, id: string, key: string, note: string): Tx<void> {
-  yield* query('INSERT INTO told (delivery_id, session_key, text, at) VALUES (?, ?, ?, ?)', id, key, note, ctx.now);
+  yield [TOLD.insert({ deliveryId: id, sessionKey: key, text: note, at: ctx.now })];
   yield* query(
     `DELETE FROM told WHERE session_key = ? AND no NOT IN (
        SELECT no FROM told WHERE session_key = ? ORDER BY no DESC LIMIT ${KEPT}
@@ -60,17 +65,17 @@ function* keep(ctx: TxContext, id: string, key: string, note: string): Tx<void> 
 
 /** What a session that starts now has to know of: told since somebody wrote there last. It is kept no longer. */
 export function* takeUnanswered(_ctx: TxContext, key: string): Tx<MessageToAppend[]> {
-  const rows = yield* query('SELECT text, at FROM told WHERE session_key = ? ORDER BY no', key);
-  if (rows.length === 0) return [];
+  const notes = yield* TOLD.select('WHERE session_key = ? ORDER BY no', key);
+  if (notes.length === 0) return [];
   yield* query('DELETE FROM told WHERE session_key = ?', key);
-  const last = yield* queryOne(
-    'SELECT last_activity_at AS at FROM sessions WHERE key = ? ORDER BY started_at DESC, id DESC LIMIT 1',
+  const [answeredAt = Number.NEGATIVE_INFINITY] = yield* selectValues(
+    integer,
+    'SELECT last_activity_at FROM sessions WHERE key = ? ORDER BY started_at DESC, id DESC LIMIT 1',
     key,
   );
-  const answeredAt = last === undefined ? Number.NEGATIVE_INFINITY : numberOf(last, 'at');
-  return rows.filter((row) => numberOf(row, 'at') > answeredAt).map((row) => noteOf(textOf(row, 'text')));
+  return notes.filter(({ at }) => at > answeredAt).map((told) => noteOf(told.text));
 }
 
-function noteOf(text: string): MessageToAppend {
-  return { role: 'note', text, turnId: null };
+function noteOf(body: string): MessageToAppend {
+  return { role: 'note', text: body, turnId: null };
 }

@@ -2,69 +2,56 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
 import { runningTurn, type Session, type SessionWithTurns } from '../../lifecycle/session.ts';
 import type { Trigger } from '../../lifecycle/states.ts';
-import {
-  nullableNumber,
-  nullableText,
-  numberOf,
-  placeholders,
-  query,
-  queryOne,
-  type Row,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../transaction.ts';
+import { flag, integer, nullableInteger, nullableText, type RowOf, selectValues, Table, text, word } from '../table.ts';
+import { placeholders, query, type Tx, type TxContext } from '../transaction.ts';
 import { apply, applyEach } from './apply.ts';
 import { claimsOf, type LaneClaim, releaseClaims, releaseStrays } from './queue.ts';
 import { NO_KEY, NOWHERE, record } from './record.ts';
 import { type CommandContext, enter, lockKey, lockSessions, type WriteScope } from './sessions.ts';
 
 /** What an instance says of itself, so that others on its host can prove its death. */
-export interface InstanceFacts {
-  readonly id: string;
-  readonly name: string | null;
-  readonly version: string;
-  readonly host: string;
+const facts = {
+  id: text,
+  name: nullableText,
+  version: text,
+  host: text,
   /** Names this boot of the machine; null where the system has none. */
-  readonly bootId: string | null;
+  bootId: nullableText,
   /** Process ids mean something only within one of these. */
-  readonly pidSpace: string | null;
-  readonly pid: number;
+  pidSpace: nullableText,
+  pid: integer,
   /** When the process started, in the system's own words; tells a reused pid from the same process. */
-  readonly pidStarted: string | null;
-}
+  pidStarted: nullableText,
+};
 
-export interface Instance extends InstanceFacts {
-  readonly state: 'up' | 'dead';
-  readonly startedAt: number;
-  readonly heartbeatAt: number;
-  readonly lostAt: number | null;
+export type InstanceFacts = RowOf<Table<typeof facts>>;
+
+const columns = {
+  ...facts,
+  state: word<'up' | 'dead'>(),
+  startedAt: integer,
+  heartbeatAt: integer,
+  lostAt: nullableInteger,
+  leaseUntil: integer,
+};
+
+const INSTANCES = new Table('instances', columns);
+
+/** With how many sessions name it as their owner. */
+const OWNERS = new Table(
+  '(SELECT instances.*, (SELECT count(*) FROM owned_sessions WHERE owner = instances.id) AS owns FROM instances) owner',
+  { ...columns, owns: integer },
+);
+
+export interface Instance extends Omit<RowOf<typeof OWNERS>, 'leaseUntil'> {
   /** Past its lease by the store's clock. */
   readonly expired: boolean;
-  /** How many sessions name it as their owner. */
-  readonly owns: number;
 }
 
 /** A process begins to take part: it gets a lease under an id that was never used before. */
 export function* bootInstance(ctx: TxContext, args: { facts: InstanceFacts; ttlMs: number }): Tx<void> {
-  const { facts } = args;
-  yield* query(
-    `INSERT INTO instances (id, name, version, host, boot_id, pid_space, pid, pid_started, state, started_at,
-       heartbeat_at, lease_until)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'up', ?, ?, ?)
-     ON CONFLICT (id) DO NOTHING`,
-    facts.id,
-    facts.name,
-    facts.version,
-    facts.host,
-    facts.bootId,
-    facts.pidSpace,
-    facts.pid,
-    facts.pidStarted,
-    ctx.now,
-    ctx.now,
-    ctx.leaseNow + args.ttlMs,
-  );
+  const times = { startedAt: ctx.now, heartbeatAt: ctx.now, lostAt: null, leaseUntil: ctx.leaseNow + args.ttlMs };
+  yield [INSTANCES.insert({ ...args.facts, state: 'up', ...times }, 'ON CONFLICT (id) DO NOTHING')];
 }
 
 /** Renews a live lease and the heartbeat of everything the instance runs. A lease that ran out stays out. */
@@ -93,12 +80,16 @@ export function* stopInstance(ctx: TxContext, args: { instance: string }): Tx<vo
   // What it is still writing comes first: afterwards there is nobody whom it could belong to.
   if (instanceLock !== null) yield* query(instanceLock.take, args.instance);
   yield* releaseClaims(args.instance);
-  const owned = yield* queryOne('SELECT count(*) AS n FROM owned_sessions WHERE owner = ?', args.instance);
-  if (owned !== undefined && numberOf(owned, 'n') > 0) {
+  if ((yield* countOwned(args.instance)) > 0) {
     yield* query("UPDATE instances SET state = 'dead', lost_at = ? WHERE id = ?", ctx.now, args.instance);
   } else {
     yield* query('DELETE FROM instances WHERE id = ?', args.instance);
   }
+}
+
+function* countOwned(instance: string): Tx<number> {
+  const [count = 0] = yield* selectValues(integer, 'SELECT count(*) FROM owned_sessions WHERE owner = ?', instance);
+  return count;
 }
 
 export interface ReapArgs {
@@ -124,28 +115,29 @@ export interface Reaped {
 export function* reap(ctx: TxContext, args: ReapArgs): Tx<Reaped> {
   const scope = yield* enter(ctx, args.context);
   const lost = yield* markDead(ctx, scope, args.provenDead);
-  const orphans = yield* query(
+  const orphans = yield* ORPHANS.selectAs(
     `SELECT s.id, s.owner FROM owned_sessions s LEFT JOIN instances i ON i.id = s.owner
      WHERE i.id IS NULL OR i.state = 'dead' ORDER BY s.id LIMIT ?`,
     args.limit,
   );
-  const found = orphans.map((row) => ({ id: textOf(row, 'id'), owner: textOf(row, 'owner') }));
-  const settled = yield* settleOrphans(ctx, scope, found);
+  const settled = yield* settleOrphans(ctx, scope, orphans);
   return { lost, ...settled, more: orphans.length === args.limit };
 }
+
+const ORPHANS = new Table('owned_sessions', { id: text, owner: text });
 
 /** Marks expired and proven-dead instances, frees their claims, and writes `instance:lost` once for each. */
 function* markDead(ctx: TxContext, scope: WriteScope, provenDead: readonly string[]): Tx<string[]> {
   const proven = provenDead.length === 0 ? '' : `OR id IN (${placeholders(provenDead.length)})`;
-  const candidates = yield* query(
+  const candidates = yield* selectValues(
+    text,
     `SELECT id FROM instances WHERE state = 'up' AND id <> ? AND (lease_until <= ? ${proven}) ORDER BY id`,
     scope.context.instanceId,
     ctx.leaseNow,
     ...provenDead,
   );
   const lost: string[] = [];
-  for (const row of candidates) {
-    const id = textOf(row, 'id');
+  for (const id of candidates) {
     // It is in the middle of a write, or frozen in one: what that takes would be left to nobody. The next round has it.
     if (!(yield* tryTakeInstance(ctx, id))) continue;
     // Between the two statements a late heartbeat may have renewed the lease: only who is still out is buried.
@@ -160,14 +152,8 @@ function* markDead(ctx: TxContext, scope: WriteScope, provenDead: readonly strin
     if (buried.length === 0) continue;
     lost.push(id);
     yield* releaseClaims(id);
-    const owned = yield* queryOne('SELECT count(*) AS n FROM owned_sessions WHERE owner = ?', id);
-    yield* announce(ctx, scope, {
-      id: `${id}:lost`,
-      draft: {
-        type: 'instance:lost',
-        fields: { instance: id, sessions: owned === undefined ? 0 : numberOf(owned, 'n') },
-      },
-    });
+    const fields = { instance: id, sessions: yield* countOwned(id) };
+    yield* announce(ctx, scope, { id: `${id}:lost`, draft: { type: 'instance:lost', fields } });
   }
   return lost;
 }
@@ -175,8 +161,8 @@ function* markDead(ctx: TxContext, scope: WriteScope, provenDead: readonly strin
 function* tryTakeInstance(ctx: TxContext, id: string): Tx<boolean> {
   const { instanceLock } = ctx.dialect;
   if (instanceLock === null) return true;
-  const row = yield* queryOne(instanceLock.tryTake, id);
-  return row !== undefined && numberOf(row, 'held') === 1;
+  const [held = false] = yield* selectValues(flag, instanceLock.tryTake, id);
+  return held;
 }
 
 type Announcement = Pick<Parameters<typeof record>[2][number], 'id' | 'draft'>;
@@ -235,27 +221,24 @@ function afterOwner(loaded: SessionWithTurns): Command {
 }
 
 /** A session as its owner got it: every taking of it raises the epoch. */
-export interface Holding {
-  readonly id: string;
-  readonly epoch: number;
+const HOLDINGS = new Table('sessions', {
+  id: text,
+  epoch: integer,
   /** A turn of it is running. */
-  readonly running: boolean;
-}
+  running: flag,
+});
+
+export type Holding = RowOf<typeof HOLDINGS>;
 
 /** What the rows say an instance holds. */
 export function* heldBy(_ctx: TxContext, args: { instance: string }): Tx<{ sessions: Holding[]; claims: LaneClaim[] }> {
-  const sessions = yield* query(
+  const sessions = yield* HOLDINGS.selectAs(
     `SELECT s.id, s.epoch, EXISTS (
        SELECT 1 FROM turns WHERE session_id = s.id AND state <> 'over' AND state = 'running'
-     ) AS running FROM owned_sessions o JOIN sessions s ON s.id = o.id WHERE o.owner = ? ORDER BY s.id`,
+     ) FROM owned_sessions o JOIN sessions s ON s.id = o.id WHERE o.owner = ? ORDER BY s.id`,
     args.instance,
   );
-  return {
-    sessions: sessions.map((row) => {
-      return { id: textOf(row, 'id'), epoch: numberOf(row, 'epoch'), running: row.running === 1 };
-    }),
-    claims: yield* claimsOf(args.instance),
-  };
+  return { sessions, claims: yield* claimsOf(args.instance) };
 }
 
 /** What a row says and its owner never learned. */
@@ -281,6 +264,8 @@ export function* reconcile(
   return yield* settleOrphans(ctx, scope, strays);
 }
 
+const DEADLINES = new Table('sessions', { id: text, expiresAt: nullableInteger });
+
 /** Ends what is overdue, a batch at a time. */
 export function* expire(
   ctx: TxContext,
@@ -288,19 +273,19 @@ export function* expire(
 ): Tx<{ ended: string[]; more: boolean }> {
   const scope = yield* enter(ctx, args.context);
   // Several may do this at once: each takes what no other has in hand.
-  const listed = yield* query(
-    `SELECT id, expires_at FROM sessions WHERE check_at <= ? ORDER BY check_at, id LIMIT ? ${ctx.dialect.skipLocked}`,
+  const listed = yield* DEADLINES.select(
+    `WHERE check_at <= ? ORDER BY check_at, id LIMIT ? ${ctx.dialect.skipLocked}`,
     ctx.now,
     args.limit,
   );
-  const [due, early] = split(listed, (row) => isDue(nullableNumber(row, 'expires_at'), ctx.now));
+  const [due, early] = split(listed, ({ expiresAt }) => isDue(expiresAt, ctx.now));
   yield* lookLater(
     ctx,
-    early.map((row) => textOf(row, 'id')),
+    early.map(({ id }) => id),
   );
   const loaded = yield* lockSessions(
     ctx,
-    due.map((row) => textOf(row, 'id')),
+    due.map(({ id }) => id),
   );
   // A message may have come between the listing and the lock.
   const overdue = loaded.filter(({ session }) => isDue(session.expiresAt, ctx.now));
@@ -334,11 +319,8 @@ function split<T>(all: readonly T[], belongs: (one: T) => boolean): [T[], T[]] {
 
 /** All known instances, the living and the recently lost. */
 export function* listInstances(ctx: TxContext, _args: Record<never, never>): Tx<Instance[]> {
-  const rows = yield* query(
-    `SELECT instances.*, (SELECT count(*) FROM owned_sessions WHERE owner = instances.id) AS owns
-     FROM instances ORDER BY started_at, id`,
-  );
-  return rows.map((row) => toInstance(row, ctx.leaseNow));
+  const rows = yield* OWNERS.select('ORDER BY started_at, id');
+  return rows.map(({ leaseUntil, ...instance }) => ({ ...instance, expired: leaseUntil <= ctx.leaseNow }));
 }
 
 /** Forgets instances that were lost long ago and own nothing. */
@@ -348,23 +330,4 @@ export function* forgetInstances(ctx: TxContext, args: { lostBefore: number }): 
      AND NOT EXISTS (SELECT 1 FROM owned_sessions WHERE owner = instances.id)`,
     Math.min(args.lostBefore, ctx.now),
   );
-}
-
-function toInstance(row: Row, leaseNow: number): Instance {
-  return {
-    id: textOf(row, 'id'),
-    name: nullableText(row, 'name'),
-    version: textOf(row, 'version'),
-    host: textOf(row, 'host'),
-    bootId: nullableText(row, 'boot_id'),
-    pidSpace: nullableText(row, 'pid_space'),
-    pid: numberOf(row, 'pid'),
-    pidStarted: nullableText(row, 'pid_started'),
-    state: textOf(row, 'state') as Instance['state'],
-    startedAt: numberOf(row, 'started_at'),
-    heartbeatAt: numberOf(row, 'heartbeat_at'),
-    lostAt: nullableNumber(row, 'lost_at'),
-    expired: numberOf(row, 'lease_until') <= leaseNow,
-    owns: numberOf(row, 'owns'),
-  };
 }

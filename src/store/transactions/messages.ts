@@ -2,21 +2,17 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
 import { hasApplied, type SessionWithTurns } from '../../lifecycle/session.ts';
 import { pageSize } from '../limits.ts';
+import { integer, nullableJson, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
 import {
-  nullableText,
-  numberOf,
   type Param,
   placeholders,
   type Query,
   query,
-  queryOne,
-  type Row,
   remembered,
   repeated,
   type Tx,
   type TxContext,
-  textOf,
 } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type CommandContext, enterSession } from './sessions.ts';
@@ -28,24 +24,36 @@ export interface MessageToAppend {
   readonly data?: Readonly<Record<string, unknown>> | null;
 }
 
-export interface Message {
-  readonly sessionId: string;
-  readonly position: number;
-  readonly role: string;
-  readonly text: string;
-  readonly at: number;
-  readonly turnId: string | null;
-  readonly data: Readonly<Record<string, unknown>> | null;
-}
+const columns = {
+  sessionId: text,
+  position: integer,
+  role: text,
+  text,
+  at: integer,
+  turnId: nullableText,
+  data: nullableJson<Readonly<Record<string, unknown>>>(),
+};
+
+const MESSAGES = new Table('messages', columns);
+const NUMBERED_MESSAGES = new Table('messages', { no: integer, ...columns });
+
+export type Message = RowOf<typeof MESSAGES>;
 
 /** Transcript rows after the ones a session has; the caller's `append` command counts them in the same write. */
 export function messageRows(ctx: TxContext, loaded: SessionWithTurns, messages: readonly MessageToAppend[]): Query[] {
   if (messages.length === 0) return [];
-  const rows = messages.map(({ role, text, turnId, data }, i): Param[] => {
-    const body = storableText(text, `a message of session ${loaded.session.id}`);
-    const position = loaded.session.messageCount + i + 1;
-    return [loaded.session.id, position, role, body, ctx.now, turnId, data ? JSON.stringify(data) : null];
-  });
+  const { id: sessionId, messageCount } = loaded.session;
+  const rows = messages.map(({ role, text: body, turnId, data = null }, i): Param[] =>
+    MESSAGES.params({
+      sessionId,
+      position: messageCount + i + 1,
+      role,
+      text: storableText(body, `a message of session ${sessionId}`),
+      at: ctx.now,
+      turnId,
+      data,
+    }),
+  );
   const queries: Query[] = [];
   for (let first = 0; first < rows.length; first += ROWS_PER_INSERT) {
     const some = rows.slice(first, first + ROWS_PER_INSERT);
@@ -58,8 +66,8 @@ export function messageRows(ctx: TxContext, loaded: SessionWithTurns, messages: 
 const ROWS_PER_INSERT = 500;
 
 const INSERT_MESSAGES = remembered(
-  (count: number) => `INSERT INTO messages (session_id, position, role, text, at, turn_id, data)
-    VALUES ${repeated('(?, ?, ?, ?, ?, ?, ?)', count)}`,
+  (count: number) =>
+    `INSERT INTO messages (${MESSAGES.list}) VALUES ${repeated(`(${placeholders(MESSAGES.fields.length)})`, count)}`,
 );
 
 /** Brings the full-text index nearer to the transcript; false when nothing was left to do. */
@@ -91,13 +99,12 @@ export function* listMessages(
   _ctx: TxContext,
   args: { sessionId: string; after: number; limit: number },
 ): Tx<Message[]> {
-  const rows = yield* query(
-    'SELECT * FROM messages WHERE session_id = ? AND position > ? ORDER BY position LIMIT ?',
+  return yield* MESSAGES.select(
+    'WHERE session_id = ? AND position > ? ORDER BY position LIMIT ?',
     args.sessionId,
     args.after,
     pageSize(args.limit),
   );
-  return rows.map(toMessage);
 }
 
 /**
@@ -113,11 +120,12 @@ export function* lineageOf(_ctx: TxContext, args: { sessionId: string }): Tx<str
 }
 
 function* continuedBy(sessionId: string): Tx<string | null> {
-  const row = yield* queryOne(
+  const [parent = null] = yield* selectValues(
+    nullableText,
     "SELECT parent_id FROM sessions WHERE id = ? AND lineage IN ('resume', 'branch')",
     sessionId,
   );
-  return row === undefined ? null : nullableText(row, 'parent_id');
+  return parent;
 }
 
 /** Messages that contain all words, best match first. What is not indexed yet is not found: see `indexMessages`. */
@@ -126,24 +134,10 @@ export function* searchMessages(ctx: TxContext, args: { text: string; limit: num
     .split(/\s+/u)
     .filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) throw new MoiraiError('bad_input', 'the search text has no word in it');
-  const [found = []] = yield [ctx.dialect.searchMessages(words, pageSize(args.limit))];
-  if (found.length === 0) return [];
-  const numbers = found.map((row) => numberOf(row, 'message_no'));
-  const rows = yield* query(`SELECT * FROM messages WHERE no IN (${placeholders(numbers.length)})`, ...numbers);
+  const { sql, params } = ctx.dialect.searchMessages(words, pageSize(args.limit));
+  const numbers = yield* selectValues(integer, sql, ...params);
+  if (numbers.length === 0) return [];
+  const rows = yield* NUMBERED_MESSAGES.select(`WHERE no IN (${placeholders(numbers.length)})`, ...numbers);
   const rank = new Map(numbers.map((no, i) => [no, i]));
-  const order = (row: Row): number => rank.get(numberOf(row, 'no')) ?? 0;
-  return rows.sort((a, b) => order(a) - order(b)).map(toMessage);
-}
-
-function toMessage(row: Row): Message {
-  const data = nullableText(row, 'data');
-  return {
-    sessionId: textOf(row, 'session_id'),
-    position: numberOf(row, 'position'),
-    role: textOf(row, 'role'),
-    text: textOf(row, 'text'),
-    at: numberOf(row, 'at'),
-    turnId: nullableText(row, 'turn_id'),
-    data: data === null ? null : (JSON.parse(data) as Record<string, unknown>),
-  };
+  return rows.sort((a, b) => (rank.get(a.no) ?? 0) - (rank.get(b.no) ?? 0)).map(({ no: _, ...message }) => message);
 }

@@ -1,4 +1,5 @@
-import { numberOf, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { type Column, integer, selectValues, Table, text } from '../table.ts';
+import type { Tx, TxContext } from '../transaction.ts';
 
 /** What is promised of every session, as a question to the rows: the condition is true where a promise is broken. */
 const PROMISES = {
@@ -12,6 +13,11 @@ const PROMISES = {
 } as const;
 
 export type PromiseName = keyof typeof PROMISES;
+
+const BROKEN = new Table(
+  'lives',
+  Object.fromEntries(Object.keys(PROMISES).map((promise) => [promise, integer])) as Record<PromiseName, Column<number>>,
+);
 
 /** How a promise is kept: by all sessions when `broken` is 0. */
 export interface PromiseReport {
@@ -39,17 +45,16 @@ export function* checkPromises(_ctx: TxContext, args: { sample: number }): Tx<Pr
   const counts = Object.entries(PROMISES).map(
     ([promise, broken]) => `coalesce(sum(CASE WHEN ${broken} THEN 1 ELSE 0 END), 0) AS ${promise}`,
   );
-  const row = (yield* queryOne(`SELECT ${counts.join(', ')} FROM (${LIVES}) lives`)) ?? {};
+  const [row] = yield* BROKEN.selectAs(`SELECT ${counts.join(', ')} FROM (${LIVES}) lives`);
   const reports: PromiseReport[] = [];
   for (const promise of Object.keys(PROMISES) as PromiseName[]) {
-    const broken = numberOf(row, promise);
+    const broken = row?.[promise] ?? 0;
     const sessionIds = broken === 0 ? [] : yield* sampleOf(promise, args.sample);
     reports.push({ promise, broken, sessionIds });
   }
   return reports;
 }
 
-function* sampleOf(promise: PromiseName, limit: number): Tx<string[]> {
-  const rows = yield* query(`SELECT id FROM (${LIVES}) lives WHERE ${PROMISES[promise]} ORDER BY id LIMIT ?`, limit);
-  return rows.map((row) => textOf(row, 'id'));
+function sampleOf(promise: PromiseName, limit: number): Tx<string[]> {
+  return selectValues(text, `SELECT id FROM (${LIVES}) lives WHERE ${PROMISES[promise]} ORDER BY id LIMIT ?`, limit);
 }

@@ -2,19 +2,8 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import { pageSize } from '../limits.ts';
-import {
-  nullableNumber,
-  nullableText,
-  numberOf,
-  type Param,
-  placeholders,
-  query,
-  queryOne,
-  type Row,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../transaction.ts';
+import { integer, json, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
+import { type Param, placeholders, type Tx, type TxContext } from '../transaction.ts';
 import { querySessions, SELECT_SESSION } from './rows.ts';
 
 /** Gives every committed event its public number. Run before each read of the log, so that readers see their writes. */
@@ -31,10 +20,10 @@ export function* sequenceAhead(ctx: TxContext, _args: Record<never, never>): Tx<
   return yield* ctx.dialect.sequenceEvents(SEQUENCED_AT_ONCE);
 }
 
-export interface SequencedEvent {
-  readonly seq: number;
-  readonly event: MoiraiEvent;
-}
+/** Read with the column that `dialect.seqColumn` names as its number. */
+const EVENTS = new Table('events', { seq: integer, event: json<MoiraiEvent>() });
+
+export type SequencedEvent = RowOf<typeof EVENTS>;
 
 export interface EventFilter {
   readonly after: number;
@@ -67,12 +56,11 @@ export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: Seq
     params.push(...types.params);
   }
   const limit = pageSize(args.limit);
-  const rows = yield* query(
+  const events = yield* EVENTS.selectAs(
     `SELECT ${seq} AS seq, body FROM events WHERE ${where.join(' AND ')} ORDER BY ${args.sessionId === null ? seq : 'no'} LIMIT ?`,
     ...params,
     limit,
   );
-  const events = rows.map(toSequencedEvent);
   return { events, next: events.at(-1)?.seq ?? args.after };
 }
 
@@ -80,18 +68,14 @@ export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: Seq
 export function* lastEvents(ctx: TxContext, args: { sessionId: string; limit: number }): Tx<SequencedEvent[]> {
   yield* sequenceEvents(ctx);
   // By the conversation, which has an index in the order of the log.
-  const rows = yield* query(
+  const events = yield* EVENTS.selectAs(
     `SELECT ${ctx.dialect.seqColumn} AS seq, body FROM events
      WHERE session_key = ${KEY_OF_SESSION} AND session_id = ? ORDER BY no DESC LIMIT ?`,
     args.sessionId,
     args.sessionId,
     pageSize(args.limit),
   );
-  return rows.reverse().map(toSequencedEvent);
-}
-
-function toSequencedEvent(row: Row): SequencedEvent {
-  return { seq: numberOf(row, 'seq'), event: JSON.parse(textOf(row, 'body')) as MoiraiEvent };
+  return events.reverse();
 }
 
 function typeFilter(types: readonly string[]): { sql: string; params: Param[] } | null {
@@ -108,9 +92,11 @@ function escapeLike(text: string): string {
 /** The number of the newest event: a snapshot read in the same transaction is followed from here. */
 export function* lastSeq(ctx: TxContext, _args: Record<never, never>): Tx<number> {
   yield* sequenceEvents(ctx);
-  const row = yield* queryOne(`SELECT max(${ctx.dialect.seqColumn}) AS seq FROM events`);
-  return row === undefined ? 0 : numberOf(row, 'seq');
+  const [last] = yield* selectValues(nullableInteger, `SELECT max(${ctx.dialect.seqColumn}) FROM events`);
+  return last ?? 0;
 }
+
+const POSITIONS = new Table('subscribers', { name: text, first: nullableInteger });
 
 /**
  * How far each subscriber is that has something undelivered: every event up to this number has been delivered, or given
@@ -119,17 +105,14 @@ export function* lastSeq(ctx: TxContext, _args: Record<never, never>): Tx<number
 export function* subscriberPositions(ctx: TxContext, _args: Record<never, never>): Tx<Record<string, number>> {
   yield* sequenceEvents(ctx);
   const seq = ctx.dialect.seqColumn;
-  const rows = yield* query(
+  const rows = yield* POSITIONS.selectAs(
     `SELECT s.name, min((SELECT ${seq} FROM events e
        WHERE e.session_key = l.key AND e.no >= l.next_no AND e.no <= l.last_no
        ORDER BY e.no LIMIT 1)) AS first
      FROM subscribers s JOIN lanes l ON l.queue = 'events/' || s.name GROUP BY s.name`,
   );
   const positions: Record<string, number> = {};
-  for (const row of rows) {
-    const first = nullableNumber(row, 'first');
-    if (first !== null) positions[textOf(row, 'name')] = first - 1;
-  }
+  for (const { name, first } of rows) if (first !== null) positions[name] = first - 1;
   return positions;
 }
 
@@ -232,22 +215,25 @@ export interface Stats {
   readonly ended: Readonly<Record<string, number>>;
 }
 
+const END_REASONS = new Table('sessions', { endReason: nullableText, sessions: integer });
+
 export function* stats(ctx: TxContext, _args: Record<never, never>): Tx<Stats> {
-  const groups = yield* query('SELECT end_reason, count(*) AS n FROM sessions GROUP BY end_reason ORDER BY end_reason');
-  const unowned = yield* queryOne(
-    `SELECT count(*) AS n FROM sessions s LEFT JOIN instances i ON i.id = s.owner
+  const groups = yield* END_REASONS.selectAs(
+    'SELECT end_reason, count(*) FROM sessions GROUP BY end_reason ORDER BY end_reason',
+  );
+  const [openUnowned = 0] = yield* selectValues(
+    integer,
+    `SELECT count(*) FROM sessions s LEFT JOIN instances i ON i.id = s.owner
      WHERE s.state <> 'ended' AND (s.attached = 1 OR s.owner IS NOT NULL)
        AND (i.id IS NULL OR i.state = 'dead' OR i.lease_until <= ?)`,
     ctx.leaseNow,
   );
   const ended: Record<string, number> = {};
   let open = 0;
-  for (const row of groups) {
-    const reason = nullableText(row, 'end_reason');
-    if (reason === null) open = numberOf(row, 'n');
-    else ended[reason] = numberOf(row, 'n');
+  for (const { endReason, sessions } of groups) {
+    if (endReason === null) open = sessions;
+    else ended[endReason] = sessions;
   }
-  const openUnowned = unowned === undefined ? 0 : numberOf(unowned, 'n');
   const total = Object.values(ended).reduce((sum, n) => sum + n, open);
   return { total, open, openOwned: open - openUnowned, openUnowned, ended };
 }

@@ -1,4 +1,5 @@
-import { query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { selectValues, text } from '../table.ts';
+import { query, type Tx, type TxContext } from '../transaction.ts';
 
 /** Settings share a table with the store's own facts about itself, which nobody may change. */
 const PREFIX = 'setting:';
@@ -13,6 +14,6 @@ export function* keepSetting(_ctx: TxContext, args: { name: string; value: strin
 }
 
 export function* findSetting(_ctx: TxContext, args: { name: string }): Tx<string | null> {
-  const row = yield* queryOne('SELECT value FROM meta WHERE name = ?', `${PREFIX}${args.name}`);
-  return row === undefined ? null : textOf(row, 'value');
+  const [value = null] = yield* selectValues(text, 'SELECT value FROM meta WHERE name = ?', `${PREFIX}${args.name}`);
+  return value;
 }

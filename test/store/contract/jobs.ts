@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import type { DueJob, Job, JobTarget, StartedRun } from '../../../src/store/transactions/jobs.ts';
+import type { DueJob, Job, JobTarget, StartedRun } from '../../../src/cron/job-store.ts';
 import type { Message } from '../../../src/store/transactions/messages.ts';
 import { codeOf } from './code-of.ts';
 import { DAY, HOUR, MINUTE, type Open, type Scene, SECOND, sceneTests } from './scene.ts';

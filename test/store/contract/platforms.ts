@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { hashCode } from '../../../src/store/transactions/pairing.ts';
+import { hashCode } from '../../../src/people/pairing-store.ts';
 import { codeOf } from './code-of.ts';
 import { HOUR, MINUTE, type Open, type Scene, sceneTests } from './scene.ts';
 

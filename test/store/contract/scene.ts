@@ -5,6 +5,7 @@ import type { MoiraiEvent } from '../../../src/lifecycle/events.ts';
 import { DEFAULT_RESET_RULES, type ResetPolicy, type ResetRules } from '../../../src/lifecycle/reset-policy.ts';
 import type { Session, SessionWithTurns } from '../../../src/lifecycle/session.ts';
 import type { EndCause, EndReason, Trigger } from '../../../src/lifecycle/states.ts';
+import type { WriteArgs } from '../../../src/store/catalogue.ts';
 import type { StoreClock } from '../../../src/store/clock.ts';
 import type { Store } from '../../../src/store/port.ts';
 import type { Param, Row } from '../../../src/store/transaction.ts';
@@ -16,7 +17,6 @@ import type {
 } from '../../../src/store/transactions/conversations.ts';
 import type { Delivery, DeliveryOutcome, ReplyLane } from '../../../src/store/transactions/deliveries.ts';
 import type { EventLane, LaneEvent } from '../../../src/store/transactions/event-queue.ts';
-import type { WriteArgs } from '../../../src/store/transactions/index.ts';
 import { queueOf } from '../../../src/store/transactions/record.ts';
 import type { CommandContext } from '../../../src/store/transactions/sessions.ts';
 

@@ -3,8 +3,9 @@ import type { Command } from 'commander';
 import type { Config } from '../../../config/config.ts';
 import { configPaths } from '../../../config/config-paths.ts';
 import { type Problem, problemsOf } from '../../../config/problem.ts';
-import { showConfig } from '../../../config/show-config.ts';
 import { hasCode } from '../../../errors/moirai-error.ts';
+import { configuredPlatforms, NOT_SERVED_TEXT, notServed } from '../../../platforms/registry.ts';
+import { hidePassword } from '../../../settings/show-settings.ts';
 import { assertMemory, readConfig } from '../../configuration.ts';
 import { facts, print, printJson, printLine } from '../../print.ts';
 import { reportError } from '../../report-error.ts';
@@ -22,7 +23,7 @@ async function check(command: Command): Promise<void> {
   try {
     const config = await readConfig(settings);
     await assertMemory(config);
-    if (settings.json) return await printReport(settings, []);
+    if (settings.json) return await printReport(settings, [], notServed(config));
     await print(facts(summaryOf(config)));
     await printLine('The configuration is valid.');
   } catch (thrown) {
@@ -32,22 +33,25 @@ async function check(command: Command): Promise<void> {
   }
 }
 
-function printReport({ home }: Settings, problems: readonly Problem[]): Promise<void> {
+function printReport({ home }: Settings, problems: readonly Problem[], idle: readonly string[] = []): Promise<void> {
   const { config, env } = configPaths(home);
-  return printJson({ ok: problems.length === 0, config, env, problems });
+  const not_served = idle.length === 0 ? {} : { not_served: idle };
+  return printJson({ ok: problems.length === 0, config, env, problems, ...not_served });
 }
 
 function summaryOf(config: Config): Record<string, string> {
   const files = configPaths(config.home);
-  const { gateway, store, model, memory } = showConfig(config);
+  const { gateway, store, model, memory } = config;
+  const address = model.baseUrl === null ? null : hidePassword(model.baseUrl);
   return {
     'config.yaml': placeOf(files.config),
     '.env': placeOf(files.env),
-    gateway: `${gateway.host}, port ${gateway.port}, ${gateway.api_key === null ? 'without a key' : 'with a key'}`,
-    store: store.url,
-    model: [model.provider, model.name, model.base_url].filter((part) => part !== null).join(', '),
+    gateway: `${gateway.host}, port ${gateway.port}, ${gateway.apiKey === null ? 'without a key' : 'with a key'}`,
+    store: hidePassword(store.url),
+    model: [model.provider, model.name, address].filter((part) => part !== null).join(', '),
     memory: memory.provider,
-    platforms: platformsOf(config).join(', ') || 'none',
+    platforms: servedPlatforms(config).join(', ') || 'none',
+    ...Object.fromEntries(notServed(config).map((name) => [name, NOT_SERVED_TEXT])),
   };
 }
 
@@ -56,13 +60,6 @@ function placeOf(file: string): string {
 }
 
 /** Those that will be on: enabled, and with all the tokens they need. */
-function platformsOf({ platforms: { telegram, discord, slack, webhook, web } }: Config): string[] {
-  const on = {
-    telegram: telegram.enabled && telegram.token !== null,
-    discord: discord.enabled && discord.token !== null,
-    slack: slack.enabled && slack.token !== null && slack.appToken !== null,
-    webhook: webhook.enabled && Object.keys(webhook.routes).length > 0,
-    web: web.enabled,
-  };
-  return Object.entries(on).flatMap(([name, isOn]) => (isOn ? [name] : []));
+function servedPlatforms(config: Config): string[] {
+  return [...configuredPlatforms(config).map(({ name }) => name), ...(config.platforms.web.enabled ? ['web'] : [])];
 }

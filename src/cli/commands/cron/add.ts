@@ -36,7 +36,7 @@ async function add(command: Command, schedule: string, words: readonly string[],
   const { name, tz: timezone } = options;
   await openStoreSession(settings, async ({ store }) => {
     const target = await namedTarget(options.to, { store, rules: sessions });
-    const service = jobService(store, sessions.rules.reset.timezone);
+    const service = jobService(store, sessions.reset.timezone);
     const made = { madeIn: null, madeBy: null };
     const job = await service.add({ schedule, prompt: words.join(' '), name, timezone, target, ...made });
     if (settings.json) return printJson(jobView(job));

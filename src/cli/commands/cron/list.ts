@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { Job, JobRun } from '../../../cron/job-store.ts';
 import { jobView, stateOf } from '../../../cron/job-view.ts';
-import type { Job, JobRun } from '../../../store/transactions/jobs.ts';
 import { jobService } from '../../job-service.ts';
 import { print, printJson, printLine, relativeTime, shorten, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';

@@ -6,6 +6,7 @@ import { secretsOf } from '../../../config/show-config.ts';
 import { describeThisProcess } from '../../../engine/host.ts';
 import { MoiraiError } from '../../../errors/moirai-error.ts';
 import { createLogger, type LeveledLogger, type Logger } from '../../../log/logger.ts';
+import { NOT_SERVED_TEXT, notServed } from '../../../platforms/registry.ts';
 import { readConfig } from '../../configuration.ts';
 import { becomeGateway, type GatewayHolder, type GatewayLock } from '../../gateway/holder.ts';
 import { GatewayHost } from '../../gateway/host.ts';
@@ -102,15 +103,19 @@ async function start(
 }
 
 function announce(config: Config, host: GatewayHost, json: boolean): Promise<void> {
+  const idle = notServed(config);
   const facts = {
     url: host.url,
     home: config.home,
     store: host.store.location,
     model: host.gateway.runner.description,
-    platforms: ['web', 'api'],
+    platforms: [...(config.platforms.web.enabled ? ['web'] : []), 'api', ...host.gateway.chat.names],
   };
-  if (json) return printJson(facts);
-  const lines = Object.entries(facts).map(([name, value]) => `${name.padEnd(10)}${[value].flat().join(', ')}`);
+  if (json) return printJson(idle.length === 0 ? facts : { ...facts, not_served: idle });
+  const rest = Object.fromEntries(idle.map((name) => [name, NOT_SERVED_TEXT]));
+  const lines = Object.entries({ ...facts, ...rest }).map(
+    ([name, value]) => `${name.padEnd(10)}${[value].flat().join(', ')}`,
+  );
   return print(`${lines.join('\n')}\n`);
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { MoiraiError } from '../../../errors/moirai-error.ts';
-import { approveCode } from '../../../gateway/access/pairing.ts';
+import { approveCode } from '../../../people/pairing.ts';
 import type { Store } from '../../../store/port.ts';
 import { printable, printJson, printLine } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { isoTime } from '../../../engine/views.ts';
-import type { Pairing } from '../../../store/transactions/pairing.ts';
+import type { Pairing } from '../../../people/pairing-store.ts';
 import { print, printJson, printLine, relativeTime, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
 import { openStoreSession } from '../../store-session.ts';

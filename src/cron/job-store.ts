@@ -1,20 +1,20 @@
-import { MoiraiError } from '../../errors/moirai-error.ts';
-import { nearestName } from '../../lifecycle/events.ts';
-import type { EndReason, SessionState } from '../../lifecycle/states.ts';
-import { storableText } from '../text.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { nearestName } from '../lifecycle/events.ts';
+import type { EndReason, SessionState } from '../lifecycle/states.ts';
 import {
-  nullableNumber,
+  integer,
+  json,
+  nullableInteger,
   nullableText,
-  numberOf,
-  type Param,
-  query,
-  queryOne,
-  type Row,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../transaction.ts';
-import { type ReceiveArgs, type Received, receive } from './conversations.ts';
+  nullableWord,
+  type RowOf,
+  selectValues,
+  Table,
+  text,
+} from '../store/table.ts';
+import { storableText } from '../store/text.ts';
+import { query, type Tx, type TxContext } from '../store/transaction.ts';
+import { type ReceiveArgs, type Received, receive } from '../store/transactions/conversations.ts';
 import {
   type ClaimRequest,
   claimLanes,
@@ -23,8 +23,8 @@ import {
   removeLane,
   scheduleLane,
   settleLane,
-} from './queue.ts';
-import { type CommandContext, enter, lockKey } from './sessions.ts';
+} from '../store/transactions/queue.ts';
+import { type CommandContext, enter, lockKey } from '../store/transactions/sessions.ts';
 
 /** Where a job's result goes. */
 export type JobTarget =
@@ -50,24 +50,45 @@ export interface JobRun {
   readonly endReason: EndReason | null;
 }
 
-/** Something that is done when its time comes. */
-export interface Job {
-  readonly id: string;
-  readonly name: string | null;
+const columns = {
+  id: text,
+  name: nullableText,
   /** A text that `src/cron/schedule.ts` reads. */
-  readonly schedule: string;
-  readonly timezone: string;
-  readonly prompt: string;
-  readonly target: JobTarget;
+  schedule: text,
+  timezone: text,
+  prompt: text,
+  target: json<JobTarget>(),
   /** The key of the conversation it was made in; null for what an operator made. */
-  readonly madeIn: string | null;
-  readonly madeBy: string | null;
-  readonly createdAt: number;
-  readonly pausedAt: number | null;
+  madeIn: nullableText,
+  madeBy: nullableText,
+  createdAt: integer,
+  pausedAt: nullableInteger,
+};
+
+const JOBS = new Table('jobs', columns);
+
+/** Something that is done when its time comes. */
+export interface Job extends RowOf<typeof JOBS> {
   /** Null while it is paused, and when there is nothing left to do. */
   readonly nextAt: number | null;
   readonly lastRun: JobRun | null;
 }
+
+/** Jobs beside their lanes and their newest runs. */
+const JOBS_WITH_RUNS = new Table(
+  `(SELECT j.*, l.next_no AS next_at, r.session_id, r.tick_at, s.state, s.end_reason FROM jobs j
+    LEFT JOIN lanes l ON l.queue = 'ticks' AND l.key = j.id
+    LEFT JOIN job_runs r ON r.job_id = j.id AND r.tick_at = (SELECT max(tick_at) FROM job_runs WHERE job_id = j.id)
+    LEFT JOIN sessions s ON s.id = r.session_id) job`,
+  {
+    ...columns,
+    nextAt: nullableInteger,
+    sessionId: nullableText,
+    tickAt: nullableInteger,
+    state: nullableWord<SessionState>(),
+    endReason: nullableWord<EndReason>(),
+  },
+);
 
 export type NewJob = Omit<Job, 'createdAt' | 'pausedAt' | 'nextAt' | 'lastRun'> & { readonly nextAt: number };
 
@@ -78,25 +99,19 @@ const MOST_LISTED = 1000;
 /** Throws `bad_input` where the maker has one of that name, or too many. */
 export function* addJob(ctx: TxContext, job: NewJob): Tx<Job> {
   yield* lockKey(ctx, `jobs:${job.madeIn ?? ''}`);
-  const { sql, params } = madeIn(job.madeIn);
-  const own = yield* query(`SELECT name FROM jobs j WHERE ${sql}`, ...params);
-  if (job.name !== null && own.some((row) => row.name === job.name)) {
+  const own =
+    job.madeIn === null
+      ? yield* JOBS.select('WHERE made_in IS NULL')
+      : yield* JOBS.select('WHERE made_in = ?', job.madeIn);
+  if (job.name !== null && own.some(({ name }) => name === job.name)) {
     throw new MoiraiError('bad_input', `there is a job called "${job.name}" already`);
   }
   if (job.madeIn !== null && own.length >= MOST_JOBS) {
     throw new MoiraiError('bad_input', `this conversation has ${own.length} jobs already; remove one first`);
   }
-  const row: Param[] = [job.id, job.name, job.schedule, job.timezone, job.prompt, JSON.stringify(job.target)];
-  yield* query(
-    `INSERT INTO jobs (id, name, schedule, timezone, prompt, target, made_in, made_by, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...row,
-    job.madeIn,
-    job.madeBy,
-    ctx.now,
-  );
-  yield [scheduleLane(ctx, TICKS, job.id, job.nextAt)];
-  return { ...job, createdAt: ctx.now, pausedAt: null, lastRun: null };
+  const row = { ...job, createdAt: ctx.now, pausedAt: null };
+  yield [JOBS.insert(row), scheduleLane(ctx, TICKS, job.id, job.nextAt)];
+  return { ...row, lastRun: null };
 }
 
 /** Takes a job out; what runs of it goes on to its end. False when there was none. */
@@ -116,18 +131,18 @@ export function* scheduleJob(ctx: TxContext, args: { id: string; nextAt: number 
   );
   if (known.length === 0) throw new MoiraiError('job_not_found', `there is no job ${args.id} any more`);
   yield [args.nextAt === null ? removeLane(TICKS, args.id) : scheduleLane(ctx, TICKS, args.id, args.nextAt)];
-  const row = yield* queryOne(`${SELECT_JOB} WHERE j.id = ?`, args.id);
-  if (row === undefined) throw new MoiraiError('internal', `job ${args.id} is gone in the middle of its own change`);
-  return toJob(row);
+  const job = yield* jobById(args.id);
+  if (job === undefined) throw new MoiraiError('internal', `job ${args.id} is gone in the middle of its own change`);
+  return job;
 }
 
 /** Those of one conversation; all of them for an operator, with null. The next due comes first. */
 export function* listJobs(_ctx: TxContext, args: { madeIn: string | null }): Tx<Job[]> {
-  const where = args.madeIn === null ? '' : 'WHERE j.made_in = ?';
-  const rows = yield* query(
-    `${SELECT_JOB} ${where} ORDER BY l.next_no IS NULL, l.next_no, j.created_at, j.id LIMIT ${MOST_LISTED}`,
-    ...(args.madeIn === null ? [] : [args.madeIn]),
-  );
+  const order = `ORDER BY next_at IS NULL, next_at, created_at, id LIMIT ${MOST_LISTED}`;
+  const rows =
+    args.madeIn === null
+      ? yield* JOBS_WITH_RUNS.select(order)
+      : yield* JOBS_WITH_RUNS.select(`WHERE made_in = ? ${order}`, args.madeIn);
   return rows.map(toJob);
 }
 
@@ -179,9 +194,9 @@ export function* claimTicks(ctx: TxContext, args: ClaimRequest): Tx<{ lanes: Due
   const claimed = yield* claimLanes(ctx, args, true);
   const lanes: DueJob[] = [];
   for (const { queue, key, nextNo, attempts } of claimed.lanes) {
-    const row = yield* queryOne(`${SELECT_JOB} WHERE j.id = ?`, key);
-    if (row === undefined) yield [removeLane(queue, key)];
-    else lanes.push({ queue, key, token: args.token, job: toJob(row), tickAt: nextNo, attempts, now: ctx.now });
+    const job = yield* jobById(key);
+    if (job === undefined) yield [removeLane(queue, key)];
+    else lanes.push({ queue, key, token: args.token, job, tickAt: nextNo, attempts, now: ctx.now });
   }
   return { lanes, nextDueInMs: claimed.nextDueInMs };
 }
@@ -207,12 +222,12 @@ export type StartedRun =
  * from here on leaves an attached session behind, which is ended for it: the tick is never run again.
  */
 export function* startRun(ctx: TxContext, args: StartRunArgs): Tx<StartedRun | null> {
-  const { context, conversation, text, title, turnId, newSessionId, jobId, tickAt } = args;
+  const { context, conversation, title, turnId, newSessionId, jobId, tickAt } = args;
   const originRef = `cron:${jobId}:${tickAt}`;
   const message = {
     context,
     conversation,
-    text,
+    text: args.text,
     title,
     turnId,
     newSessionId,
@@ -221,19 +236,22 @@ export function* startRun(ctx: TxContext, args: StartRunArgs): Tx<StartedRun | n
     begin: false,
   } as const;
   yield* enter(ctx, context);
-  const run = yield* queryOne('SELECT session_id FROM job_runs WHERE job_id = ? AND tick_at = ?', jobId, tickAt);
+  const run = yield* RUNS.selectOne('WHERE job_id = ? AND tick_at = ?', jobId, tickAt);
   // The same settlement again, whose answer was lost: its turn is known, and nothing is done twice.
-  if (run !== undefined && textOf(run, 'session_id') === newSessionId) {
+  if (run?.sessionId === newSessionId) {
     return { type: 'run', received: yield* receive(ctx, message) };
   }
   // The lock of the conversation comes before the lane's, as everywhere.
   yield* lockKey(ctx, conversation.key);
   if (!(yield* moveOn(ctx, args)) || run !== undefined) return null;
-  const open = yield* queryOne("SELECT id FROM sessions WHERE key = ? AND state <> 'ended'", conversation.key);
-  if (open !== undefined) return { type: 'busy', sessionId: textOf(open, 'id') };
-  yield* query('INSERT INTO job_runs (session_id, job_id, tick_at) VALUES (?, ?, ?)', newSessionId, jobId, tickAt);
+  const [open] = yield* selectValues(text, OPEN_SESSION, conversation.key);
+  if (open !== undefined) return { type: 'busy', sessionId: open };
+  yield [RUNS.insert({ sessionId: newSessionId, jobId, tickAt })];
   return { type: 'run', received: yield* receive(ctx, message) };
 }
+
+const OPEN_SESSION = "SELECT id FROM sessions WHERE key = ? AND state <> 'ended'";
+const RUNS = new Table('job_runs', { sessionId: text, jobId: text, tickAt: integer });
 
 /** Gives the lane of a job back, due at its next tick; false when the claim is lost. */
 function* moveOn(ctx: TxContext, { jobId: key, token, nextAt }: StartRunArgs): Tx<boolean> {
@@ -255,39 +273,12 @@ export function* delayTick(
   yield* settleLane(ctx, args.lane, { nextNo, dueAt, attempts: attempts + 1, waits: 0, error, done: false });
 }
 
-const SELECT_JOB = `SELECT j.*, l.next_no AS next_at, r.session_id, r.tick_at, s.state, s.end_reason FROM jobs j
-  LEFT JOIN lanes l ON l.queue = 'ticks' AND l.key = j.id
-  LEFT JOIN job_runs r ON r.job_id = j.id AND r.tick_at = (SELECT max(tick_at) FROM job_runs WHERE job_id = j.id)
-  LEFT JOIN sessions s ON s.id = r.session_id`;
-
-function madeIn(key: string | null): { sql: string; params: Param[] } {
-  return key === null ? { sql: 'j.made_in IS NULL', params: [] } : { sql: 'j.made_in = ?', params: [key] };
+function* jobById(id: string): Tx<Job | undefined> {
+  const row = yield* JOBS_WITH_RUNS.selectOne('WHERE id = ?', id);
+  return row && toJob(row);
 }
 
-function toJob(row: Row): Job {
-  return {
-    id: textOf(row, 'id'),
-    name: nullableText(row, 'name'),
-    schedule: textOf(row, 'schedule'),
-    timezone: textOf(row, 'timezone'),
-    prompt: textOf(row, 'prompt'),
-    target: JSON.parse(textOf(row, 'target')) as JobTarget,
-    madeIn: nullableText(row, 'made_in'),
-    madeBy: nullableText(row, 'made_by'),
-    createdAt: numberOf(row, 'created_at'),
-    pausedAt: nullableNumber(row, 'paused_at'),
-    nextAt: nullableNumber(row, 'next_at'),
-    lastRun: toRun(row),
-  };
-}
-
-function toRun(row: Row): JobRun | null {
-  const sessionId = nullableText(row, 'session_id');
-  if (sessionId === null) return null;
-  return {
-    sessionId,
-    tickAt: numberOf(row, 'tick_at'),
-    state: textOf(row, 'state') as SessionState,
-    endReason: nullableText(row, 'end_reason') as EndReason | null,
-  };
+function toJob({ sessionId, tickAt, state, endReason, ...job }: RowOf<typeof JOBS_WITH_RUNS>): Job {
+  const hasRun = sessionId !== null && tickAt !== null && state !== null;
+  return { ...job, lastRun: hasRun ? { sessionId, tickAt, state, endReason } : null };
 }

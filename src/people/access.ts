@@ -1,7 +1,7 @@
-import type { Config } from '../../config/config.ts';
-import type { Person, Place } from '../../platforms/platform.ts';
-import type { Store } from '../../store/port.ts';
-import { chatSettings } from '../chat-settings.ts';
+import type { Config } from '../config/config.ts';
+import type { Person, Place } from '../platforms/platform.ts';
+import { chatSettings } from '../platforms/registry.ts';
+import type { Store } from '../store/port.ts';
 
 /** Somebody at a place, as far as access goes. */
 export interface Requester {

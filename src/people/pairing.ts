@@ -1,8 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Store } from '../../store/port.ts';
-import { hashCode, type Pairing } from '../../store/transactions/pairing.ts';
-import { sanitize } from '../outside-text.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Store } from '../store/port.ts';
+import { hashCode, type Pairing } from './pairing-store.ts';
 
 /** No letter or digit that is taken for another when it is read aloud. */
 const ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
@@ -17,7 +16,6 @@ export async function offerCode(
   const salt = randomBytes(16).toString('hex');
   const asked = await store.write('requestPairing', {
     ...stranger,
-    name: stranger.name === null ? null : sanitize(stranger.name),
     requestId: randomBytes(8).toString('hex'),
     ...{ salt, codeHash: hashCode(salt, code) },
   });

@@ -1,28 +1,23 @@
-import { MoiraiError } from '../../errors/moirai-error.ts';
-import { pageSize } from '../limits.ts';
-import {
-  nullableText,
-  numberOf,
-  type Param,
-  query,
-  queryOne,
-  type Row,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../transaction.ts';
-import { lockKey } from './sessions.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { pageSize } from '../store/limits.ts';
+import { integer, nullableText, type RowOf, Table, text } from '../store/table.ts';
+import { query, type Tx, type TxContext } from '../store/transaction.ts';
+import { lockKey } from '../store/transactions/sessions.ts';
 
 /** Something that is remembered beyond the session it was said in. */
-export interface Fact {
-  readonly id: string;
+const FACTS = new Table('facts', {
+  id: text,
   /** Whose it is: nobody else ever gets it. */
-  readonly owner: string;
-  readonly text: string;
+  owner: text,
+  text,
   /** The session it comes from, if it comes from one. */
-  readonly source: string | null;
-  readonly at: number;
-}
+  source: nullableText,
+  at: integer,
+});
+
+export type Fact = RowOf<typeof FACTS>;
+
+const OWNERS = new Table('facts', { owner: text, facts: integer });
 
 /** The longest text of one fact, in UTF-16 units. */
 const MAX_FACT_CHARS = 4000;
@@ -34,19 +29,21 @@ const MAX_WORDS = 32;
  * after `store_outcome_unknown`.
  */
 export function* rememberFact(ctx: TxContext, args: Omit<Fact, 'at'>): Tx<boolean> {
-  const text = args.text.trim();
-  assertFact({ ...args, text });
+  const fact = args.text.trim();
+  assertFact({ ...args, text: fact });
   // Two writers of one owner could both find that the text is not there yet.
   yield* lockKey(ctx, `facts:${args.owner}`);
-  const known = yield* queryOne(
-    'SELECT no FROM facts WHERE owner = ? AND (id = ? OR text = ?) LIMIT 1',
-    args.owner,
-    args.id,
-    text,
-  );
+  const known = yield* FACTS.selectOne('WHERE owner = ? AND (id = ? OR text = ?) LIMIT 1', args.owner, args.id, fact);
   if (known !== undefined) return false;
-  const row: Param[] = [args.id, args.owner, text, wordsOf(text).join(' '), args.source, ctx.now];
-  yield* query('INSERT INTO facts (id, owner, text, words, source, at) VALUES (?, ?, ?, ?, ?, ?)', ...row);
+  yield* query(
+    'INSERT INTO facts (id, owner, text, words, source, at) VALUES (?, ?, ?, ?, ?, ?)',
+    args.id,
+    args.owner,
+    fact,
+    wordsOf(fact).join(' '),
+    args.source,
+    ctx.now,
+  );
   return true;
 }
 
@@ -54,30 +51,23 @@ export function* rememberFact(ctx: TxContext, args: Omit<Fact, 'at'>): Tx<boolea
 export function* recallFacts(ctx: TxContext, args: { owner: string; text: string; limit: number }): Tx<Fact[]> {
   const limit = pageSize(args.limit);
   const words = askedWords(args.text);
-  if (words.length === 0) {
-    const rows = yield* query('SELECT * FROM facts WHERE owner = ? ORDER BY no DESC LIMIT ?', args.owner, limit);
-    return rows.map(toFact);
-  }
-  const [rows = []] = yield [ctx.dialect.recallFacts(args.owner, words, limit)];
-  return rows.map(toFact);
+  if (words.length === 0) return yield* FACTS.select('WHERE owner = ? ORDER BY no DESC LIMIT ?', args.owner, limit);
+  const { sql, params } = ctx.dialect.recallFacts(FACTS.listOf('facts'), args.owner, words, limit);
+  return yield* FACTS.selectAs(sql, ...params);
 }
 
 /** Who has facts, and how many; whoever got the latest one first. */
-export function* factOwners(
-  _ctx: TxContext,
-  args: { limit: number },
-): Tx<{ readonly owner: string; readonly facts: number }[]> {
-  const rows = yield* query(
-    'SELECT owner, count(*) AS facts FROM facts GROUP BY owner ORDER BY max(no) DESC LIMIT ?',
+export function* factOwners(_ctx: TxContext, args: { limit: number }): Tx<RowOf<typeof OWNERS>[]> {
+  return yield* OWNERS.selectAs(
+    'SELECT owner, count(*) FROM facts GROUP BY owner ORDER BY max(no) DESC LIMIT ?',
     pageSize(args.limit),
   );
-  return rows.map((row) => ({ owner: textOf(row, 'owner'), facts: numberOf(row, 'facts') }));
 }
 
 /** Forgets one fact of an owner; false when there is none with this id. */
 export function* forgetFact(_ctx: TxContext, args: { owner: string; id: string }): Tx<boolean> {
-  const rows = yield* query('DELETE FROM facts WHERE owner = ? AND id = ? RETURNING no', args.owner, args.id);
-  return rows.length > 0;
+  const gone = yield* query('DELETE FROM facts WHERE owner = ? AND id = ? RETURNING id', args.owner, args.id);
+  return gone.length > 0;
 }
 
 function assertFact({ id, owner, text }: Pick<Fact, 'id' | 'owner' | 'text'>): void {
@@ -101,14 +91,4 @@ function askedWords(text: string): string[] {
   return wordsOf(text)
     .sort((a, b) => b.length - a.length)
     .slice(0, MAX_WORDS);
-}
-
-function toFact(row: Row): Fact {
-  return {
-    id: textOf(row, 'id'),
-    owner: textOf(row, 'owner'),
-    text: textOf(row, 'text'),
-    source: nullableText(row, 'source'),
-    at: numberOf(row, 'at'),
-  };
 }

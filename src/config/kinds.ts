@@ -1,0 +1,58 @@
+import { resolve } from 'node:path';
+import { hasCode } from '../errors/moirai-error.ts';
+import { assertPattern } from '../lifecycle/events.ts';
+import { DEFAULT_RESET_RULES, type ResetPolicy, validatePolicy } from '../lifecycle/reset-policy.ts';
+import type { Kind } from '../settings/declaration.ts';
+import { address, fault, faultOf, kind, text, urlOf } from '../settings/kinds.ts';
+
+/** One field of a reset policy: the lifecycle itself says what it takes. */
+export function policyField<F extends keyof ResetPolicy>(field: F): Kind<ResetPolicy[F]> {
+  return kind((value) => {
+    const policy: Record<keyof ResetPolicy, unknown> = { ...DEFAULT_RESET_RULES.reset, [field]: value };
+    try {
+      validatePolicy(policy);
+      return policy[field];
+    } catch (thrown) {
+      throw faultOf(thrown);
+    }
+  });
+}
+
+/** The IANA name of a zone; null for the one this machine lives in. */
+export const timezone = kind((value, context) =>
+  value === null ? machineZone() : policyField('timezone').read(value, context),
+);
+
+function machineZone(): string {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  // What a machine without a zone answers is no name that can be given back to it.
+  return timeZone === 'Etc/Unknown' ? 'UTC' : timeZone;
+}
+
+export const eventPattern = kind((value, context) => {
+  const pattern = text.read(value, context);
+  try {
+    assertPattern(pattern);
+    return pattern;
+  } catch (thrown) {
+    const nearest = hasCode(thrown, 'unknown_event') ? `; did you mean "${thrown.details.nearest}"?` : '';
+    throw fault(`no event${nearest}`);
+  }
+});
+
+export const storeUrl = address((value, context) => {
+  const url = text.read(value, context);
+  if (/^sqlite:./.test(url) || (/^postgres(ql)?:\/\//.test(url) && urlOf(url) !== null)) return url;
+  throw fault('no store; use sqlite:<file> or postgres://user:password@host/database');
+});
+
+export const signingSecret = kind((value, context) => {
+  const secret = text.read(value, context);
+  if (/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) return secret;
+  throw fault('not whsec_ followed by base64');
+});
+
+/** A path from the home; null for the usual one. */
+export function pathFromHome(usual: string): Kind<string> {
+  return kind((value, context) => resolve(context.home, value === null ? usual : text.read(value, context)));
+}

@@ -1,0 +1,72 @@
+import { MoiraiError } from '../errors/moirai-error.ts';
+import { integer, json, nullableInteger, nullableText, type RowOf, Table, text } from '../store/table.ts';
+import { query, type Tx, type TxContext } from '../store/transaction.ts';
+
+/** A place of a platform that somebody has talked in, or that was named by hand. */
+const PLACES = new Table('places', {
+  platform: text,
+  /** `chat` or `chat:thread`. */
+  id: text,
+  /** In the platform's own words. */
+  place: json<Readonly<Record<string, unknown>>>(),
+  /** As its people call it: from outside. */
+  name: nullableText,
+  /** As the operator calls it. */
+  alias: nullableText,
+  seenAt: integer,
+  /** When it turned out that nothing can be sent there any more. */
+  goneAt: nullableInteger,
+  goneBecause: nullableText,
+});
+
+export type KnownPlace = RowOf<typeof PLACES>;
+
+/** Somebody talked there: it is known from now on, and reachable again. */
+export function* seePlace(ctx: TxContext, args: Pick<KnownPlace, 'platform' | 'id' | 'place' | 'name'>): Tx<void> {
+  yield [
+    PLACES.insert(
+      { ...args, alias: null, seenAt: ctx.now, goneAt: null, goneBecause: null },
+      `ON CONFLICT (platform, id) DO UPDATE SET place = excluded.place, name = COALESCE(excluded.name, places.name),
+         seen_at = excluded.seen_at, gone_at = NULL, gone_because = NULL`,
+    ),
+  ];
+}
+
+/** Nothing can be sent there any more; or again, with `because` null. */
+export function* markPlace(ctx: TxContext, args: { platform: string; id: string; because: string | null }): Tx<void> {
+  yield* query(
+    'UPDATE places SET gone_at = ?, gone_because = ? WHERE platform = ? AND id = ?',
+    args.because === null ? null : ctx.now,
+    args.because,
+    args.platform,
+    args.id,
+  );
+}
+
+/** The operator's own name for a place; null takes it away. Throws `bad_input` where another place has it. */
+export function* namePlace(_ctx: TxContext, args: { platform: string; id: string; alias: string | null }): Tx<void> {
+  const taken = args.alias === null ? undefined : yield* PLACES.selectOne('WHERE alias = ?', args.alias);
+  if (taken !== undefined && (taken.platform !== args.platform || taken.id !== args.id)) {
+    throw new MoiraiError('bad_input', `${taken.platform}:${taken.id} is called ${args.alias} already`);
+  }
+  const named = yield* query(
+    'UPDATE places SET alias = ? WHERE platform = ? AND id = ? RETURNING id',
+    args.alias,
+    args.platform,
+    args.id,
+  );
+  if (named.length === 0) throw new MoiraiError('bad_input', `nobody has talked in ${args.platform}:${args.id} yet`);
+}
+
+export function* listPlaces(_ctx: TxContext, args: { platform: string | null }): Tx<KnownPlace[]> {
+  const order = `ORDER BY platform, seen_at DESC, id LIMIT ${MOST_LISTED}`;
+  return args.platform === null
+    ? yield* PLACES.select(order)
+    : yield* PLACES.select(`WHERE platform = ? ${order}`, args.platform);
+}
+
+export function* findPlace(_ctx: TxContext, args: { platform: string; id: string }): Tx<KnownPlace | null> {
+  return (yield* PLACES.selectOne('WHERE platform = ? AND id = ?', args.platform, args.id)) ?? null;
+}
+
+const MOST_LISTED = 1000;

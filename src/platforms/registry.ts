@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import { type FieldValues, section, type ValueOf } from '../settings/declaration.ts';
+import { enabled, type people } from './chat-settings.ts';
+import type { DeclaredPlatform, PlatformDescriptor } from './descriptor.ts';
+import { discord, slack, webhook } from './not-served.ts';
+import type { Platform, PlatformRuntime } from './platform.ts';
+import { telegram } from './telegram/descriptor.ts';
+
+/** The platforms that this version serves. A new one is its own folder and its line here. */
+const SERVED = [telegram] as const;
+
+const NOT_SERVED = [discord, slack, webhook] as const;
+
+/** What stands under `platforms` in the configuration. */
+export const platformSettings = section({
+  ...settingsByName([...SERVED, ...NOT_SERVED]),
+  web: section({ enabled: { ...enabled, help: 'the web chat and the dashboard, at the port of the gateway' } }),
+});
+
+export type PlatformsConfig = ValueOf<typeof platformSettings>;
+
+/** A platform that is to be there, not loaded yet. */
+export interface ConfiguredPlatform {
+  readonly name: string;
+  /** Names what only one process may use at a time, without telling it. */
+  readonly credential: string;
+  make(runtime: PlatformRuntime): Promise<Platform>;
+}
+
+interface WithPlatforms {
+  readonly platforms: PlatformsConfig;
+}
+
+/** Those that are enabled and have what they need. Nothing of a platform that is off is ever loaded. */
+export function configuredPlatforms({ platforms }: WithPlatforms): ConfiguredPlatform[] {
+  return SERVED.filter((each) => isConfigured(each, platforms)).map((descriptor: PlatformDescriptor) => {
+    const settings = settingsOf(descriptor, platforms);
+    return {
+      name: descriptor.name,
+      credential: `${descriptor.name}:${digestOf(descriptor.credential(settings))}`,
+      make: (runtime) => descriptor.make(settings, runtime),
+    };
+  });
+}
+
+/** The names of those that are configured although this version does not serve them. */
+export function notServed({ platforms }: WithPlatforms): string[] {
+  return NOT_SERVED.filter((each) => isConfigured(each, platforms)).map(({ name }) => name);
+}
+
+/** What is said of those. */
+export const NOT_SERVED_TEXT = 'configured, not served by this version';
+
+/** Every name that the configuration knows. */
+export const PLATFORM_NAMES: readonly string[] = Object.keys(platformSettings.fields);
+
+/** What a chat platform is told about people and groups. */
+export type ChatSettings = FieldValues<typeof people>;
+
+/** Of a platform that the configuration does not know: one that a plugin brings. */
+const DEFAULTS: ChatSettings = { allow: [], requireMention: true, wakeWords: [] };
+
+export function chatSettings({ platforms }: WithPlatforms, name: string): ChatSettings {
+  const settings = Object.entries(platforms).find(([each]) => each === name)?.[1];
+  return settings !== undefined && 'allow' in settings ? settings : DEFAULTS;
+}
+
+function isConfigured(platform: DeclaredPlatform, platforms: PlatformsConfig): boolean {
+  return platform.isConfigured(settingsOf(platform, platforms));
+}
+
+/** Of whatever type the platform's own settings are. */
+function settingsOf({ name }: DeclaredPlatform, platforms: PlatformsConfig): never {
+  return platforms[name as keyof PlatformsConfig] as never;
+}
+
+function settingsByName<D extends { readonly name: string; readonly settings: unknown }>(descriptors: readonly D[]) {
+  return Object.fromEntries(descriptors.map(({ name, settings }) => [name, settings])) as {
+    readonly [Each in D as Each['name']]: Each['settings'];
+  };
+}
+
+function digestOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex').slice(0, 32);
+}

@@ -25,16 +25,12 @@ async function runHere() {
   const { existsSync } = await import('node:fs');
   const { enableCompileCache } = await import('node:module');
   const { fileURLToPath } = await import('node:url');
-  // Most of a short command's time goes into compiling its own code, so the compiled code is kept beside the packages:
+  // Most of a short command's time goes into taking types out of its source and compiling it, so the result is kept beside the packages:
   // as trustworthy as they are, and where that is not writable it is simply not kept.
   const packages = fileURLToPath(new URL('node_modules', root));
   if (existsSync(packages)) enableCompileCache(`${packages}/.cache/moirai`);
   const built = new URL('dist/cli/main.js', root);
   if (existsSync(built)) return void (await import(built.href));
-  // Types are taken out of a source file once, not at every start: what does it takes 30 MB and half a second.
-  const { enableCompileCache } = await import('node:module');
-  const { fileURLToPath } = await import('node:url');
-  enableCompileCache(fileURLToPath(new URL('node_modules/.cache/moirai', root)));
   await import(new URL('src/cli/main.ts', root).href);
 }
 

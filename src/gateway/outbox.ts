@@ -10,7 +10,7 @@ export interface OutboxOptions {
   readonly engine: Engine;
   readonly log: Logger;
   readonly random: () => number;
-  /** Asked each time: platforms come and go. */
+  /** Read each time: platforms come and go. */
   readonly senders: () => readonly Sender[];
   readonly observer: Pick<Observer, 'tried' | 'sent'>;
 }

@@ -6,14 +6,14 @@ import { openAiApi } from '../../src/agent/model/openai-api.ts';
 
 const LAST = 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n';
 
-interface Asked extends PendingAnswer {
+interface AskedQuestion extends PendingAnswer {
   readonly said: () => string;
 }
 
 /** A server that answers as it is told, and counts the connections made to it. */
 async function withServer(
   answer: (response: ServerResponse) => void,
-  action: (ask: (onText?: (text: string) => void) => Asked, connections: () => number) => Promise<void>,
+  action: (ask: (onText?: (text: string) => void) => AskedQuestion, connections: () => number) => Promise<void>,
 ): Promise<void> {
   const server = createServer((request, response) => {
     request.resume();
@@ -25,7 +25,7 @@ async function withServer(
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const api = openAiApi(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, 'key');
-  const ask = (onText: (text: string) => void = () => undefined): Asked => {
+  const ask = (onText: (text: string) => void = () => undefined): AskedQuestion => {
     let said = '';
     const pending = api.ask(
       { model: 'm', system: 's', messages: [{ role: 'user', content: 'hi' }], tools: new Map() },
@@ -89,7 +89,7 @@ test('a cancelled question closes its connection, and nothing more is heard of i
     response.write(chunk('one') + chunk('two'));
   };
   await withServer(answer, async (ask) => {
-    let asked: Asked | null = null;
+    let asked: AskedQuestion | null = null;
     const { promise: heard, resolve: hear } = Promise.withResolvers<void>();
     asked = ask(() => {
       asked?.cancel();

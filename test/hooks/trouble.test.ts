@@ -164,6 +164,7 @@ describe('a hook that is changed', () => {
     const talking = (async () => {
       for (let chat = 0; chat < 60; chat++) {
         await scene.talk(chat);
+        if (chat === 20) await until('the first one works', () => scene.lines('versions').length > 0);
         if (chat === 20) scene.hook('changing', { 'handler.ts': code(2) });
         await new Promise((next) => setTimeout(next, 30));
       }

@@ -162,6 +162,7 @@ describe('a hook that is changed', () => {
     let chats = 0;
     for (; chats < 40 || !scene.lines('versions').includes(2); chats++) {
       await scene.talk(chats);
+      if (chats === 20) await until('the first one works', () => scene.lines('versions').length > 0);
       if (chats === 20) scene.hook('changing', { 'handler.ts': code(2) });
       await new Promise((next) => setTimeout(next, 30));
     }

@@ -140,8 +140,8 @@ export class HostedChild {
       // It is gone already; its exit says it all.
     }
     // Only Linux has these, and nothing depends on them. Each session is scheduled as a group of its own there, and the
-    // priority of a process counts within its group only.
-    writeFile(`/proc/${pid}/autogroup`, String(niceness)).catch(() => undefined);
+    // priority of a process counts within its group only. Half of it for the group: on a busy machine hooks go on.
+    writeFile(`/proc/${pid}/autogroup`, String(Math.floor(niceness / 2))).catch(() => undefined);
     writeFile(`/proc/${pid}/oom_score_adj`, FIRST_TO_GO).catch(() => undefined);
   }
 }

@@ -12,7 +12,6 @@ interface ProcessFacts {
 
 /** Every process of this machine, as far as it may be read; nothing where there is no /proc. */
 function listProcesses(token: string): ProcessFacts[] {
-  const pattern = new RegExp(`(?:^|\\0)${MARKER}=${token}\\.(\\d+)\\0`);
   return pidsInProc().flatMap((pid) => {
     const stat = readProc(pid, 'stat');
     // Behind the name, which may have spaces and parentheses: state, parent, group, session.
@@ -20,9 +19,14 @@ function listProcesses(token: string): ProcessFacts[] {
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ', 4)
       .map(Number);
-    const marked = pattern.exec(readProc(pid, 'environ'))?.[1];
-    return stat === '' ? [] : [{ pid, parent, group, session, marked: marked === undefined ? null : Number(marked) }];
+    return stat === '' ? [] : [{ pid, parent, group, session, marked: markOf(pid, token) }];
   });
+}
+
+function markOf(pid: number, token: string): number | null {
+  const environ = readProc(pid, 'environ');
+  const at = environ.indexOf(`${MARKER}=${token}.`);
+  return at < 0 ? null : Number.parseInt(environ.slice(at + MARKER.length + token.length + 2), 10);
 }
 
 /** A process with all it started: descendants, whoever is in its group or session, and whoever inherited its marker. */
@@ -43,7 +47,7 @@ export function findFamily(pid: number, token: string, number: number): number[]
 
 /** The processes that carry one of these markers. */
 export function findMarked(token: string, numbers: ReadonlySet<number>): number[] {
-  return listProcesses(token).flatMap(({ pid, marked }) => (marked !== null && numbers.has(marked) ? [pid] : []));
+  return pidsInProc().filter((pid) => numbers.has(markOf(pid, token) ?? -1));
 }
 
 /** Megabytes that a process has in memory; 0 where that cannot be known. */

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { GatewayProcess } from '../test/gateway/process.ts';
+import { HttpConnection } from './http-connection.ts';
 import { type Rate, rateOf } from './load.ts';
 import { startModelProcess } from './model-process.ts';
 
@@ -87,33 +88,25 @@ async function measure(Gateway: typeof GatewayProcess, modelUrl: string, ms: num
     model: { base_url: modelUrl, name: 'fake-model', api_key: 'key', context_window: 4_000_000 },
     log: { level: 'warn' },
   });
-  const agent = new Agent({ keepAlive: true });
   try {
     const readyMs = await gateway.start();
     await sleep(SETTLE_MS);
     const startMb = residentMb(gateway.pid);
-    await talk(gateway, agent, MANY, (turns) => turns >= WARM_TURNS, 'warm');
-    const bare = await askModel(agent, modelUrl, MODEL_MS);
-    const many = await load(gateway, agent, MANY, ms, bare.p50);
-    const single = await load(gateway, agent, 1, ms, bare.p50);
+    await talk(gateway, MANY, (turns) => turns >= WARM_TURNS, 'warm');
+    const bare = await askModel(modelUrl, MODEL_MS);
+    const many = await load(gateway, MANY, ms, bare.p50);
+    const single = await load(gateway, 1, ms, bare.p50);
     return { readyMs, startMb, single, many, loadMb: residentMb(gateway.pid) };
   } finally {
-    agent.destroy();
     await gateway.close();
   }
 }
 
-async function load(
-  gateway: GatewayProcess,
-  agent: Agent,
-  clients: number,
-  ms: number,
-  modelMs: number,
-): Promise<Load> {
+async function load(gateway: GatewayProcess, clients: number, ms: number, modelMs: number): Promise<Load> {
   const before = cpuMs(gateway.pid);
   const end = performance.now() + ms;
   const isOver = (): boolean => performance.now() > end;
-  const { turns, perSecond, p50, p99 } = await talk(gateway, agent, clients, isOver, `load-${clients}`);
+  const { turns, perSecond, p50, p99 } = await talk(gateway, clients, isOver, `load-${clients}`);
   const after = cpuMs(gateway.pid);
   return {
     perSecond,
@@ -127,7 +120,6 @@ async function load(
 /** Turns over HTTP, one after the other for each client, over many short conversations. */
 async function talk(
   gateway: GatewayProcess,
-  agent: Agent,
   clients: number,
   isOver: (turns: number) => boolean,
   name: string,
@@ -135,49 +127,40 @@ async function talk(
   const latencies: number[] = [];
   const began = performance.now();
   const client = async (c: number): Promise<void> => {
+    const connection = await HttpConnection.to(gateway.url);
     for (let turn = 0; !isOver(latencies.length); turn++) {
       const generation = Math.floor(turn / (CONVERSATIONS_AT_ONCE * TURNS_PER_CONVERSATION));
       const conversation = `${name}-${c}-${generation}-${turn % CONVERSATIONS_AT_ONCE}`;
       const sent = performance.now();
-      const answer = await post(agent, `${gateway.url}/v1/chat`, { text: 'hello', conversation });
+      const answer = await connection.post('/v1/chat', { text: 'hello', conversation });
       latencies.push(performance.now() - sent);
       if (!answer.includes('Here you are.')) throw new TypeError(`the gateway answered ${answer}`);
     }
+    connection.close();
   };
   await Promise.all(Array.from({ length: clients }, (_, c) => client(c)));
   return { turns: latencies.length, ...rateOf(latencies, performance.now() - began) };
 }
 
 /** The same question put to the model server by nobody in between: what a turn costs without a gateway. */
-async function askModel(agent: Agent, url: string, ms: number): Promise<Rate> {
+async function askModel(url: string, ms: number): Promise<Rate> {
   const latencies: number[] = [];
   const began = performance.now();
-  const messages = [{ role: 'user', content: 'hello' }];
+  const agent = new Agent({ keepAlive: true });
+  const body = JSON.stringify({ model: 'fake-model', stream: true, messages: [{ role: 'user', content: 'hello' }] });
   while (performance.now() - began < ms) {
     const sent = performance.now();
-    await post(agent, `${url}/chat/completions`, { model: 'fake-model', stream: true, messages });
+    await new Promise<void>((resolve, reject) => {
+      const asked = request(`${url}/chat/completions`, { agent, method: 'POST' }, (response) => {
+        response.resume().on('end', resolve).on('error', reject);
+      });
+      asked.on('error', reject);
+      asked.end(body);
+    });
     latencies.push(performance.now() - sent);
   }
+  agent.destroy();
   return rateOf(latencies, performance.now() - began);
-}
-
-/** Cheaper than `fetch`, whose work would be done on the cores that are measured. */
-function post(agent: Agent, url: string, body: object): Promise<string> {
-  const text = JSON.stringify(body);
-  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { agent, method: 'POST', headers }, (response) => {
-      let answer = '';
-      response.setEncoding('utf8');
-      response.on('data', (piece: string) => {
-        answer += piece;
-      });
-      response.on('end', () => resolve(answer));
-      response.on('error', reject);
-    });
-    sent.on('error', reject);
-    sent.end(text);
-  });
 }
 
 /** CPU time of a process and of its main thread, as the scheduler counts it. */

@@ -1,3 +1,4 @@
+import { MoiraiError } from '../errors/moirai-error.ts';
 import { type Param, placeholders, type Query, type Row, remembered, type Tx, type Values } from './transaction.ts';
 
 /** How one value is kept in a column: as the engine has it, and as the program sees it. */
@@ -6,7 +7,11 @@ export interface Column<T> {
   decode(param: Param): T;
 }
 
-function plain<T extends Param>(): Column<T> {
+function required<T extends Param>(): Column<T> {
+  return { encode: asItIs, decode: present as Column<T>['decode'] };
+}
+
+function nullable<T extends Param>(): Column<T> {
   return { encode: asItIs, decode: asItIs as Column<T>['decode'] };
 }
 
@@ -14,20 +19,29 @@ function asItIs<T extends Param>(value: T): T {
   return value;
 }
 
-export const text: Column<string> = plain();
-export const integer: Column<number> = plain();
-export const nullableText: Column<string | null> = plain();
-export const nullableInteger: Column<number | null> = plain();
+/** The database refuses an empty value here: one that is read was not written by it. */
+function present<T extends Param>(value: T): T {
+  return value ?? damaged();
+}
+
+function damaged(): never {
+  throw new MoiraiError('store_corrupt', 'a value is missing that every row has');
+}
+
+export const text: Column<string> = required();
+export const integer: Column<number> = required();
+export const nullableText: Column<string | null> = nullable();
+export const nullableInteger: Column<number | null> = nullable();
 /** Kept as 0 or 1. */
 export const flag: Column<boolean> = { encode: (value) => (value ? 1 : 0), decode: (param) => param === 1 };
 
 /** One of a closed list of words. */
 export function word<T extends string>(): Column<T> {
-  return plain<T>();
+  return required<T>();
 }
 
 export function nullableWord<T extends string>(): Column<T | null> {
-  return plain<T | null>();
+  return nullable<T | null>();
 }
 
 /** A value kept as JSON. */
@@ -144,10 +158,13 @@ type Reader = (values: Values, columns: readonly Column<unknown>[]) => unknown;
  * by name. Every message reads several.
  */
 function compileReader(fields: readonly string[], columns: readonly Column<unknown>[]): Reader {
-  const values = fields.map((field, i) => {
-    return `${field}: ${columns[i]?.decode === asItIs ? `values[${i}]` : `columns[${i}].decode(values[${i}])`}`;
+  const values = columns.map(({ decode }, i) => {
+    if (decode === asItIs) return `${fields[i]}: values[${i}]`;
+    if (decode === present) return `${fields[i]}: values[${i}] ?? damaged()`;
+    return `${fields[i]}: columns[${i}].decode(values[${i}])`;
   });
-  return new Function('values', 'columns', `return { ${values.join(', ')} };`) as Reader;
+  const make = new Function('damaged', `return (values, columns) => ({ ${values.join(', ')} });`);
+  return make(damaged) as Reader;
 }
 
 /** Runs a statement that returns one column. */

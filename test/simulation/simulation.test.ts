@@ -5,7 +5,7 @@ import { describe, runSeeds } from './run-seeds.ts';
 import { postgresStores, SqliteFiles } from './stores.ts';
 import { simulate } from './world.ts';
 
-const SEEDS = share(20, 500);
+const SEEDS = share(10, 500);
 const POSTGRES_SEEDS = share(1, 12);
 
 function* range(from: number, count: number): Generator<number> {

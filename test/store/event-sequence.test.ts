@@ -25,8 +25,8 @@ const PROCESSES = 4;
 const WIDTH = 4;
 
 test.each([
-  ['PostgreSQL', database.url, share(4000, 32_000)],
-  ['SQLite', `sqlite:${join(folder, 'log.db')}`, share(2000, 6000)],
+  ['PostgreSQL', database.url, share(2000, 32_000)],
+  ['SQLite', `sqlite:${join(folder, 'log.db')}`, share(1200, 6000)],
 ])(
   'readers that follow the numbers miss no event of sixteen writers (%s)',
   { timeout: 180_000 },

@@ -75,11 +75,14 @@ test('letters that are cut between two packets arrive whole', async () => {
     response.write(bytes.subarray(at, at + 1));
     setImmediate(() => send(response, at + 1));
   };
-  await withServer(send, async (ask) => {
-    const asked = ask();
-    await asked.answer;
-    expect(asked.said()).toBe('grüße 👋');
-  });
+  await withServer(
+    (response) => void send(response),
+    async (ask) => {
+      const asked = ask();
+      await asked.answer;
+      expect(asked.said()).toBe('grüße 👋');
+    },
+  );
 });
 
 test('a cancelled question closes its connection, and nothing more is heard of it', async () => {

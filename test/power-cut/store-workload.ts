@@ -151,7 +151,7 @@ function checkTransitions(db: DatabaseSync): string[] {
     'has another number of messages than its row says': `SELECT s.id FROM sessions s WHERE s.message_count <>
       (SELECT count(*) FROM messages m WHERE m.session_id = s.id)`,
     'has an event after the last one of its lane': `SELECT e.session_id AS id FROM events e
-      JOIN lanes l ON l.session_key = e.session_key WHERE e.no > l.last_no`,
+      JOIN lanes l ON l.queue LIKE 'events/%' AND l.key = e.session_key WHERE e.no > l.last_no`,
   };
   return Object.entries(rules).flatMap(([what, sql]) =>
     db

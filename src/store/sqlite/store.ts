@@ -10,6 +10,9 @@ import { NearReads } from './near-reads.ts';
 import { closedError, StoreThread } from './thread.ts';
 import { type Outcome, SqliteReader, SqliteWriter } from './writer.ts';
 
+/** Reads that are answered on the caller's thread before everything else gets its turn. */
+const MOST_AT_ONCE = 32;
+
 /** The embedded store: one writer thread and, once somebody reads much, one reader thread. */
 export class SqliteStore implements Store {
   readonly engine = 'sqlite';
@@ -20,6 +23,7 @@ export class SqliteStore implements Store {
   readonly #near: NearReads;
   #rules: ResetRules;
   #closed = false;
+  #nearReads = 0;
 
   private constructor(path: string, writer: StoreThread, rules: ResetRules) {
     this.location = path;
@@ -41,11 +45,18 @@ export class SqliteStore implements Store {
 
   async read<N extends ReadName>(name: N, args: ReadArgs<N>): Promise<ReadResult<N>> {
     if (this.#closed) throw closedError();
+    if (++this.#nearReads > MOST_AT_ONCE) await this.#breath();
     const near = this.#near.read(name, args);
     if (near !== null) return unwrap(near) as ReadResult<N>;
     this.#reader ??= StoreThread.start({ role: 'reader', path: this.location, rules: this.#rules });
     const reader = await this.#reader;
     return (await reader.request(name, args)) as ReadResult<N>;
+  }
+
+  /** Whoever reads in a loop would never let anything else happen: a read that is answered at once is no wait. */
+  async #breath(): Promise<void> {
+    this.#nearReads = 0;
+    await new Promise((resume) => setImmediate(resume));
   }
 
   onCommit(listener: (effects: Effects) => void): () => void {

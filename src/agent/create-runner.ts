@@ -19,6 +19,8 @@ export interface RunnerTiming {
   readonly now?: () => number;
 }
 
+/** A turn that stands still ends as such: what waits for the model in it gives up later than the turn itself. */
+const AFTER_TURN_MS = 1000;
 /** A model that is silent for longer has lost us; a slow one says something now and then. */
 const LONGEST_SILENCE_MS = 300_000;
 
@@ -42,7 +44,7 @@ export function createRunner(
       ...{ model, agent, log, server },
       toolBox: new ToolBox({ agent, mcp, ports, log }),
       wait: timing.wait ?? wait,
-      silenceMs: timing.silenceMs ?? Math.min(agent.turnTimeoutMs, LONGEST_SILENCE_MS),
+      silenceMs: timing.silenceMs ?? Math.min(agent.turnTimeoutMs + AFTER_TURN_MS, LONGEST_SILENCE_MS),
       now: timing.now ?? Date.now,
     });
   });

@@ -108,6 +108,8 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     ]);
     await page.reload();
     await page.locator('.chat-end').waitFor();
+    // The transcript of the session that ended is read behind that of the open one.
+    await page.locator('.chat-from-agent', { hasText: 'You said: before the end' }).waitFor();
     expect(await order()).toEqual([
       'before the end',
       'You said: before the end',

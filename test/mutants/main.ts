@@ -7,6 +7,8 @@ import { LAYERS, MUTANTS, type Mutant } from './mutants.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const VITEST = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
 const TIME_LIMIT_MS = 300_000;
+/** A failed comparison of long lists is megabytes long, and the finding stands before it. */
+const MAX_OUTPUT = 32_000_000;
 const USAGE = `Puts deliberate bugs into copies of the source and runs the layer of proof that must catch each.
 
   npm run mutants -- [--only TEXT] [--jobs 2] [--json]
@@ -73,7 +75,7 @@ function run(cwd: string, args: readonly string[]): Promise<{ code: number | nul
     const child = spawn(process.execPath, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     const keep = (data: Buffer): void => {
-      output = (output + data.toString()).slice(-100_000);
+      output = (output + data.toString()).slice(-MAX_OUTPUT);
     };
     child.stdout.on('data', keep);
     child.stderr.on('data', keep);

@@ -56,8 +56,10 @@ test.each([
     expect(promises.filter(({ broken }) => broken > 0)).toEqual([]);
     for (const read of followed) {
       const seen = new Set(read.map(({ id }) => id));
-      expect(whole.filter(({ id }) => !seen.has(id)).map(({ id }) => id)).toEqual([]);
-      expect(read.map(({ id }) => id)).toEqual(whole.map(({ id }) => id));
+      const missed = whole.filter(({ id }) => !seen.has(id)).map(({ id }) => id);
+      expect({ missed: missed.length, first: missed.slice(0, 5) }).toEqual({ missed: 0, first: [] });
+      expect(read.findIndex(({ id }, i) => id !== whole[i]?.id)).toBe(-1);
+      expect(read.length).toBe(whole.length);
     }
     for (const conversation of Map.groupBy(whole, ({ session_key }) => session_key).values()) assertOrder(conversation);
     console.log(

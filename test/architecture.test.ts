@@ -114,6 +114,16 @@ describe('the import table', () => {
   });
 });
 
+test('the path of one message in AGENTS.md names at most 15 files, and all of them exist', () => {
+  const page = readFileSync(fileURLToPath(new URL('../AGENTS.md', import.meta.url)), 'utf8');
+  const [, drawing = ''] = /^One message, [\s\S]*?\n\n((?: {4}.*\n)+)/m.exec(page) ?? [];
+  const files = drawing.split('->').map((file) => file.trim());
+  expect(files.length).toBeGreaterThan(10);
+  expect(files.length).toBeLessThanOrEqual(15);
+  const sources = readSources();
+  expect(files.filter((file) => !sources.has(file))).toEqual([]);
+});
+
 describe('the checker reports', () => {
   test.each([
     ['an import', 'lifecycle/a.ts', `import { open } from '../store/open.ts';`],

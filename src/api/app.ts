@@ -14,11 +14,8 @@ import { addChatRoutes } from './routes/chat.ts';
 import { addCronRoutes } from './routes/cron.ts';
 import { addEventRoutes } from './routes/events.ts';
 import { addGatewayRoutes } from './routes/gateway.ts';
-import { addHealthRoutes } from './routes/health.ts';
 import { addPlatformRoutes } from './routes/platforms.ts';
-import { addSessionChangeRoutes } from './routes/session-changes.ts';
-import { addSessionRoutes } from './routes/sessions.ts';
-import { addSourceRoute } from './routes/sources.ts';
+import { addSessionChangeRoutes, addSessionRoutes } from './routes/sessions.ts';
 import { addSpaceRoutes } from './routes/space.ts';
 import { addSubscriberRoutes } from './routes/subscribers.ts';
 
@@ -27,7 +24,7 @@ export interface AppOptions extends AccessRules {
 }
 
 const ROUTES = [
-  addHealthRoutes,
+  addGatewayRoutes,
   addSessionRoutes,
   addSessionChangeRoutes,
   addEventRoutes,
@@ -37,10 +34,8 @@ const ROUTES = [
   addModelRoutes,
   addSubscriberRoutes,
   addCronRoutes,
-  addGatewayRoutes,
   addPlatformRoutes,
   addSpaceRoutes,
-  addSourceRoute,
   addSpecificationRoute,
 ];
 

@@ -107,23 +107,19 @@ export class EventTail {
     const mailbox = new Mailbox<TailEvent>(MAILBOX_BYTES);
     const joined = Math.max(after, this.#position);
     const follower: Follower = { wanted, after: joined, mailbox, behindSince: null, drop: listener.drop };
-    const leave = (): void => mailbox.close();
-    listener.signal.addEventListener('abort', leave);
     this.#followers.add(follower);
     // Not by the mailbox: it is for what comes in faster than it is read, and this may be more than it holds.
     const missed = this.#recent.filter((tailEvent) => tailEvent.seq > after && wants(wanted, tailEvent.event));
     let last = joined;
     try {
       for (const tailEvent of missed) yield tailEvent.text;
-      for (;;) {
-        const waiting = await mailbox.take(HEARTBEAT_MS);
-        if (waiting === null) return null;
+      for await (const waiting of mailbox.batches(HEARTBEAT_MS, listener.signal)) {
         yield waiting.length === 0 ? HEARTBEAT : waiting.map(({ text }) => text).join('');
         last = waiting.at(-1)?.seq ?? last;
         if (follower.behindSince !== null) return last;
       }
+      return null;
     } finally {
-      listener.signal.removeEventListener('abort', leave);
       this.#followers.delete(follower);
       this.#wake();
     }

@@ -1,10 +1,8 @@
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { ToolPermission, TurnTask } from './runner.ts';
-import type { AgentTool, ToolContext } from './tools/tool.ts';
+import type { AgentTool, ToolContext, ToolSet } from './tools/tool.ts';
 import { type ToolCall, type ToolOutcome, toolRow } from './transcript.ts';
 import { unlessAborted } from './unless-aborted.ts';
-
-type Tools = ReadonlyMap<string, AgentTool>;
 
 type ToolTask = Pick<TurnTask, 'sessionId' | 'turnId' | 'platform' | 'userId' | 'signal' | 'context'>;
 
@@ -15,7 +13,7 @@ type ToolTask = Pick<TurnTask, 'sessionId' | 'turnId' | 'platform' | 'userId' | 
  */
 export async function* runTools(
   calls: readonly ToolCall[],
-  tools: Tools,
+  tools: ToolSet,
   task: ToolTask,
 ): AsyncGenerator<MessageToAppend[], void, void> {
   for (const group of groupsOf(calls, tools)) {
@@ -23,7 +21,7 @@ export async function* runTools(
   }
 }
 
-function groupsOf(calls: readonly ToolCall[], tools: Tools): ToolCall[][] {
+function groupsOf(calls: readonly ToolCall[], tools: ToolSet): ToolCall[][] {
   const groups: ToolCall[][] = [];
   const parallelSafe = ({ name }: ToolCall): boolean => tools.get(name)?.parallelSafe ?? false;
   for (const call of calls) {
@@ -34,7 +32,7 @@ function groupsOf(calls: readonly ToolCall[], tools: Tools): ToolCall[][] {
   return groups;
 }
 
-async function runTool(call: ToolCall, tools: Tools, task: ToolTask): Promise<ToolOutcome> {
+async function runTool(call: ToolCall, tools: ToolSet, task: ToolTask): Promise<ToolOutcome> {
   const { signal, context } = task;
   if (signal.aborted) return { text: 'This was not run: the turn was stopped before its time came.', ok: false };
   context.show({ type: 'tool', state: 'start', id: call.id, name: call.name, args: call.args });
@@ -43,7 +41,7 @@ async function runTool(call: ToolCall, tools: Tools, task: ToolTask): Promise<To
   return outcome;
 }
 
-async function attempt(call: ToolCall, tools: Tools, task: ToolTask): Promise<ToolOutcome> {
+async function attempt(call: ToolCall, tools: ToolSet, task: ToolTask): Promise<ToolOutcome> {
   const tool = tools.get(call.name);
   if (tool === undefined) return { text: `There is no tool named ${call.name}.`, ok: false };
   try {

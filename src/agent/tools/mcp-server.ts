@@ -16,44 +16,26 @@ const CALL_TIMEOUT_MS = 300_000;
 const RETRY_AFTER_MS = 60_000;
 
 /**
- * The MCP servers of the configuration, each connected when a turn first needs the list of tools. One that fails is
- * left out, is told in the log, and is tried again later.
+ * One MCP server of the configuration, connected when a turn first needs the list of tools. While it fails it offers
+ * none; that is told in the log, and it is tried again later.
  */
-export class McpServers {
-  readonly #servers: readonly McpServer[];
-
-  constructor(servers: Readonly<Record<string, McpServerConfig>>, log: Log, now: () => number = Date.now) {
-    this.#servers = Object.entries(servers).map(([name, config]) => new McpServer(name, config, log, now));
-  }
-
-  async tools(): Promise<readonly AgentTool[]> {
-    return (await Promise.all(this.#servers.map((server) => server.tools()))).flat();
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#servers.map((server) => server.close()));
-  }
-}
-
-class McpServer {
+export class McpServer {
   readonly #name: string;
   readonly #config: McpServerConfig;
   readonly #log: Log;
-  readonly #now: () => number;
   #connecting: Promise<Connection | null> | null = null;
   #failedAt: number | null = null;
   #closed = false;
 
-  constructor(name: string, config: McpServerConfig, log: Log, now: () => number) {
+  constructor(name: string, config: McpServerConfig, log: Log) {
     this.#name = name;
     this.#config = config;
     this.#log = log;
-    this.#now = now;
   }
 
   async tools(): Promise<readonly AgentTool[]> {
     if (this.#closed) return [];
-    if (this.#failedAt !== null && this.#now() - this.#failedAt < RETRY_AFTER_MS) return [];
+    if (this.#failedAt !== null && Date.now() - this.#failedAt < RETRY_AFTER_MS) return [];
     // Turns that start together share one attempt.
     this.#connecting ??= this.#connect();
     return (await this.#connecting)?.tools ?? [];
@@ -106,7 +88,7 @@ class McpServer {
     if (this.#closed) return;
     const lost = this.#connecting;
     this.#connecting = null;
-    this.#failedAt = this.#now();
+    this.#failedAt = Date.now();
     this.#tell('an MCP server is not available', error);
     lost?.then((connection) => connection?.client.close()).catch(() => undefined);
   }

@@ -1,6 +1,6 @@
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { ToolPermission, TurnTask } from './runner.ts';
-import type { AgentTool, ToolContext, ToolSet } from './tools/tool.ts';
+import type { AgentTool, ToolSet } from './tools/tool.ts';
 import { type ToolCall, type ToolOutcome, toolRow } from './transcript.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
@@ -54,10 +54,12 @@ async function attempt(call: ToolCall, tools: ToolSet, task: ToolTask): Promise<
 }
 
 async function run(tool: AgentTool, call: ToolCall, task: ToolTask): Promise<ToolOutcome> {
+  const { sessionId, turnId, platform, userId, signal } = task;
   const began = performance.now();
-  const outcome = await unlessAborted(tool.run(call.args, contextOf(task)), task.signal).then(
+  const running = tool.run(call.args, { sessionId, turnId, platform, userId, signal });
+  const outcome = await unlessAborted(running, signal).then(
     (text): ToolOutcome => ({ text: text === '' ? 'Done; there was no output.' : text, ok: true }),
-    (error: unknown) => (task.signal.aborted ? STOPPED : failed(error)),
+    (error: unknown) => (signal.aborted ? STOPPED : failed(error)),
   );
   const use = { id: call.id, tool: tool.name, args: call.args };
   task.context.ran?.(use, { ok: outcome.ok, text: outcome.text, ms: Math.round(performance.now() - began) });
@@ -86,8 +88,4 @@ async function permissionFor(tool: AgentTool, call: ToolCall, { context, signal 
   if (action === null) return permission;
   const approval = await unlessAborted(context.approve({ tool: tool.name, action }), signal);
   return approval.allowed ? permission : approval;
-}
-
-function contextOf({ sessionId, turnId, platform, userId, signal }: ToolTask): ToolContext {
-  return { sessionId, turnId, platform, userId, signal };
 }

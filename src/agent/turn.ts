@@ -14,7 +14,6 @@ import {
   assistantRow,
   noteRow,
   numbered,
-  type ToolCall,
   type TranscriptRow,
   toolCallsOf,
   toolRow,
@@ -244,12 +243,10 @@ export function settleDangling(transcript: readonly TranscriptRow[]): MessageToA
   if (row === undefined) return [];
   const answered = new Set(rows.slice(caller + 1).map(answeredCall));
   const dangling = toolCallsOf(row).filter(({ id }) => !answered.has(id));
-  return dangling.map((call) => unknownRow(row.turnId, call));
-}
-
-function unknownRow(turnId: string | null, call: ToolCall): MessageToAppend {
-  const text =
-    `The outcome of this call of ${call.name} is unknown: the process stopped before it was recorded. It may or may not ` +
-    'have taken effect, and it was not run again. Check before you repeat it.';
-  return toolRow(turnId, call, { text, ok: false, unknown: true });
+  return dangling.map((call) => {
+    const text =
+      `The outcome of this call of ${call.name} is unknown: the process stopped before it was recorded. It may or may not ` +
+      'have taken effect, and it was not run again. Check before you repeat it.';
+    return toolRow(row.turnId, call, { text, ok: false, unknown: true });
+  });
 }

@@ -1,6 +1,7 @@
 import { effectiveRows } from '../agent/prompt.ts';
 import type { AgentRunner, SummarisedRow } from '../agent/runner.ts';
 import type { ToolPorts } from '../agent/tools/ports.ts';
+import type { AgentTool } from '../agent/tools/tool.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
@@ -14,8 +15,8 @@ import { type Transcripts, toldOfMemory } from '../turns/transcripts.ts';
 import { MemoryManager } from './memory-manager.ts';
 import { REVIEW_SUBSCRIBER, reviewSubscriber } from './memory-review.ts';
 import { subscriberName } from './memory-subscriber.ts';
-import { memoryTools, rememberedSession } from './memory-tools.ts';
-import type { MemoryProvider, MemorySession } from './provider.ts';
+import type { MemoryProvider, MemorySession, MemoryTool } from './provider.ts';
+import { scopeOf } from './scope.ts';
 
 export interface MemoryDeps {
   readonly config: Config;
@@ -72,17 +73,15 @@ export class SessionMemory {
     this.#manager.forget(sessionId);
   }
 
-  /** What the agent's tools may ask of memory. */
+  /** What the agent's tools may ask of memory. On whose behalf is the session's to say, never the model's. */
   get ports(): Pick<ToolPorts, 'remember' | 'more'> {
-    const { engine } = this.#deps;
-    const manager = this.#manager;
     const remember: ToolPorts['remember'] = async (fact, { sessionId }) => {
-      const kept = await manager.remember(fact, await rememberedSession(manager, engine, sessionId));
+      const kept = await this.#manager.remember(fact, await this.#rememberedSession(sessionId));
       if (!kept) throw new MoiraiError('tool_failed', 'this memory keeps no single facts');
     };
     return {
-      more: () => memoryTools(manager, engine),
-      ...(manager.canRemember() ? { remember } : {}),
+      more: () => this.#manager.tools.map((tool) => this.#agentTool(tool)),
+      ...(this.#manager.canRemember() ? { remember } : {}),
     };
   }
 
@@ -136,6 +135,26 @@ export class SessionMemory {
   /** What would be recalled for these words. */
   found(text: string, session: MemorySession): Promise<string | null> {
     return this.#manager.prefetch(text, session);
+  }
+
+  #agentTool({ name, description, inputSchema, run }: MemoryTool): AgentTool {
+    return {
+      name,
+      description,
+      inputSchema,
+      parallelSafe: false,
+      dangerous: () => null,
+      run: async (args, { sessionId, signal }) => {
+        return run(args, { scope: scopeOf(await this.#rememberedSession(sessionId)), sessionId, signal });
+      },
+    };
+  }
+
+  /** The session that asks. Tools are offered to all of them, since the list of tools is part of what is cached. */
+  async #rememberedSession(sessionId: string): Promise<Session> {
+    const session = await this.#deps.engine.store.read('findSession', { idOrPrefix: sessionId });
+    if (this.#manager.wants(session)) return session;
+    throw new MoiraiError('tool_failed', `nothing is remembered for conversations of the kind ${session.kind}`);
   }
 
   #review(): NewSubscriber | null {

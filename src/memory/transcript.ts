@@ -1,5 +1,6 @@
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
+import type { EndedSession } from './provider.ts';
 
 const PAGE = 500;
 
@@ -34,4 +35,15 @@ function isSpeech({ role, text }: Message): boolean {
 function isUndone(row: Message, undo: Message): boolean {
   const from = undo.data?.from;
   return typeof from === 'number' && row.sessionId === undo.sessionId && row.position >= from;
+}
+
+/** What was said in this session itself: what came before it was sent when those sessions ended. */
+export function ownSpeech({ session, messages }: EndedSession): Message[] {
+  return spokenIn(messages).filter(({ sessionId }) => sessionId === session.id);
+}
+
+/** The texts of an answer's list that are there, as a list for the model; null when there are none. */
+export function listOf(texts: readonly (string | undefined)[]): string | null {
+  const lines = texts.flatMap((text) => (text === undefined || text.trim() === '' ? [] : [`- ${text.trim()}`]));
+  return lines.length === 0 ? null : lines.join('\n');
 }

@@ -43,24 +43,20 @@ export class ModelSession {
       hasShown = true;
       listener.onText(text);
     };
+    const { name: model, server, apiKey, system, tools, silenceMs, wait } = this.#setting;
     const plan = retryPlan(() => hasShown);
     for (;;) {
       try {
-        return await this.#stream(messages, signal, { ...listener, onText });
+        const api = await server.api();
+        return await streamStep({ api, model, system, messages, tools, signal, silenceMs, ...listener, onText });
       } catch (thrown) {
         signal.throwIfAborted();
-        const error = modelError(thrown, this.#setting.server.baseUrl, this.#setting.apiKey);
+        const error = modelError(thrown, server.baseUrl, apiKey);
         const waitMs = plan(error);
         if (waitMs === null) throw error;
-        await this.#setting.wait(waitMs, signal);
+        await wait(waitMs, signal);
       }
     }
-  }
-
-  async #stream(messages: readonly PromptMessage[], signal: AbortSignal, listener: StepListener): Promise<StepResult> {
-    const { name: model, server, system, tools, silenceMs } = this.#setting;
-    const api = await server.api();
-    return streamStep({ api, model, system, messages, tools, signal, silenceMs, ...listener });
   }
 }
 

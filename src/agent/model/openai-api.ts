@@ -50,7 +50,8 @@ function send(
     sent.destroy();
   };
   const fail = (thrown: unknown): void => {
-    reject(firstOf(thrown));
+    // A name with several addresses fails with one error for each, and says nothing itself.
+    reject(thrown instanceof AggregateError ? (thrown.errors[0] ?? thrown) : thrown);
     stop();
   };
   sent.on('error', fail);
@@ -118,9 +119,4 @@ function attempt(action: () => void, fail: (thrown: unknown) => void): void {
   } catch (thrown) {
     fail(thrown);
   }
-}
-
-/** A name with several addresses fails with one error for each, and says nothing itself. */
-function firstOf(thrown: unknown): unknown {
-  return thrown instanceof AggregateError && thrown.errors.length > 0 ? thrown.errors[0] : thrown;
 }

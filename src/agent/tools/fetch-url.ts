@@ -27,10 +27,12 @@ async function fetchText(url: string, web: WebAccess, signal: AbortSignal): Prom
   let target = parsed(url);
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
     const response = await get(target, await checkedAddress(target.hostname, web), signal);
-    const next = redirectOf(response, target);
-    if (next === null) return describe(response, await readBody(response));
+    const { statusCode = 0, headers } = response;
+    const { location } = headers;
+    const isRedirect = statusCode >= 300 && statusCode < 400 && location !== undefined;
+    if (!isRedirect) return describe(response, await readBody(response));
     response.destroy();
-    target = next;
+    target = parsed(location, target);
   }
   throw new MoiraiError('tool_failed', `${url} leads through more than ${MAX_REDIRECTS} redirects`);
 }
@@ -42,11 +44,6 @@ function parsed(url: string, base?: URL): URL {
     throw new MoiraiError('tool_failed', `${target.protocol} is not fetched; only http and https are`);
   }
   return target;
-}
-
-function redirectOf({ statusCode = 0, headers }: IncomingMessage, from: URL): URL | null {
-  const { location } = headers;
-  return statusCode >= 300 && statusCode < 400 && location !== undefined ? parsed(location, from) : null;
 }
 
 /** Connects to the address that was checked, whatever the resolver says by now. */

@@ -1,4 +1,4 @@
-import { constants, type Dirent } from 'node:fs';
+import { constants } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -102,13 +102,9 @@ async function listing(root: string, folder: string, depth: number, lines: strin
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (lines.length > MAX_ENTRIES) return lines;
     const path = join(folder, entry.name);
-    lines.push(`${shownPath(root, path)}${markOf(entry)}`);
+    const mark = entry.isDirectory() ? '/' : entry.isSymbolicLink() ? ' (link)' : '';
+    lines.push(`${shownPath(root, path)}${mark}`);
     if (entry.isDirectory() && depth > 1) await listing(root, path, depth - 1, lines);
   }
   return lines;
-}
-
-function markOf(entry: Dirent): string {
-  if (entry.isDirectory()) return '/';
-  return entry.isSymbolicLink() ? ' (link)' : '';
 }

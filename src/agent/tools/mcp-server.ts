@@ -95,7 +95,8 @@ export class McpServer {
 
   #toolOf(tool: { name: string; description?: string | undefined; inputSchema: object }): AgentTool {
     return {
-      name: offeredName(this.#name, tool.name),
+      // Model servers take letters, digits, underscores and dashes, 64 of them.
+      name: `${this.#name}__${tool.name}`.replace(/[^\w-]/g, '_').slice(0, 64),
       description: tool.description ?? tool.name,
       inputSchema: tool.inputSchema as Record<string, unknown>,
       parallelSafe: false,
@@ -108,7 +109,8 @@ export class McpServer {
     const connection = await this.#connecting;
     if (connection === null) throw new MoiraiError('tool_failed', `the MCP server ${this.#name} is not available`);
     const options = { signal, timeout: CALL_TIMEOUT_MS };
-    const call = connection.client.callTool({ name, arguments: asRecord(args), options });
+    const given = typeof args === 'object' && args !== null ? { ...args } : {};
+    const call = connection.client.callTool({ name, arguments: given, options });
     const result = await call.catch((error: unknown) => {
       // An error with a code is the server's own answer: it lives.
       if (!signal.aborted && (error as { code?: unknown }).code === undefined) this.#lose(error);
@@ -124,11 +126,6 @@ export class McpServer {
   }
 }
 
-/** Model servers take letters, digits, underscores and dashes, 64 of them. */
-function offeredName(server: string, tool: string): string {
-  return `${server}__${tool}`.replace(/[^\w-]/g, '_').slice(0, 64);
-}
-
 async function transportOf({ command, args, env, url, headers }: McpServerConfig) {
   if (command !== null) {
     const { StdioMCPTransport } = await import('@ai-sdk/mcp/mcp-stdio');
@@ -136,10 +133,6 @@ async function transportOf({ command, args, env, url, headers }: McpServerConfig
   }
   if (url === null) throw new MoiraiError('config_invalid', 'an MCP server needs a command or a url');
   return { type: 'http' as const, url, headers: { ...headers } };
-}
-
-function asRecord(args: unknown): Record<string, unknown> {
-  return typeof args === 'object' && args !== null ? { ...args } : {};
 }
 
 /** What a result says; images and the like are only named, since a transcript keeps text. */

@@ -48,7 +48,7 @@ export function isPublic(address: string): boolean {
  */
 export async function checkedAddress(host: string, web: WebAccess): Promise<string> {
   const name = host.replace(/^\[(.*)\]$/, '$1');
-  const addresses = isIP(name) === 0 ? await (web.resolve ?? systemResolve)(name).catch(unresolved(name)) : [name];
+  const addresses = isIP(name) === 0 ? await resolve(name, web) : [name];
   const allowed = (address: string) => isPublic(address) || (web.allowLoopback === true && isLoopback(address));
   const [first] = addresses;
   if (first === undefined) throw new MoiraiError('tool_failed', `${name} has no address`);
@@ -62,13 +62,11 @@ function isLoopback(address: string): boolean {
   return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
 
-async function systemResolve(host: string): Promise<readonly string[]> {
-  const found = await lookup(host, { all: true });
-  return found.map(({ address }) => address);
-}
-
-function unresolved(host: string) {
-  return (error: unknown): never => {
+async function resolve(host: string, web: WebAccess): Promise<readonly string[]> {
+  try {
+    if (web.resolve !== undefined) return await web.resolve(host);
+    return (await lookup(host, { all: true })).map(({ address }) => address);
+  } catch (error) {
     throw new MoiraiError('tool_failed', `${host} cannot be resolved`, { cause: error });
-  };
+  }
 }

@@ -116,7 +116,7 @@ class RunningCommand {
         // Whatever it started in the background keeps the pipes open and goes with it.
         this.#kill();
         child.stdio[3]?.destroy();
-        child.once('close', () => resolve(verdict(code, signal)));
+        child.once('close', () => resolve(signal === null ? `Exit code ${code}.` : `Killed by ${signal}.`));
       });
     });
     // Nobody may be waiting any more when it ends.
@@ -150,10 +150,6 @@ class RunningCommand {
       // Nobody is left in the group: that is what was wanted.
     }
   }
-}
-
-function verdict(code: number | null, signal: NodeJS.Signals | null): string {
-  return signal === null ? `Exit code ${code}.` : `Killed by ${signal}.`;
 }
 
 const KEPT_BYTES = 64 * 1024;

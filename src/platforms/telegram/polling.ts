@@ -1,5 +1,5 @@
 import type { Backlog } from './backlog.ts';
-import { type BotApi, withDeadline } from './bot-api.ts';
+import { type BotApi, type CallSignal, withDeadline } from './bot-api.ts';
 import type { Connection } from './connection.ts';
 import { UPDATE_KINDS } from './parse.ts';
 
@@ -8,14 +8,8 @@ const POLL_MARGIN_MS = 10_000;
 const CALL_MS = 30_000;
 const CONFIRM_MS = 1000;
 
-interface Polling {
-  readonly api: BotApi;
-  readonly backlog: Backlog;
-  readonly connection: Connection;
-}
-
 /** Asks for updates until the signal ends it or there is no use in asking. */
-export async function poll({ api, backlog, connection }: Polling, signal: AbortSignal): Promise<void> {
+export async function poll(api: BotApi, backlog: Backlog, connection: Connection, signal: AbortSignal): Promise<void> {
   let webhookInTheWay = true;
   let healthy = false;
   while (!signal.aborted) {
@@ -61,7 +55,5 @@ async function getUpdates(
 async function confirm(api: BotApi, { offset }: Backlog): Promise<void> {
   if (offset === null) return;
   const question = { offset, timeout: 0, limit: 1, allowed_updates: UPDATE_KINDS };
-  await withDeadline(new AbortController().signal, CONFIRM_MS, (deadline) => api.getUpdates(question, deadline)).catch(
-    () => undefined,
-  );
+  await api.getUpdates(question, AbortSignal.timeout(CONFIRM_MS) as CallSignal).catch(() => undefined);
 }

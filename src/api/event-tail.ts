@@ -77,7 +77,8 @@ export class EventTail {
     yield ': following\n\n';
     let after = wanted.after;
     for (;;) {
-      await this.#run();
+      this.#running ??= this.#start();
+      await this.#running;
       if (listener.signal.aborted) return;
       // The reader may have stopped for want of followers just before this one came.
       if (this.#running === null) continue;
@@ -125,12 +126,7 @@ export class EventTail {
     }
   }
 
-  /** Starts to read, if nobody has; resolves once the position is known. */
-  #run(): Promise<void> {
-    this.#running ??= this.#start();
-    return this.#running;
-  }
-
+  /** Starts to read; resolves once the position is known. */
   async #start(): Promise<void> {
     try {
       this.#position = await this.#store.read('lastSeq', {});
@@ -165,7 +161,11 @@ export class EventTail {
     try {
       const everything = { after: this.#position, limit: PAGE, types: [], sessionId: null };
       const { events, next } = await this.#store.read('listEvents', everything);
-      for (const event of events) this.#spread(tell(event));
+      for (const event of events) {
+        const tailEvent = tell(event);
+        this.#recent.push(tailEvent);
+        for (const follower of this.#followers) hand(follower, tailEvent);
+      }
       this.#position = next;
       this.#forget();
       return events.length === PAGE;
@@ -175,11 +175,6 @@ export class EventTail {
       await new Promise((done) => setTimeout(done, RETRY_MS));
       return false;
     }
-  }
-
-  #spread(tailEvent: TailEvent): void {
-    this.#recent.push(tailEvent);
-    for (const follower of this.#followers) hand(follower, tailEvent);
   }
 
   #forget(): void {

@@ -66,13 +66,11 @@ export function streamTurn(c: ApiContext, parts: ApiParts, accepted: AcceptedTur
       end(writer.failure(failure));
     },
   );
-  return streamEvents(c, parts.closing, ({ signal }) => textsOf(mailbox, signal));
-}
-
-async function* textsOf(mailbox: Mailbox<string>, signal: AbortSignal): AsyncGenerator<string> {
-  for await (const texts of mailbox.batches(HEARTBEAT_MS, signal)) {
-    yield texts.length === 0 ? HEARTBEAT : texts.join('');
-  }
+  return streamEvents(c, parts.closing, async function* ({ signal }) {
+    for await (const texts of mailbox.batches(HEARTBEAT_MS, signal)) {
+      yield texts.length === 0 ? HEARTBEAT : texts.join('');
+    }
+  });
 }
 
 /**

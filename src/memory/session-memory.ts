@@ -15,7 +15,7 @@ import { type Transcripts, toldOfMemory } from '../turns/transcripts.ts';
 import { MemoryManager } from './memory-manager.ts';
 import { REVIEW_SUBSCRIBER, reviewSubscriber } from './memory-review.ts';
 import { subscriberName } from './memory-subscriber.ts';
-import type { MemoryProvider, MemorySession, MemoryTool } from './provider.ts';
+import type { MemoryProvider, MemoryTool } from './provider.ts';
 import { scopeOf } from './scope.ts';
 
 export interface MemoryDeps {
@@ -31,28 +31,31 @@ export interface MemoryDeps {
 }
 
 /** What turns, tools and commands have of memory. */
-export class SessionMemory {
+export class SessionMemory extends MemoryManager {
   readonly #deps: MemoryDeps;
-  readonly #manager: MemoryManager;
   readonly #removed: RemovedSubscribers;
   #cancelTidying: () => void = () => undefined;
   #stopped = false;
 
   constructor(deps: MemoryDeps) {
     const { config, engine, dispatcher, log, providers, primary } = deps;
-    this.#deps = deps;
-    this.#manager = new MemoryManager({
-      ...{ providers, home: config.home, store: engine.store, dispatcher, log },
+    super({
+      providers,
+      home: config.home,
+      store: engine.store,
+      dispatcher,
+      log,
       timers: processTimers,
       delivery: { maxAttempts: config.hooks.maxAttempts },
       serves: primary,
     });
+    this.#deps = deps;
     const isOurs = (name: string): boolean => name.startsWith('memory:') || name === REVIEW_SUBSCRIBER;
     this.#removed = new RemovedSubscribers(engine.store, processTimers, isOurs);
   }
 
   async start(): Promise<void> {
-    await this.#manager.begin();
+    await this.begin();
     // A terminal looks over nothing, and where there never was a gateway, nobody will.
     if (!this.#deps.primary) return;
     const review = this.#review();
@@ -61,33 +64,28 @@ export class SessionMemory {
   }
 
   /** What is in hand is given back: the next start goes on with it. */
-  async stop(): Promise<void> {
+  override async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTidying();
     // A review may take minutes, and nobody waits for it.
-    await Promise.all([this.#deps.dispatcher.leave(REVIEW_SUBSCRIBER, 0), this.#manager.stop()]);
-  }
-
-  /** A session is over. */
-  forget(sessionId: string): void {
-    this.#manager.forget(sessionId);
+    await Promise.all([this.#deps.dispatcher.leave(REVIEW_SUBSCRIBER, 0), super.stop()]);
   }
 
   /** What the agent's tools may ask of memory. On whose behalf is the session's to say, never the model's. */
   get ports(): Pick<ToolPorts, 'remember' | 'more'> {
     const remember: ToolPorts['remember'] = async (fact, { sessionId }) => {
-      const kept = await this.#manager.remember(fact, await this.#rememberedSession(sessionId));
+      const kept = await this.remember(fact, await this.#rememberedSession(sessionId));
       if (!kept) throw new MoiraiError('tool_failed', 'this memory keeps no single facts');
     };
     return {
-      more: () => this.#manager.tools.map((tool) => this.#agentTool(tool)),
-      ...(this.#manager.canRemember() ? { remember } : {}),
+      more: () => this.tools.map((tool) => this.#agentTool(tool)),
+      ...(this.canRemember() ? { remember } : {}),
     };
   }
 
   /** The names of those who remember. */
   get names(): readonly string[] {
-    return this.#manager.providers.map(({ name }) => name);
+    return this.providers.map(({ name }) => name);
   }
 
   /**
@@ -102,7 +100,7 @@ export class SessionMemory {
   ): Promise<string | null> {
     const told = toldOfMemory(transcript, session.id);
     if (told !== undefined) return told;
-    const block = await this.#manager.systemPromptBlock(session);
+    const block = await this.systemPromptBlock(session);
     if (block !== null) await keep({ role: 'setting', text: '', turnId: null, data: { memory: block } });
     return block;
   }
@@ -113,28 +111,18 @@ export class SessionMemory {
     turn: { readonly turnId: string; readonly text: string },
     transcript: readonly Message[],
   ): Promise<string | null> {
-    this.#manager.turnStarted(session, turn);
-    const found = await this.#manager.prefetch(turn.text, session);
+    this.turnStarted(session, turn);
+    const found = await this.prefetch(turn.text, session);
     return found === null ? null : withoutRecalled(found, transcript);
   }
 
   /** What a summary of these rows must not lose. */
   beforeSummary(session: Session, rows: readonly SummarisedRow[]): Promise<string | null> {
     const now = Date.now();
-    return this.#manager.beforeCompress(
+    return this.beforeCompress(
       session,
       rows.map((row) => ({ at: now, ...row })),
     );
-  }
-
-  /** What a session that began now would be told. */
-  known(session: MemorySession): Promise<string | null> {
-    return this.#manager.known(session);
-  }
-
-  /** What would be recalled for these words. */
-  found(text: string, session: MemorySession): Promise<string | null> {
-    return this.#manager.prefetch(text, session);
   }
 
   #agentTool({ name, description, inputSchema, run }: MemoryTool): AgentTool {
@@ -153,20 +141,20 @@ export class SessionMemory {
   /** The session that asks. Tools are offered to all of them, since the list of tools is part of what is cached. */
   async #rememberedSession(sessionId: string): Promise<Session> {
     const session = await this.#deps.engine.store.read('findSession', { idOrPrefix: sessionId });
-    if (this.#manager.wants(session)) return session;
+    if (this.wants(session)) return session;
     throw new MoiraiError('tool_failed', `nothing is remembered for conversations of the kind ${session.kind}`);
   }
 
   #review(): NewSubscriber | null {
     const { config, engine, transcripts, runner, log } = this.#deps;
     const every = config.memory.reviewEvery;
-    if (every === 0 || !this.#manager.canRemember()) return null;
-    return reviewSubscriber({ store: engine.store, memory: this.#manager, transcripts, runner, log, every });
+    if (every === 0 || !this.canRemember()) return null;
+    return reviewSubscriber({ store: engine.store, memory: this, transcripts, runner, log, every });
   }
 
   /** A memory that is not configured any more would collect for ever what nobody fetches. */
   #keepTidy(): void {
-    const present = this.#manager.providers.map(subscriberName);
+    const present = this.providers.map(subscriberName);
     if (this.#review() !== null) present.push(REVIEW_SUBSCRIBER);
     this.#removed
       .tidy(present)

@@ -22,19 +22,13 @@ export async function wholeTranscript(store: Store, sessionId: string): Promise<
 export function spokenIn(messages: readonly Message[]): Message[] {
   let kept: Message[] = [];
   for (const message of messages) {
-    if (message.role === 'undo') kept = kept.filter((row) => !isUndone(row, message));
-    else if (isSpeech(message)) kept.push(message);
+    const { role, text, sessionId, data } = message;
+    const from = data?.from;
+    if (role === 'undo' && typeof from === 'number') {
+      kept = kept.filter((row) => row.sessionId !== sessionId || row.position < from);
+    } else if ((role === 'user' || role === 'assistant') && text.trim() !== '') kept.push(message);
   }
   return kept;
-}
-
-function isSpeech({ role, text }: Message): boolean {
-  return (role === 'user' || role === 'assistant') && text.trim() !== '';
-}
-
-function isUndone(row: Message, undo: Message): boolean {
-  const from = undo.data?.from;
-  return typeof from === 'number' && row.sessionId === undo.sessionId && row.position >= from;
 }
 
 /** What was said in this session itself: what came before it was sent when those sessions ended. */

@@ -69,6 +69,7 @@ function chatRequestOf(c: ApiContext, backend: ApiBackend, asked: OpenAiRequest)
   if (last.text === '') throw new MoiraiError('bad_input', 'the last message is empty');
   assertSayable(last.text);
   const { conversation: field, model } = asked;
+  const isConfigured = model === backend.model || CONFIGURED.includes(model ?? '');
   const conversation = c.req.header('x-moirai-conversation') ?? (typeof field === 'object' ? field?.id : field) ?? null;
   return {
     text: last.text,
@@ -77,13 +78,9 @@ function chatRequestOf(c: ApiContext, backend: ApiBackend, asked: OpenAiRequest)
     userId: asked.user ?? null,
     idempotencyKey: c.req.header('idempotency-key') ?? null,
     credential: c.get('credential'),
-    model: isConfigured(backend, model) ? null : (model ?? null),
+    model: isConfigured ? null : (model ?? null),
     history: conversation === null ? asked.messages.slice(0, -1) : [],
   };
-}
-
-function isConfigured(backend: ApiBackend, model: string | null | undefined): boolean {
-  return model === null || model === undefined || model === backend.model || CONFIGURED.includes(model);
 }
 
 /** One reply in the shapes of an endpoint, whole or as a stream. */

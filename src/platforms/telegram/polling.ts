@@ -14,7 +14,10 @@ export async function poll(api: BotApi, backlog: Backlog, connection: Connection
   let healthy = false;
   while (!signal.aborted) {
     try {
-      if (webhookInTheWay) await deleteWebhook(api, signal);
+      if (webhookInTheWay) {
+        const order = { drop_pending_updates: false };
+        await withDeadline(signal, CALL_MS, (deadline) => api.deleteWebhook(order, deadline));
+      }
       webhookInTheWay = false;
       // After trouble the first question is a short one: it shows at once whether all is well.
       const updates = await getUpdates(api, backlog.offset, healthy ? POLL_SECONDS : 0, signal);
@@ -32,10 +35,6 @@ export async function poll(api: BotApi, backlog: Backlog, connection: Connection
     }
   }
   await confirm(api, backlog);
-}
-
-async function deleteWebhook(api: BotApi, signal: AbortSignal): Promise<void> {
-  await withDeadline(signal, CALL_MS, (deadline) => api.deleteWebhook({ drop_pending_updates: false }, deadline));
 }
 
 async function getUpdates(

@@ -19,7 +19,8 @@ export interface AiRunnerParts {
   readonly model: ModelConfig;
   readonly agent: AgentConfig;
   readonly server: ModelServer;
-  readonly toolBox: ToolBox;
+  /** Called by the first turn: a gateway that starts, or only waits, does not pay for tools. */
+  readonly openToolBox: () => Promise<ToolBox>;
   readonly log: Log;
   readonly wait: Wait;
   /** How long the model server may be silent in the middle of an answer. */
@@ -41,6 +42,7 @@ export class AiRunner implements AgentRunner {
   readonly model: string | null;
   readonly #parts: AiRunnerParts;
   readonly #renderings: AgentCache<Remembered>;
+  #toolBox: Promise<ToolBox> | null = null;
 
   constructor(parts: AiRunnerParts) {
     this.#parts = parts;
@@ -91,12 +93,12 @@ export class AiRunner implements AgentRunner {
 
   async forget(sessionId: string): Promise<void> {
     this.#renderings.delete(sessionId);
-    await this.#parts.toolBox.forget(sessionId);
+    await (await this.#toolBox)?.forget(sessionId);
   }
 
   async close(): Promise<void> {
     this.#renderings.clear();
-    await this.#parts.toolBox.close();
+    await (await this.#toolBox)?.close();
   }
 
   #turn(task: TurnTask): Turn {
@@ -112,12 +114,13 @@ export class AiRunner implements AgentRunner {
   }
 
   async #session({ model, startedAt, about }: TranscriptTask): Promise<ModelSession> {
-    const { server, model: config, agent, toolBox, silenceMs, wait } = this.#parts;
+    const { server, model: config, agent, openToolBox, silenceMs, wait } = this.#parts;
     const name = model ?? (await server.defaultModel());
+    this.#toolBox ??= openToolBox();
     return new ModelSession({
       ...{ name, server, silenceMs, wait, apiKey: config.apiKey },
       system: systemPrompt(agent, startedAt, about),
-      tools: await toolBox.tools(),
+      tools: await (await this.#toolBox).tools(),
       window: contextWindow(name, config.contextWindow),
     });
   }

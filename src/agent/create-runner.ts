@@ -1,6 +1,6 @@
 import type { AgentConfig, McpServerConfig, ModelConfig } from '../config/config.ts';
-import { LazyRunner } from './lazy-runner.ts';
-import { describeServer, type ModelProvider, openModelServer } from './model/model-server.ts';
+import { AiRunner } from './ai-runner.ts';
+import { type ModelProvider, openModelServer } from './model/model-server.ts';
 import { type Wait, wait } from './model/retry.ts';
 import { OfflineRunner } from './offline-runner.ts';
 import type { AgentRunner } from './runner.ts';
@@ -35,18 +35,16 @@ export function createRunner(
 ): AgentRunner {
   const provider = providerOf(config.model);
   if (provider === 'offline') return new OfflineRunner();
-  const server = openModelServer(config.model, provider);
-  const facts = { description: describeServer(server), model: server.defaultName };
-  return new LazyRunner(facts, async () => {
-    const [{ AiRunner }, { ToolBox }] = await Promise.all([import('./ai-runner.ts'), import('./tools/tool-box.ts')]);
-    const { model, agent, mcp } = config;
-    return new AiRunner({
-      ...{ model, agent, log, server },
-      toolBox: new ToolBox({ agent, mcp, ports, log }),
-      wait: timing.wait ?? wait,
-      silenceMs: timing.silenceMs ?? Math.min(agent.turnTimeoutMs + AFTER_TURN_MS, LONGEST_SILENCE_MS),
-      now: timing.now ?? Date.now,
-    });
+  const { model, agent, mcp } = config;
+  return new AiRunner({
+    model,
+    agent,
+    log,
+    server: openModelServer(model, provider),
+    openToolBox: async () => new (await import('./tools/tool-box.ts')).ToolBox({ agent, mcp, ports, log }),
+    wait: timing.wait ?? wait,
+    silenceMs: timing.silenceMs ?? Math.min(agent.turnTimeoutMs + AFTER_TURN_MS, LONGEST_SILENCE_MS),
+    now: timing.now ?? Date.now,
   });
 }
 

@@ -1,8 +1,10 @@
+import type { z } from 'zod';
 import type { JobService } from '../cron/job-service.ts';
 import type { JobTarget } from '../cron/job-store.ts';
 import type { TurnOutcome } from '../lifecycle/states.ts';
 import type { TurnActivity, TurnEvent } from '../turns/turn-event.ts';
 import type { Figures } from './figures.ts';
+import type { ReadinessSchema } from './schemas.ts';
 
 /** Something a client says over HTTP: text for the agent, or a slash command. */
 export interface ChatRequest {
@@ -56,11 +58,8 @@ export interface TurnEvents {
   watch(listener: (event: TurnEvent) => void): () => void;
 }
 
-/** A setting of the gateway as `/ready` shows it: nothing secret. */
-export interface Readiness {
-  readonly state: 'starting' | 'ready' | 'draining' | 'stopped';
-  readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly detail: string }>>;
-}
+/** How the gateway stands, as `/ready` shows it: nothing secret. */
+export type Readiness = z.output<typeof ReadinessSchema>;
 
 /** What HTTP needs of the gateway beside the store. */
 export interface ApiBackend {

@@ -5,7 +5,7 @@ import { answerError } from '../api/error-answer.ts';
 import { isLoopbackAddress } from '../api/loopback.ts';
 import { type OpenPort, openPort } from '../api/port.ts';
 import { protect } from '../api/protection.ts';
-import type { Sources } from '../api/routes/sources.ts';
+import type { Sources } from '../api/routes/space.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { GatewayLink, LINK_PATIENCE, type LinkPatience, type SpaceGateway } from './gateway-link.ts';
 

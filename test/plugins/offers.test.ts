@@ -189,7 +189,7 @@ describe('a memory in a plugin', () => {
     scene.plugin('memory', MEMORY);
     const plugins = await scene.start();
     const { engine, dispatcher, log } = scene.base;
-    const manager = await MemoryManager.start({
+    const manager = new MemoryManager({
       ...{
         providers: plugins.memoryProviders(),
         home: scene.home,
@@ -199,6 +199,7 @@ describe('a memory in a plugin', () => {
       },
       log,
     });
+    await manager.begin();
     expect(await manager.systemPromptBlock(session)).toBe('known to user-1');
     expect(await manager.prefetch('the key', session)).toBeNull();
     expect(await manager.remember('it is under the mat', session)).toBe(true);
@@ -223,10 +224,11 @@ describe('a memory in a plugin', () => {
     const plugins = await scene.start();
     const { engine, dispatcher, log } = scene.base;
     const [provider] = plugins.memoryProviders();
-    const manager = await MemoryManager.start({
+    const manager = new MemoryManager({
       ...{ providers: [provider as MemoryProvider], home: scene.home, store: engine.store, dispatcher },
       ...{ timers: processTimers, log },
     });
+    await manager.begin();
     expect(await manager.systemPromptBlock(session)).toBe('known to user-1');
     const use = { name: 'die', args: '', conversation: chatConversation(1), session: null };
     await expect(plugins.commands()[0]?.run(use)).rejects.toThrow('died over it');

@@ -1,12 +1,11 @@
 import type { Picture } from '../runner.ts';
-import type { AgentTool } from '../tools/tool.ts';
 import type { ModelServer } from './model-server.ts';
 import { streamStep } from './step.ts';
 
 const QUESTION = 'Describe this picture in one short sentence, as for somebody who cannot see it. Only the sentence.';
 const MOST_TOKENS = 200;
 const LONGEST = 300;
-const NO_TOOLS: ReadonlyMap<string, AgentTool> = new Map();
+const NO_TOOLS = new Map();
 
 /** Asks the model what it sees; null when it does not say. Throws what the server throws at models that cannot see. */
 export async function describePicture(

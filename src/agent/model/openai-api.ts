@@ -10,20 +10,6 @@ import { chatCompletionBody } from './openai-request.ts';
 /** As much of a refusal as anybody reads. */
 const MOST_OF_A_REFUSAL = 64 * 1024;
 
-/** A refusal of the server, in the shape that `modelError` reads. */
-class RefusedRequest extends Error {
-  readonly statusCode: number;
-  readonly responseHeaders: IncomingMessage['headers'];
-  readonly responseBody: string;
-
-  constructor(response: IncomingMessage, body: string) {
-    super(response.statusMessage ?? '');
-    this.statusCode = response.statusCode ?? 0;
-    this.responseHeaders = response.headers;
-    this.responseBody = body;
-  }
-}
-
 /**
  * Servers that speak OpenAI's chat completions. Read by hand: a chain of web streams and a schema for each chunk cost more
  * than the rest of a turn.
@@ -64,7 +50,8 @@ function send(
     sent.destroy();
   };
   const fail = (thrown: unknown): void => {
-    reject(firstOf(thrown));
+    // A name with several addresses fails with one error for each, and says nothing itself.
+    reject(thrown instanceof AggregateError ? (thrown.errors[0] ?? thrown) : thrown);
     stop();
   };
   sent.on('error', fail);
@@ -108,8 +95,9 @@ function readAnswer(
 }
 
 function readRefusal(response: IncomingMessage, fail: (thrown: unknown) => void): void {
-  const { location } = response.headers;
-  if (location !== undefined && (response.statusCode ?? 0) < 400) {
+  const { statusCode = 0, statusMessage = '', headers } = response;
+  const { location } = headers;
+  if (location !== undefined && statusCode < 400) {
     fail(new MoiraiError('model_refused', `the model server has moved to ${location}: set model.base_url accordingly`));
     return;
   }
@@ -118,7 +106,10 @@ function readRefusal(response: IncomingMessage, fail: (thrown: unknown) => void)
   response.on('data', (text: string) => {
     if (body.length < MOST_OF_A_REFUSAL) body += text;
   });
-  response.on('end', () => fail(new RefusedRequest(response, body)));
+  response.on('end', () => {
+    // The fields that `modelError` reads.
+    fail(Object.assign(new Error(statusMessage), { statusCode, responseHeaders: headers, responseBody: body }));
+  });
 }
 
 /** An exception in a listener of a socket would end the process. */
@@ -128,9 +119,4 @@ function attempt(action: () => void, fail: (thrown: unknown) => void): void {
   } catch (thrown) {
     fail(thrown);
   }
-}
-
-/** A name with several addresses fails with one error for each, and says nothing itself. */
-function firstOf(thrown: unknown): unknown {
-  return thrown instanceof AggregateError && thrown.errors.length > 0 ? thrown.errors[0] : thrown;
 }

@@ -3,8 +3,8 @@ import { hasCode } from '../../errors/moirai-error.ts';
 import type { Message } from '../../store/transactions/messages.ts';
 import type { EndedSession, MemoryProvider, MemoryScope } from '../provider.ts';
 import { ownerHash } from '../scope.ts';
+import { ownSpeech } from '../transcript.ts';
 import { JsonClient, type ServiceOptions } from './json-client.ts';
-import { ownSpeech } from './spoken.ts';
 
 const WORKSPACE = 'moirai';
 const AGENT = 'agent';

@@ -16,44 +16,26 @@ const CALL_TIMEOUT_MS = 300_000;
 const RETRY_AFTER_MS = 60_000;
 
 /**
- * The MCP servers of the configuration, each connected when a turn first needs the list of tools. One that fails is
- * left out, is told in the log, and is tried again later.
+ * One MCP server of the configuration, connected when a turn first needs the list of tools. While it fails it offers
+ * none; that is told in the log, and it is tried again later.
  */
-export class McpServers {
-  readonly #servers: readonly McpServer[];
-
-  constructor(servers: Readonly<Record<string, McpServerConfig>>, log: Log, now: () => number = Date.now) {
-    this.#servers = Object.entries(servers).map(([name, config]) => new McpServer(name, config, log, now));
-  }
-
-  async tools(): Promise<readonly AgentTool[]> {
-    return (await Promise.all(this.#servers.map((server) => server.tools()))).flat();
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#servers.map((server) => server.close()));
-  }
-}
-
-class McpServer {
+export class McpServer {
   readonly #name: string;
   readonly #config: McpServerConfig;
   readonly #log: Log;
-  readonly #now: () => number;
   #connecting: Promise<Connection | null> | null = null;
   #failedAt: number | null = null;
   #closed = false;
 
-  constructor(name: string, config: McpServerConfig, log: Log, now: () => number) {
+  constructor(name: string, config: McpServerConfig, log: Log) {
     this.#name = name;
     this.#config = config;
     this.#log = log;
-    this.#now = now;
   }
 
   async tools(): Promise<readonly AgentTool[]> {
     if (this.#closed) return [];
-    if (this.#failedAt !== null && this.#now() - this.#failedAt < RETRY_AFTER_MS) return [];
+    if (this.#failedAt !== null && Date.now() - this.#failedAt < RETRY_AFTER_MS) return [];
     // Turns that start together share one attempt.
     this.#connecting ??= this.#connect();
     return (await this.#connecting)?.tools ?? [];
@@ -106,14 +88,15 @@ class McpServer {
     if (this.#closed) return;
     const lost = this.#connecting;
     this.#connecting = null;
-    this.#failedAt = this.#now();
+    this.#failedAt = Date.now();
     this.#tell('an MCP server is not available', error);
     lost?.then((connection) => connection?.client.close()).catch(() => undefined);
   }
 
   #toolOf(tool: { name: string; description?: string | undefined; inputSchema: object }): AgentTool {
     return {
-      name: offeredName(this.#name, tool.name),
+      // Model servers take letters, digits, underscores and dashes, 64 of them.
+      name: `${this.#name}__${tool.name}`.replace(/[^\w-]/g, '_').slice(0, 64),
       description: tool.description ?? tool.name,
       inputSchema: tool.inputSchema as Record<string, unknown>,
       parallelSafe: false,
@@ -126,7 +109,8 @@ class McpServer {
     const connection = await this.#connecting;
     if (connection === null) throw new MoiraiError('tool_failed', `the MCP server ${this.#name} is not available`);
     const options = { signal, timeout: CALL_TIMEOUT_MS };
-    const call = connection.client.callTool({ name, arguments: asRecord(args), options });
+    const given = typeof args === 'object' && args !== null ? { ...args } : {};
+    const call = connection.client.callTool({ name, arguments: given, options });
     const result = await call.catch((error: unknown) => {
       // An error with a code is the server's own answer: it lives.
       if (!signal.aborted && (error as { code?: unknown }).code === undefined) this.#lose(error);
@@ -142,11 +126,6 @@ class McpServer {
   }
 }
 
-/** Model servers take letters, digits, underscores and dashes, 64 of them. */
-function offeredName(server: string, tool: string): string {
-  return `${server}__${tool}`.replace(/[^\w-]/g, '_').slice(0, 64);
-}
-
 async function transportOf({ command, args, env, url, headers }: McpServerConfig) {
   if (command !== null) {
     const { StdioMCPTransport } = await import('@ai-sdk/mcp/mcp-stdio');
@@ -154,10 +133,6 @@ async function transportOf({ command, args, env, url, headers }: McpServerConfig
   }
   if (url === null) throw new MoiraiError('config_invalid', 'an MCP server needs a command or a url');
   return { type: 'http' as const, url, headers: { ...headers } };
-}
-
-function asRecord(args: unknown): Record<string, unknown> {
-  return typeof args === 'object' && args !== null ? { ...args } : {};
 }
 
 /** What a result says; images and the like are only named, since a transcript keeps text. */

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { when } from '../data/spans.ts';
 import type { ConversationStore, Listed } from './conversation-store.ts';
-import { when } from './when.ts';
 
 /** The conversations there are, to choose from. */
 export function ConversationList({

@@ -1,10 +1,11 @@
+import type { KeptSession } from '../data/kept-session.ts';
 import { plainLine, plainText } from '../data/plain-text.ts';
+import { when } from '../data/spans.ts';
 import { Formatted } from './formatted.tsx';
 import type { ApprovalQuestion } from './live-reply-buffer.ts';
 import { isCommand } from './send-message.ts';
 import type { Send, Thread } from './thread.ts';
-import { endWords, type Item, type Note, type Session, type Tool } from './transcript.ts';
-import { when } from './when.ts';
+import { endWords, type Item, type Note, type Tool } from './transcript.ts';
 
 /** Something that was said, and is in the transcript. */
 export function Entry({ item, thread }: { item: Item; thread: Thread }) {
@@ -54,7 +55,7 @@ export function NoteEntry({ note, thread }: { note: Note; thread: Thread }) {
 }
 
 /** Tells that a session ended here, and why. */
-function EndMark({ session, last }: { session: Session; last: boolean }) {
+function EndMark({ session, last }: { session: KeptSession; last: boolean }) {
   const at = session.ended_at ?? session.last_activity_at;
   const next = last ? 'Your next message begins a new one.' : 'A new one began.';
   return (

@@ -1,11 +1,12 @@
 import { batch, computed, type Signal, signal } from '@preact/signals';
 import { sentenceOf } from '../data/answer-error.ts';
+import type { KeptSession } from '../data/kept-session.ts';
 import type { Source } from '../data/source.ts';
+import { newId } from './conversation-store.ts';
 import { History } from './history.ts';
 import { type Live, LiveReplyBuffer } from './live-reply-buffer.ts';
-import { newId } from './new-id.ts';
 import { ConnectionLost, isCommand, type Outcome, sendMessage } from './send-message.ts';
-import { itemsOf, type Note, noteOf, type Session } from './transcript.ts';
+import { itemsOf, type Note, noteOf } from './transcript.ts';
 
 /** Something said here that is not answered yet. */
 export interface Send {
@@ -28,7 +29,7 @@ export interface ThreadOptions {
   /** For what was said and is not answered: a reload goes on waiting for it. */
   readonly shelf: Storage;
   /** Hears the sessions of the conversation, as they are now. */
-  readonly found: (sessions: readonly Session[]) => void;
+  readonly found: (sessions: readonly KeptSession[]) => void;
   /** Hears each reply once, for those who cannot see it. */
   readonly replied: (text: string) => void;
 }

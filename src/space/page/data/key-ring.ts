@@ -1,11 +1,7 @@
 import { signal } from '@preact/signals';
 
-/** What is used of `sessionStorage` and `localStorage`. */
-export interface Drawer {
-  getItem(name: string): string | null;
-  setItem(name: string, value: string): void;
-  removeItem(name: string): void;
-}
+/** `sessionStorage` or `localStorage`. */
+type Drawer = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 /** Why a person is asked for the key. */
 export type KeyRequest =

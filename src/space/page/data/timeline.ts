@@ -1,18 +1,17 @@
 import { askJson, type Source } from './source.ts';
 
 export interface Range {
-  readonly id: string;
   readonly words: string;
   readonly seconds: number;
   readonly step: number;
 }
 
-export const RANGES: readonly Range[] = [
-  { id: '1h', words: '1 h', seconds: 3_600, step: 60 },
-  { id: '6h', words: '6 h', seconds: 21_600, step: 300 },
-  { id: '24h', words: '24 h', seconds: 86_400, step: 1_200 },
-  { id: '7d', words: '7 d', seconds: 604_800, step: 7_200 },
-];
+export const RANGES = [
+  { words: '1 h', seconds: 3_600, step: 60 },
+  { words: '6 h', seconds: 21_600, step: 300 },
+  { words: '24 h', seconds: 86_400, step: 1_200 },
+  { words: '7 d', seconds: 604_800, step: 7_200 },
+] as const satisfies readonly Range[];
 
 /** The name of the line of starts, among reasons. */
 export const STARTED = 'started';

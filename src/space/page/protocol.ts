@@ -92,10 +92,9 @@ export function readDelta(raw: unknown) {
     ended: readList(facts.ended, END),
     /** Gone without a known end. */
     removed: listOf(facts.removed).filter((id) => typeof id === 'string'),
-    /** Null when they are as before; so are the next two. */
+    /** Null when they are as before; so are the totals. */
     gateways: Array.isArray(facts.gateways) ? readList(facts.gateways, GATEWAY) : null,
     totals: readTotals(facts.totals),
-    more: typeof facts.more === 'boolean' ? facts.more : null,
     odd: unknownPhase(sessions),
   };
 }

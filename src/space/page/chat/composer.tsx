@@ -1,5 +1,6 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Source } from '../data/source.ts';
+import { Button } from '../views/parts.tsx';
 import { askForCommands, beginningOf, type Command, matching } from './commands.ts';
 import type { Thread } from './thread.ts';
 
@@ -98,9 +99,9 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
         onBlur={() => popup.close()}
       />
       {busy && (
-        <button type="button" class="chat-stop" onClick={() => thread.say('/stop', true)}>
+        <Button class="chat-stop" onClick={() => thread.say('/stop', true)}>
           Stop
-        </button>
+        </Button>
       )}
       <button type="submit" class="chat-send" disabled={text.trim() === ''}>
         Send

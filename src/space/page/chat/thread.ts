@@ -1,11 +1,9 @@
 import { batch, computed, type Signal, signal } from '@preact/signals';
 import { sentenceOf } from '../data/answer-error.ts';
-import type { KeptSession } from '../data/kept-session.ts';
-import type { Source } from '../data/source.ts';
 import { newId } from './conversation-store.ts';
-import { History } from './history.ts';
+import { History, type HistoryOptions } from './history.ts';
 import { type Live, LiveReplyBuffer } from './live-reply-buffer.ts';
-import { ConnectionLost, isCommand, type Outcome, sendMessage } from './send-message.ts';
+import { ConnectionLost, isCommand, type Outcome, type ReplyEvent, sendMessage } from './send-message.ts';
 import { itemsOf, type Note, noteOf } from './transcript.ts';
 
 /** Something said here that is not answered yet. */
@@ -23,13 +21,9 @@ export interface Send {
 
 const FRESH: Live = { state: 'sending', reply: '', tools: [], questions: [], trouble: null };
 
-export interface ThreadOptions {
-  readonly source: Source;
-  readonly conversation: string;
+export interface ThreadOptions extends Omit<HistoryOptions, 'closing'> {
   /** For what was said and is not answered: a reload goes on waiting for it. */
   readonly shelf: Storage;
-  /** Hears the sessions of the conversation, as they are now. */
-  readonly found: (sessions: readonly KeptSession[]) => void;
   /** Hears each reply once, for those who cannot see it. */
   readonly replied: (text: string) => void;
 }
@@ -114,14 +108,17 @@ export class Thread {
   async #deliver(send: Send): Promise<void> {
     const { source } = this.#options;
     const { key, text, turnId } = send;
-    const buffer = new LiveReplyBuffer(send.live, (event) => {
-      if (event.type !== 'taken') return;
-      turnId.value = event.turnId;
-      this.#keepUnanswered();
-    });
+    const buffer = new LiveReplyBuffer(send.live);
+    const receive = (event: ReplyEvent): void => {
+      if (event.type === 'taken') {
+        turnId.value = event.turnId;
+        this.#keepUnanswered();
+      }
+      buffer.receive(event);
+    };
     const message = { conversation: this.conversation, text, key, turnId: turnId.value };
     try {
-      const outcome = await sendMessage(source, message, (event) => buffer.receive(event), this.#closing.signal);
+      const outcome = await sendMessage(source, message, receive, this.#closing.signal);
       buffer.close();
       await this.#settle(send, outcome);
     } catch (thrown) {

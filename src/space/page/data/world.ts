@@ -14,7 +14,6 @@ export interface SourceView {
   readonly odd: string | null;
   readonly gateways: readonly GatewayView[];
   readonly totals: Totals | null;
-  readonly more: boolean;
 }
 
 type SourceRecord = { -readonly [Field in keyof SourceView]: SourceView[Field] } & {
@@ -88,8 +87,15 @@ export class World {
     if (this.#records.has(source.id)) return;
     this.#records.set(source.id, {
       source,
-      ...{ state: 'connecting', why: '', heardAt: null, odd: null, gateways: [], self: null },
-      ...{ totals: null, more: false, seq: 0, sessions: new Map() },
+      state: 'connecting',
+      why: '',
+      heardAt: null,
+      odd: null,
+      gateways: [],
+      self: null,
+      totals: null,
+      seq: 0,
+      sessions: new Map(),
     });
     this.#changed();
   }
@@ -129,7 +135,6 @@ export class World {
     for (const view of snapshot.sessions) if (!this.#ended.has(view.id)) record.sessions.set(view.id, view);
     record.odd = snapshot.odd;
     record.totals = snapshot.totals;
-    record.more = snapshot.more;
     record.seq = snapshot.seq;
     this.#setGateways(record, snapshot.gateways);
     this.heard(id);
@@ -145,7 +150,6 @@ export class World {
     for (const session of delta.removed) record.sessions.delete(session);
     for (const view of delta.sessions) if (!this.#ended.has(view.id)) record.sessions.set(view.id, view);
     if (delta.totals !== null) record.totals = delta.totals;
-    if (delta.more !== null) record.more = delta.more;
     if (delta.odd !== null) record.odd = delta.odd;
     record.seq = delta.seq;
     const moved = delta.gateways !== null && this.#setGateways(record, delta.gateways);

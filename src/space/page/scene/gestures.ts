@@ -20,12 +20,10 @@ interface Press {
   readonly startY: number;
 }
 
-/** Listens to the canvas; returns how to stop that. */
-export function listen(canvas: HTMLCanvasElement, gestures: Gestures): () => void {
+/** Listens to the canvas until the signal aborts. */
+export function listen(canvas: HTMLCanvasElement, gestures: Gestures, signal: AbortSignal): void {
   const presses = new Map<number, Press>();
   let dragged = false;
-  const stop = new AbortController();
-  const { signal } = stop;
 
   const at = (event: MouseEvent): [number, number] => {
     const box = canvas.getBoundingClientRect();
@@ -102,5 +100,4 @@ export function listen(canvas: HTMLCanvasElement, gestures: Gestures): () => voi
   canvas.addEventListener('wheel', wheel, { signal, passive: false });
   canvas.addEventListener('dblclick', () => gestures.reset(), { signal });
   canvas.addEventListener('keydown', key, { signal });
-  return () => stop.abort();
 }

@@ -1,5 +1,4 @@
 export interface Theme {
-  readonly dark: boolean;
   readonly floor: string;
   readonly wall: string;
   readonly text: string;
@@ -8,7 +7,6 @@ export interface Theme {
 }
 
 const LIGHT: Theme = {
-  dark: false,
   floor: '#f3efe6',
   wall: '#ddd5c7',
   text: '#2b2536',
@@ -16,7 +14,6 @@ const LIGHT: Theme = {
   accent: '#7a4fd0',
 };
 const DARK: Theme = {
-  dark: true,
   floor: '#211e2e',
   wall: '#12101b',
   text: '#efeaf8',
@@ -40,14 +37,10 @@ export function readTheme(canvas: HTMLCanvasElement): Theme {
   return theme;
 }
 
-/** Calls when colours may be others; returns how to stop that. */
-export function watchTheme(changed: () => void): () => void {
-  const system = darkness();
-  system.addEventListener('change', changed);
+/** Calls when colours may be others, until the signal aborts. */
+export function watchTheme(changed: () => void, signal: AbortSignal): void {
+  darkness().addEventListener('change', changed, { signal });
   const page = new MutationObserver(changed);
   page.observe(document.documentElement, { attributeFilter: ['data-theme', 'class', 'style'] });
-  return () => {
-    system.removeEventListener('change', changed);
-    page.disconnect();
-  };
+  signal.addEventListener('abort', () => page.disconnect());
 }

@@ -5,8 +5,8 @@ import { reasonOf } from '../data/kept-session.ts';
 import { labelOf, roomsOf, sceneRoom, sceneSession } from '../data/rooms.ts';
 import type { World, WorldSession } from '../data/world.ts';
 import { PHASES } from '../protocol.ts';
-import type { Scene, SceneSession, SceneWorld } from '../scene/port.ts';
-import { createScene } from '../scene/scene.ts';
+import type { SceneSession, SceneWorld } from '../scene/port.ts';
+import { Scene } from '../scene/scene.ts';
 import { closeSession, mediaSignal, openSession, selectedId } from '../ui.ts';
 import { Ago, PHASE_WORDS, PhaseDot, PlainText, SessionLink, ViewFrame } from './parts.tsx';
 
@@ -34,16 +34,13 @@ function Picture() {
   const stepped = useRef<string | null>(null);
   useEffect(() => {
     if (canvas.current === null) return;
-    const drawn = createScene({
-      canvas: canvas.current,
-      onPick: (id) => (id === null ? closeSession() : openSession(id)),
-    });
+    const drawn = new Scene(canvas.current, (id) => (id === null ? closeSession() : openSession(id)));
     scene.current = drawn;
     const drawing = new Drawing(world);
     drawn.show(drawing.draw());
     drawn.select(selectedId.peek());
     const stopShowing = world.version.subscribe(() => drawn.show(drawing.draw()));
-    const stopFarewells = world.onFarewell((ends) => drawn.farewell(ends.map(({ id, reason }) => ({ id, reason }))));
+    const stopFarewells = world.onFarewell((ends) => drawn.farewell(ends));
     const stopStill = still.subscribe((value) => drawn.setStill(value));
     return () => {
       stopShowing();

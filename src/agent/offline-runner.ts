@@ -27,7 +27,7 @@ export class OfflineRunner implements AgentRunner {
     const messages = isSaid ? resumed : [userRow(turnId, text, note)];
     const reply = replyTo(said, task.transcript);
     await speak(reply, task, messages);
-    context.show({ type: 'step', iteration: 1, tools: [] });
+    context.channel.publish({ type: 'step', iteration: 1, tools: [] });
     return {
       ...{ text: reply, model: MODEL, compressed: null },
       messages: [...messages, assistantRow(turnId, reply)],
@@ -69,7 +69,7 @@ async function speak(
     }
     signal.throwIfAborted();
     said += piece;
-    context.show({ type: 'text', text: piece });
+    context.channel.publish({ type: 'text', text: piece });
   }
 }
 

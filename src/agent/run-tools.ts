@@ -37,9 +37,9 @@ function groupsOf(calls: readonly ToolCall[], tools: Tools): ToolCall[][] {
 async function runTool(call: ToolCall, tools: Tools, task: ToolTask): Promise<ToolOutcome> {
   const { signal, context } = task;
   if (signal.aborted) return { text: 'This was not run: the turn was stopped before its time came.', ok: false };
-  context.show({ type: 'tool', state: 'start', id: call.id, name: call.name, args: call.args });
+  context.channel.publish({ type: 'tool', state: 'start', id: call.id, name: call.name, args: call.args });
   const outcome = await attempt(call, tools, task);
-  context.show({ type: 'tool', state: 'end', id: call.id, name: call.name, ok: outcome.ok });
+  context.channel.publish({ type: 'tool', state: 'end', id: call.id, name: call.name, ok: outcome.ok });
   return outcome;
 }
 

@@ -96,7 +96,7 @@ export class Turn {
     for (let iteration = 1; iteration <= maxSteps; iteration += 1) {
       if (iteration > 1) await this.#takeSteering();
       const step = await this.#step(model);
-      this.#task.context.show({ type: 'step', iteration, tools: step.calls.map(({ name }) => name) });
+      this.#task.context.channel.publish({ type: 'step', iteration, tools: step.calls.map(({ name }) => name) });
       if (step.calls.length === 0) return this.#report(step, model);
       await this.#keep([this.#rowOf(step)]);
       await this.#runTools(step, model);
@@ -137,9 +137,9 @@ export class Turn {
     const step = await model.ask(this.#messages(), signal, {
       onText: (text) => {
         this.#partialReply += text;
-        context.show({ type: 'text', text });
+        context.channel.publish({ type: 'text', text });
       },
-      onReasoning: (text) => context.show({ type: 'reasoning', text }),
+      onReasoning: (text) => context.channel.publish({ type: 'reasoning', text }),
     });
     this.#count(step.usage);
     return step;

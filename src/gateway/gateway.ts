@@ -3,7 +3,10 @@ import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts'
 import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Readiness } from '../api/backend.ts';
 import type { Figures } from '../api/figures.ts';
+import { measuring } from '../api/measuring.ts';
+import { COMMANDS, slashCommands } from '../commands/catalogue.ts';
 import type { Config, ModelConfig } from '../config/config.ts';
+import { JobRuns } from '../cron/job-runs.ts';
 import { type Engine, isLeaseLost } from '../engine/engine.ts';
 import type { Ids } from '../engine/ids.ts';
 import { Upkeep } from '../engine/upkeep.ts';
@@ -14,36 +17,33 @@ import type { Session } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
+import { SessionMemory } from '../memory/session-memory.ts';
+import type { EndedHandlers } from '../outbound/notices.ts';
+import { Outbox } from '../outbound/outbox.ts';
+import type { ReplyShape } from '../outbound/platform-sender.ts';
+import { Approvals } from '../people/approvals.ts';
 import type { Sender } from '../platforms/platform.ts';
 import type { ConfiguredPlatform } from '../platforms/registry.ts';
 import { processTimers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
 import type { Tracer } from '../tracing/tracer.ts';
-import { Approvals } from './approvals.ts';
+import { traces } from '../tracing/turn-traces.ts';
+import { Children } from '../turns/children.ts';
+import { Conversations } from '../turns/conversations.ts';
+import { EndedSessions } from '../turns/ended-sessions.ts';
+import { type Observer, observeWith } from '../turns/observer.ts';
+import { deliverable } from '../turns/reply-target.ts';
+import { stoppingText } from '../turns/texts.ts';
+import { Transcripts } from '../turns/transcripts.ts';
+import type { TurnRun } from '../turns/turn-run.ts';
+import { Turns } from '../turns/turns.ts';
 import { Banner } from './banner.ts';
 import { runBoot } from './boot.ts';
 import { ChatPlatforms } from './chat-platforms.ts';
-import { Children } from './children.ts';
-import { COMMANDS } from './commands/catalogue.ts';
-import { Conversations } from './conversations.ts';
-import { GatewayCron } from './cron.ts';
-import { EndedSessions } from './ended-sessions.ts';
 import { createFoundation, type Foundation } from './foundation.ts';
 import { Listeners } from './listeners.ts';
-import { measuring } from './measuring.ts';
-import { GatewayMemory } from './memory.ts';
-import type { EndedHandlers } from './notices.ts';
-import { type Observer, observeWith } from './observer.ts';
-import { Outbox } from './outbox.ts';
-import type { ReplyShape } from './platform-sender.ts';
 import type { PluginBridge } from './plugin-bridge.ts';
-import { deliverable } from './reply-target.ts';
-import { stoppingText } from './texts.ts';
 import { toolPorts } from './tool-ports.ts';
-import { traces } from './traces.ts';
-import { Transcripts } from './transcripts.ts';
-import type { TurnRun } from './turn-run.ts';
-import { Turns } from './turns.ts';
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -88,9 +88,9 @@ export class Gateway {
   readonly approvals: Approvals;
   readonly dispatcher: Dispatcher;
   readonly transcripts: Transcripts;
-  readonly memory: GatewayMemory;
+  readonly memory: SessionMemory;
   readonly chat: ChatPlatforms;
-  readonly cron: GatewayCron;
+  readonly cron: JobRuns;
   readonly #options: GatewayOptions;
   readonly #upkeep: Upkeep;
   readonly #outbox: Outbox;
@@ -116,11 +116,11 @@ export class Gateway {
     this.engine = engine;
     this.transcripts = new Transcripts(engine);
     this.dispatcher = foundation.dispatcher;
-    this.memory = new GatewayMemory({
+    this.memory = new SessionMemory({
       ...{ config, engine, log, primary, providers, dispatcher: this.dispatcher, transcripts: this.transcripts },
       runner: () => this.runner,
     });
-    this.cron = new GatewayCron({
+    this.cron = new JobRuns({
       ...{ config, engine, log, primary },
       turns: () => this.turns,
       chat: () => this.chat,
@@ -159,7 +159,12 @@ export class Gateway {
       jobs: this.cron.jobs,
       ...{ restart: options.restart, prices: pricesOf(config.model), more: () => plugins.commands },
     };
-    this.conversations = new Conversations(commandDeps, (message) => plugins.dispatch(message));
+    this.conversations = new Conversations({
+      engine,
+      turns,
+      commands: slashCommands(commandDeps),
+      gate: (message) => plugins.dispatch(message),
+    });
     this.#outbox = new Outbox({
       ...{ engine, log, random: Math.random },
       senders: () => this.chat.senders,

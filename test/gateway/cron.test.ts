@@ -128,7 +128,7 @@ describe('a job', () => {
   test('that fails is told, and has failed', async () => {
     await schedule('ada', 'every 1h please fail now');
     await pass(HOUR);
-    expect((await told('ada', 1))[0]).toMatch(/^The scheduled job “please fail now” failed\. That did not work: /);
+    expect((await told('ada', 1))[0]).toMatch(/^The scheduled job “please fail now” failed\. .+\([a-z_]+\)$/s);
     expect(await ended(1)).toMatchObject([{ endReason: 'cron_failed' }]);
   });
 

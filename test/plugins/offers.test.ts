@@ -5,11 +5,11 @@ import type { PluginMemoryProvider } from '../../src/extensions/plugins/api.ts';
 import type { PluginMemory } from '../../src/extensions/plugins/memory-offer.ts';
 import type { PluginCommand, PluginTool } from '../../src/extensions/plugins/offers.ts';
 import type { PluginInbox, PluginIncoming, PluginPlatform } from '../../src/extensions/plugins/plugin-platform.ts';
-import type { SlashCommandSpec } from '../../src/gateway/commands/command.ts';
 import { MemoryManager } from '../../src/memory/memory-manager.ts';
 import type { MemoryProvider, MemorySession } from '../../src/memory/provider.ts';
 import type { Platform } from '../../src/platforms/platform.ts';
 import { processTimers } from '../../src/queue/timers.ts';
+import type { SlashCommand } from '../../src/turns/command.ts';
 import { chatConversation } from '../support/stores.ts';
 import { Scene, TOOL_CALL, until } from './scene.ts';
 
@@ -26,7 +26,7 @@ const CONTEXT = { sessionId: 'ses_1', turnId: 'trn_1', platform: 'telegram', use
 
 test('what plugins offer fits where the gateway has such things', () => {
   expectTypeOf<PluginTool>().toExtend<AgentTool>();
-  expectTypeOf<PluginCommand>().toExtend<SlashCommandSpec>();
+  expectTypeOf<PluginCommand>().toExtend<SlashCommand>();
   expectTypeOf<PluginMemory>().toExtend<MemoryProvider>();
   expectTypeOf<MemoryProvider>().toExtend<PluginMemoryProvider>();
   expectTypeOf<PluginMemoryProvider>().toExtend<MemoryProvider>();

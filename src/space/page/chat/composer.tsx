@@ -1,4 +1,5 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { keepItem } from '../data/keep-item.ts';
 import type { Source } from '../data/source.ts';
 import { Button } from '../views/parts.tsx';
 import { askForCommands, beginningOf, type Command, matching } from './commands.ts';
@@ -119,12 +120,7 @@ function useDraft(source: Source, conversation: string): [string, (text: string)
     current,
     (text) => {
       setDraft({ name, text });
-      try {
-        if (text === '') sessionStorage.removeItem(name);
-        else sessionStorage.setItem(name, text);
-      } catch {
-        // Too long for the shelf: it is kept as long as the page is.
-      }
+      keepItem(sessionStorage, name, text === '' ? null : text);
     },
   ];
 }

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { keepItem } from '../data/keep-item.ts';
 import { askMessages, askSessions, type KeptSession, pathOf } from '../data/kept-session.ts';
 import { clampText, plainLine } from '../data/plain-text.ts';
 import { postJson, type Source } from '../data/source.ts';
@@ -164,11 +165,8 @@ export class ConversationStore {
   }
 
   #write(): void {
-    try {
-      this.#shelf.setItem(this.#name, JSON.stringify({ open: this.open.value, conversations: this.#known.value }));
-    } catch {
-      // A full or forbidden shelf: the gateway's own list still finds every conversation.
-    }
+    // Where this fails, the gateway's own list still finds every conversation.
+    keepItem(this.#shelf, this.#name, JSON.stringify({ open: this.open.value, conversations: this.#known.value }));
   }
 
   get #name(): string {

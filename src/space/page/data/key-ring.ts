@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals';
+import { keepItem } from './keep-item.ts';
 
 /** `sessionStorage` or `localStorage`. */
 type Drawer = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
@@ -35,7 +36,7 @@ export class KeyRing {
     this.#clear();
     this.#key = key;
     this.known.value = true;
-    keep(remember ? this.#drawers.lasting : this.#drawers.session, key);
+    keepItem(remember ? this.#drawers.lasting : this.#drawers.session, NAME, key);
     this.asking.value = null;
     this.given.value++;
   }
@@ -67,14 +68,6 @@ export class KeyRing {
   #clear(): void {
     this.#drawers.session.removeItem(NAME);
     this.#drawers.lasting.removeItem(NAME);
-  }
-}
-
-function keep(drawer: Drawer, key: string): void {
-  try {
-    drawer.setItem(NAME, key);
-  } catch {
-    // A full or forbidden drawer only means that the key is asked for again after a reload.
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ReadonlySignal } from '@preact/signals';
-import { readDelta, readSnapshot, type SessionView, type Snapshot } from '../protocol.ts';
+import { readDelta, readSnapshot, type SessionView } from '../protocol.ts';
 import { AnswerError, sentenceOf } from './answer-error.ts';
 import { readEvents, type ServerEvent } from './event-reader.ts';
 import type { KeyRing } from './key-ring.ts';
@@ -124,63 +124,62 @@ class Call {
     if (NO_STREAM.includes(response.status)) return this.#poll(null, NO_STREAM_WORDS);
     if (!response.ok) throw await AnswerError.from(response);
     // An older version takes no notice of what is accepted, and answers with JSON.
-    if (!isStream(response)) return this.#poll(response, NO_STREAM_WORDS);
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+    if (!isStream) return this.#poll(response, NO_STREAM_WORDS);
     if (response.body === null) return;
     for await (const event of readEvents(response.body, () => this.#markHeard())) this.#take(event);
   }
 
-  #take(event: ServerEvent | null): void {
+  #take(event: ServerEvent): void {
     const { world } = this.#parts;
     const { id } = this.#source;
     if (event === null) {
       // Before the first word, silence with a heartbeat shows nothing; after it, that nothing has changed.
       if (world.seqOf(id) > 0) world.heard(id);
-    } else if (event.event === 'snapshot') this.#show(readSnapshot(JSON.parse(event.data)));
-    else if (event.event === 'delta') world.applyDelta(id, readDelta(JSON.parse(event.data)));
+    } else if (event.event === 'snapshot' || event.event === 'delta') {
+      this.#apply(event.event === 'delta', JSON.parse(event.data), null);
+    }
     this.heard = true;
   }
 
-  #show(snapshot: Snapshot): void {
-    const missing = this.#parts.world.applySnapshot(this.#source.id, snapshot);
-    // Where not all are told of, who is missing may only have fallen off the end of the list.
-    if (!snapshot.more) this.#parts.vanished(this.#source, missing);
+  #apply(isDelta: boolean, said: unknown, odd: string | null): void {
+    const { world, vanished } = this.#parts;
+    const { id } = this.#source;
+    if (isDelta) {
+      world.applyDelta(id, readDelta(said));
+      return;
+    }
+    const snapshot = readSnapshot(said);
+    const missing = world.applySnapshot(id, { ...snapshot, odd: odd ?? snapshot.odd });
+    // Where not all are told of, a missing session may only have fallen off the end of the list.
+    if (!snapshot.more) vanished(this.#source, missing);
   }
 
   /** Asks again and again; `odd` is said of a source that would have it no other way. */
   async #poll(first: Response | null, odd: string | null): Promise<void> {
     const { world, pause } = this.#parts;
+    const { id } = this.#source;
     let etag: string | null = null;
     let response = first;
     while (true) {
       const headers: Record<string, string> = { accept: 'application/json' };
       if (etag !== null) headers['if-none-match'] = etag;
+      // The changes since `after` are enough; a version without streams does not know them.
+      const after = odd === null ? world.seqOf(id) : 0;
+      const path = after > 0 ? `${PATH}?after=${after}` : PATH;
       this.#markHeard();
-      response ??= await this.#source.fetch(this.#question(odd), { headers, signal: this.#signal });
-      if (response.status === 304) world.heard(this.#source.id);
-      else if (response.ok) {
-        this.#understand(await response.json(), odd);
-      } else throw await AnswerError.from(response);
+      response ??= await this.#source.fetch(path, { headers, signal: this.#signal });
+      if (!response.ok && response.status !== 304) throw await AnswerError.from(response);
+      const said: object | null = response.ok ? await response.json() : null;
+      if (said === null) world.heard(id);
+      else this.#apply('ended' in said, said, odd);
       etag = response.headers.get('etag') ?? etag;
       response = null;
       this.heard = true;
-      // Nobody is to speak now. A page that is not looked at may sleep for minutes here.
+      // Nothing is to be heard now. A page that is not looked at may sleep for minutes here.
       clearTimeout(this.#silence);
       await pause(POLL_MS, this.#signal);
       this.#signal.throwIfAborted();
-    }
-  }
-
-  /** What has changed is enough, for who knows how it was before; a version without streams knows nothing of that. */
-  #question(odd: string | null): string {
-    const seq = this.#parts.world.seqOf(this.#source.id);
-    return odd === null && seq > 0 ? `${PATH}?after=${seq}` : PATH;
-  }
-
-  #understand(said: object, odd: string | null): void {
-    if ('ended' in said) this.#parts.world.applyDelta(this.#source.id, readDelta(said));
-    else {
-      const snapshot = readSnapshot(said);
-      this.#show({ ...snapshot, odd: odd ?? snapshot.odd });
     }
   }
 
@@ -189,10 +188,6 @@ class Call {
     clearTimeout(this.#silence);
     this.#silence = setTimeout(() => this.#cut.abort(), SILENCE_MS);
   }
-}
-
-function isStream(response: Response): boolean {
-  return (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
 }
 
 const WORDS: Readonly<Record<string, string>> = {

@@ -13,16 +13,9 @@ export interface Gestures {
 const SLIP = 5;
 const ZOOM_STEP = 1.4;
 
-interface Press {
-  x: number;
-  y: number;
-  readonly startX: number;
-  readonly startY: number;
-}
-
 /** Listens to the canvas until the signal aborts. */
 export function listen(canvas: HTMLCanvasElement, gestures: Gestures, signal: AbortSignal): void {
-  const presses = new Map<number, Press>();
+  const presses = new Map<number, { x: number; y: number; readonly startX: number; readonly startY: number }>();
   let dragged = false;
 
   const at = (event: MouseEvent): [number, number] => {

@@ -18,16 +18,7 @@ import {
 import sheetAddress from './sprites.png';
 
 /** Pictures of one grade in one size, ready to be copied. */
-export interface Atlas {
-  readonly canvas: HTMLCanvasElement;
-  readonly left: number;
-  /** One side of a picture in the atlas. */
-  readonly cell: number;
-  /** How many attires stand side by side, and how far it is to the next. */
-  readonly columns: number;
-  readonly strideX: number;
-  readonly strideY: number;
-}
+export type Atlas = ReturnType<typeof cutAtlas>;
 
 /** Attires of a grey room come after the others. */
 export const GREY = ATTIRES.length;
@@ -128,17 +119,8 @@ export async function loadWardrobe(): Promise<HTMLCanvasElement> {
       // A hat that stands out of its cell would hang over somebody else's feet.
       const cut = Math.max(0, row - (y - HAT_CROWN.y));
       const size = FIGURE.cell - cut;
-      context.drawImage(
-        sheet,
-        hat,
-        HATS_TOP + cut,
-        FIGURE.cell,
-        size,
-        x - HAT_CROWN.x,
-        top + y - HAT_CROWN.y + cut,
-        FIGURE.cell,
-        size,
-      );
+      const [toX, toY] = [x - HAT_CROWN.x, top + y - HAT_CROWN.y + cut];
+      context.drawImage(sheet, hat, HATS_TOP + cut, FIGURE.cell, size, toX, toY, FIGURE.cell, size);
     }
   });
   const living = context.getImageData(0, 0, SHEET_WIDTH, HATS_TOP * ATTIRES.length);
@@ -153,7 +135,7 @@ const LARGEST_KEPT = 3;
 const COLUMNS = 4;
 
 /** Pictures in one size. Copies of equal size cost a fraction of scaled ones. */
-export function cutAtlas(wardrobe: HTMLCanvasElement, grade: Grade, scale: number): Atlas {
+export function cutAtlas(wardrobe: HTMLCanvasElement, grade: Grade, scale: number) {
   if (scale > LARGEST_KEPT)
     return { canvas: wardrobe, left: grade.left, cell: grade.cell, columns: 1, strideX: 0, strideY: HATS_TOP };
   const width = FRAMES * grade.cell;
@@ -162,10 +144,11 @@ export function cutAtlas(wardrobe: HTMLCanvasElement, grade: Grade, scale: numbe
   const strideY = height * scale;
   const variants = ATTIRES.length * 2;
   const [canvas, context] = newCanvas(strideX * COLUMNS, strideY * Math.ceil(variants / COLUMNS));
-  for (let variant = 0; variant < variants; variant++)
-    context.drawImage(
-      ...([wardrobe, grade.left, variant * HATS_TOP, width, height] as const),
-      ...([(variant % COLUMNS) * strideX, Math.floor(variant / COLUMNS) * strideY, strideX, strideY] as const),
-    );
+  for (let variant = 0; variant < variants; variant++) {
+    const x = (variant % COLUMNS) * strideX;
+    const y = Math.floor(variant / COLUMNS) * strideY;
+    context.drawImage(wardrobe, grade.left, variant * HATS_TOP, width, height, x, y, strideX, strideY);
+  }
+  // `cell` is one side of a picture; attires stand side by side in columns, a stride from one to the next.
   return { canvas, left: 0, cell: grade.cell * scale, columns: COLUMNS, strideX, strideY };
 }

@@ -69,6 +69,12 @@ export class Stage {
     return this.#grounds.get(area);
   }
 
+  /** Where the figure of an actor stands; null when it has no place. */
+  figureOf({ area, seat }: Actor): Box | null {
+    const ground = this.#grounds.get(area);
+    return ground === undefined || !isSeated(ground, seat) ? null : figureOf(ground, seat);
+  }
+
   #chamber(room: Room, plan: RoomPlan, view: View): Chamber {
     const { unit } = this;
     const cells = plan.areas.map(({ floor, columns, rows }) => [

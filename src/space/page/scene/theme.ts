@@ -1,18 +1,12 @@
-export interface Theme {
-  readonly floor: string;
-  readonly wall: string;
-  readonly text: string;
-  readonly muted: string;
-  readonly accent: string;
-}
-
-const LIGHT: Theme = {
+const LIGHT = {
   floor: '#f3efe6',
   wall: '#ddd5c7',
   text: '#2b2536',
   muted: '#655d70',
   accent: '#7a4fd0',
 };
+export type Theme = Readonly<typeof LIGHT>;
+
 const DARK: Theme = {
   floor: '#211e2e',
   wall: '#12101b',
@@ -20,7 +14,6 @@ const DARK: Theme = {
   muted: '#a89fb8',
   accent: '#c4a8ff',
 };
-const NAMES = ['floor', 'wall', 'text', 'muted', 'accent'] as const;
 
 const darkness = (): MediaQueryList => matchMedia('(prefers-color-scheme: dark)');
 
@@ -30,7 +23,7 @@ export function readTheme(canvas: HTMLCanvasElement): Theme {
   const dark = asked === 'dark' || (asked !== 'light' && darkness().matches);
   const style = getComputedStyle(canvas);
   const theme = { ...(dark ? DARK : LIGHT) };
-  for (const name of NAMES) {
+  for (const name of Object.keys(theme) as (keyof Theme)[]) {
     const colour = style.getPropertyValue(`--scene-${name}`).trim();
     if (colour !== '') theme[name] = colour;
   }

@@ -32,10 +32,12 @@ const COLUMNS: readonly Column<KeptSession>[] = [
   timeColumn('ended', 'Ended', ({ ended_at }) => ended_at),
 ];
 
+const ALL_ENDED = { text: '', kind: '', reason: '' };
+
 /** Those that have ended, a page at a time: no end is out of sight. */
 export function EndedSessions({ choice }: { choice: ComponentChildren }) {
   const { world } = useSpace();
-  const [filter, setFilter] = useState({ text: '', kind: '', reason: '' });
+  const [filter, setFilter] = useState(ALL_ENDED);
   const { rows, more, trouble, loading, load } = useEnded(world, filter);
   return (
     <>
@@ -70,19 +72,13 @@ export function EndedSessions({ choice }: { choice: ComponentChildren }) {
   );
 }
 
-interface EndedFilter {
-  readonly text: string;
-  readonly kind: string;
-  readonly reason: string;
-}
-
 interface Found {
   readonly rows: readonly KeptSession[];
   /** Where each source goes on; a source without more is not in it. */
   readonly cursors: ReadonlyMap<string, string | null>;
 }
 
-function useEnded(world: World, asked: EndedFilter) {
+function useEnded(world: World, asked: typeof ALL_ENDED) {
   const [found, setFound] = useState<Found>({ rows: [], cursors: new Map() });
   const [trouble, setTrouble] = useState<string | null>(null);
   const [loading, setLoading] = useState(true);
@@ -121,7 +117,7 @@ function useEnded(world: World, asked: EndedFilter) {
   };
 }
 
-async function loadPages(world: World, asked: EndedFilter, { rows, cursors }: Found): Promise<Found> {
+async function loadPages(world: World, asked: typeof ALL_ENDED, { rows, cursors }: Found): Promise<Found> {
   const { text: q, kind, reason } = asked;
   const known = new Map(rows.map((row) => [row.id, row]));
   const next = new Map<string, string | null>();

@@ -6,14 +6,8 @@ import { Ago, Button, LongPlainText, PlainText, Trouble } from './parts.tsx';
 
 const PAGE = 100;
 
-interface EventsProps {
-  readonly source: Source;
-  readonly id: string;
-  readonly version: number;
-}
-
 /** The log of one session, oldest first; it goes on while the session does. */
-export function EventsList({ source, id, version }: EventsProps) {
+export function EventsList({ source, id, version }: { source: Source; id: string; version: number }) {
   const [events, setEvents] = useState<readonly LoggedEvent[]>([]);
   const [full, setFull] = useState(false);
   const { trouble, attempt } = useAttempt(true);

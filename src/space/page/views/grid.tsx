@@ -19,7 +19,7 @@ export interface Sort {
   readonly descending: boolean;
 }
 
-interface GridProps<T> {
+export interface GridProps<T> {
   readonly label: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
@@ -40,7 +40,7 @@ const asCards = mediaSignal('(max-width: 719px)');
 
 /** A table of any length: only the rows that can be seen are in the document, each with its number. */
 export function Grid<T>(props: GridProps<T>) {
-  const { columns, rows, idOf, sort } = props;
+  const { columns, rows, idOf } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   const height = asCards.value ? CARD_HEIGHT : ROW_HEIGHT;
@@ -87,7 +87,7 @@ export function Grid<T>(props: GridProps<T>) {
     >
       <div class="grid-head" role="row" aria-rowindex={1}>
         {columns.map((column) => (
-          <ColumnHead key={column.id} column={column} sort={sort} onSort={props.onSort} />
+          <ColumnHead key={column.id} column={column} grid={props} />
         ))}
       </div>
       <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * height}px` }}>
@@ -143,13 +143,7 @@ function GridRow<T>({ row, index, height, active, grid, onPick }: RowProps<T>) {
   );
 }
 
-interface HeadProps<T> {
-  readonly column: Column<T>;
-  readonly sort: Sort;
-  readonly onSort: (sort: Sort) => void;
-}
-
-function ColumnHead<T>({ column, sort, onSort }: HeadProps<T>) {
+function ColumnHead<T>({ column, grid: { sort, onSort } }: { column: Column<T>; grid: GridProps<T> }) {
   const chosen = sort.column === column.id;
   const direction = sort.descending ? 'descending' : 'ascending';
   return (

@@ -12,7 +12,6 @@ interface Subscriber {
   readonly name: string;
   readonly events: readonly string[];
   readonly position: number;
-  readonly lanes: number;
   readonly lag: number;
   readonly oldest_pending_at: string | null;
   readonly failures: number;
@@ -82,6 +81,12 @@ const STATE_WORDS = {
 function ListenerCard({ listener, onReplay }: { listener: Subscriber; onReplay: () => void }) {
   const { name, lag, failures, dead_letters: dead, last_error: error, oldest_pending_at: oldest } = listener;
   const state = dead > 0 ? 'bad' : failures > 0 ? 'failing' : lag > 0 ? 'behind' : 'well';
+  const figures = [
+    ['behind', lag.toLocaleString()],
+    ['failures', failures.toLocaleString()],
+    ['dead letters', dead.toLocaleString()],
+    ['up to', `№ ${listener.position.toLocaleString()}`],
+  ];
   return (
     <li class="card" data-listener={name} data-state={state}>
       <div class="card-head">
@@ -91,10 +96,12 @@ function ListenerCard({ listener, onReplay }: { listener: Subscriber; onReplay: 
         </span>
       </div>
       <dl class="figures">
-        <Figure name="behind" value={lag.toLocaleString()} />
-        <Figure name="failures" value={failures.toLocaleString()} />
-        <Figure name="dead letters" value={dead.toLocaleString()} />
-        <Figure name="up to" value={`№ ${listener.position.toLocaleString()}`} />
+        {figures.map(([figure, value]) => (
+          <div key={figure}>
+            <dt>{figure}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
       </dl>
       <p class="faint card-line">
         {oldest === null ? 'nothing waits' : 'the oldest waits since '}
@@ -111,15 +118,6 @@ function ListenerCard({ listener, onReplay }: { listener: Subscriber; onReplay: 
         Deliver again…
       </Button>
     </li>
-  );
-}
-
-function Figure({ name, value }: { name: string; value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }
 

@@ -2,14 +2,14 @@ import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { compareTexts, compareTimes, sortRows } from '../data/table.ts';
 import { openSession, selectedId } from '../ui.ts';
-import { type Column, Grid, type Sort } from './grid.tsx';
+import { type Column, Grid, type GridProps, type Sort } from './grid.tsx';
 import { Ago, Button, PlainText, Trouble } from './parts.tsx';
 
 /** A value and the words for it. */
 export type Option = readonly [value: string, words: string];
 
-interface SessionTableProps<T, F extends { readonly text: string }> {
-  readonly label: string;
+interface SessionTableProps<T, F extends { readonly text: string }>
+  extends Omit<GridProps<T>, 'selected' | 'sort' | 'onSort' | 'onOpen'> {
   /** What stands before the search: open sessions or ended ones. */
   readonly choice: ComponentChildren;
   readonly placeholder: string;
@@ -17,10 +17,6 @@ interface SessionTableProps<T, F extends { readonly text: string }> {
   readonly onFilter: (filter: F) => void;
   /** What may be chosen for a field of the filter, beside everything. */
   readonly picks: Readonly<Record<Exclude<keyof F & string, 'text'>, readonly Option[]>>;
-  readonly columns: readonly Column<T>[];
-  readonly rows: readonly T[];
-  readonly idOf: (row: T) => string;
-  readonly classOf?: (row: T) => string | undefined;
   /** The column by which rows are sorted at first, the highest first. */
   readonly sortedBy: string;
   /** How many were found. */
@@ -42,7 +38,17 @@ export function SessionTable<T, F extends { readonly text: string }>(props: Sess
     <>
       <div class="bar">
         {props.choice}
-        <Search value={filter.text} placeholder={props.placeholder} onInput={(text) => onFilter({ ...filter, text })} />
+        <label class="search">
+          <span class="hidden">Search</span>
+          <input
+            id="search"
+            type="search"
+            value={filter.text}
+            placeholder={props.placeholder}
+            spellcheck={false}
+            onInput={(event) => onFilter({ ...filter, text: event.currentTarget.value })}
+          />
+        </label>
         <div class="picks">
           {Object.entries<readonly Option[]>(props.picks).map(([field, options]) => (
             <Pick
@@ -76,28 +82,6 @@ export function SessionTable<T, F extends { readonly text: string }>(props: Sess
   );
 }
 
-interface SearchProps {
-  readonly value: string;
-  readonly onInput: (text: string) => void;
-  readonly placeholder: string;
-}
-
-function Search({ value, onInput, placeholder }: SearchProps) {
-  return (
-    <label class="search">
-      <span class="hidden">Search</span>
-      <input
-        id="search"
-        type="search"
-        value={value}
-        placeholder={placeholder}
-        spellcheck={false}
-        onInput={(event) => onInput(event.currentTarget.value)}
-      />
-    </label>
-  );
-}
-
 interface PickProps {
   readonly field: string;
   readonly value: string;
@@ -128,14 +112,9 @@ function Pick({ field, value, options, onPick }: PickProps) {
   );
 }
 
-interface SortPickProps<T> {
-  readonly columns: readonly Column<T>[];
-  readonly sort: Sort;
-  readonly onSort: (sort: Sort) => void;
-}
-
 /** How to sort where there is no space for heads of columns. */
-function SortPick<T>({ columns, sort, onSort }: SortPickProps<T>) {
+function SortPick<T>(props: { columns: readonly Column<T>[]; sort: Sort; onSort: (sort: Sort) => void }) {
+  const { columns, sort, onSort } = props;
   return (
     <div class="sort-pick">
       <label class="pick">

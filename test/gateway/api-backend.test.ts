@@ -119,7 +119,10 @@ test('a command whose process stopped in the middle says so when it comes again,
   // As a process leaves it that was killed between the acceptance and the answer.
   await scene.store.write('settleCommand', { ref: 'ref-1', answer: null, sessionId: null, turnId: null });
   const again = await scene.say('ada', '/undo', 'ref-1');
-  expect(again).toMatchObject({ type: 'answer', text: expect.stringMatching(/^The gateway stopped while it did \/undo/) });
+  expect(again).toMatchObject({
+    type: 'answer',
+    text: expect.stringMatching(/^The gateway stopped while it did \/undo/),
+  });
   expect(await scene.ask('ada', '/undo')).toContain('one');
 });
 

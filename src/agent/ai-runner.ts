@@ -2,10 +2,10 @@ import type { AgentConfig, ModelConfig } from '../config/config.ts';
 import { AgentCache } from './agent-cache.ts';
 import { askAboutTranscript } from './ask-about-transcript.ts';
 import { contextWindow } from './model/context-window.ts';
-import { describePicture } from './model/describe-picture.ts';
 import { describeServer, type ModelServer } from './model/model-server.ts';
 import { ModelSession } from './model/model-session.ts';
 import type { Wait } from './model/retry.ts';
+import { streamStep } from './model/step.ts';
 import type { Rendering } from './prompt.ts';
 import type { AgentRunner, Compression, Picture, TranscriptTask, TurnReport, TurnTask } from './runner.ts';
 import { systemPrompt } from './system-prompt.ts';
@@ -35,6 +35,13 @@ interface Remembered {
   /** The last row of the rendering: rows never change, so a transcript that has it there begins the same way. */
   readonly last: string;
 }
+
+const PICTURE_QUESTION = {
+  type: 'text',
+  text: 'Describe this picture in one short sentence, as for somebody who cannot see it. Only the sentence.',
+} as const;
+const LONGEST_DESCRIPTION = 300;
+const NO_TOOLS = new Map();
 
 /** Runs turns with a real model. */
 export class AiRunner implements AgentRunner {
@@ -74,7 +81,19 @@ export class AiRunner implements AgentRunner {
   async describe(picture: Picture, signal: AbortSignal): Promise<string | null> {
     const { server, log, silenceMs } = this.#parts;
     try {
-      return await describePicture(server, picture, signal, silenceMs);
+      const { text } = await streamStep({
+        api: await server.api(),
+        model: await server.defaultModel(),
+        system: '',
+        messages: [{ role: 'user', content: [PICTURE_QUESTION, { type: 'picture', ...picture }] }],
+        tools: NO_TOOLS,
+        maxTokens: 200,
+        signal,
+        silenceMs,
+        onText: () => undefined,
+        onReasoning: () => undefined,
+      });
+      return text.trim().slice(0, LONGEST_DESCRIPTION) || null;
     } catch (error) {
       log.warn('the model did not say what a picture shows', { error });
       return null;

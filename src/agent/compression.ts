@@ -17,7 +17,6 @@ const FEWEST_ROWS = 4;
 export interface CompressionPlan {
   /** What the summary stands for, oldest first. */
   readonly old: readonly TranscriptRow[];
-  readonly staying: readonly TranscriptRow[];
   /** The last position of the session that the summary stands for; 0 when it stands only for earlier sessions. */
   readonly upTo: number;
 }
@@ -53,11 +52,10 @@ export function planCompression(
   force = false,
 ): CompressionPlan | null {
   const effective = effectiveRows(rows);
-  const cut = cutOf(effective, sessionId, window * STAYING_SHARE);
-  const old = effective.slice(0, cut);
+  const old = effective.slice(0, cutOf(effective, sessionId, window * STAYING_SHARE));
   if (!isWorthIt(old) && !(force && old.length > 0)) return null;
   const upTo = old.findLast((row) => row.sessionId === sessionId && row.role !== 'summary')?.position ?? 0;
-  return { old, staying: effective.slice(cut), upTo };
+  return { old, upTo };
 }
 
 export function summaryRow(turnId: string | null, text: string, upTo: number): MessageToAppend {

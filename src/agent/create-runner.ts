@@ -1,23 +1,15 @@
-import type { AgentConfig, McpServerConfig, ModelConfig } from '../config/config.ts';
-import { AiRunner } from './ai-runner.ts';
+import type { Config, ModelConfig } from '../config/config.ts';
+import { AiRunner, type AiRunnerParts } from './ai-runner.ts';
 import { type ModelProvider, openModelServer } from './model/model-server.ts';
-import { type Wait, wait } from './model/retry.ts';
+import { wait } from './model/retry.ts';
 import { OfflineRunner } from './offline-runner.ts';
 import type { AgentRunner } from './runner.ts';
 import type { Log, ToolPorts } from './tools/ports.ts';
 
-export interface RunnerConfig {
-  readonly model: ModelConfig;
-  readonly agent: AgentConfig;
-  readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
-}
+export type RunnerConfig = Pick<Config, 'model' | 'agent' | 'mcp'>;
 
 /** Time, for tests that have none to lose. */
-export interface RunnerTiming {
-  readonly wait?: Wait;
-  readonly silenceMs?: number;
-  readonly now?: () => number;
-}
+export type RunnerTiming = Partial<Pick<AiRunnerParts, 'wait' | 'silenceMs' | 'now'>>;
 
 /** A turn that stands still ends as such: what waits for the model in it gives up later than the turn itself. */
 const AFTER_TURN_MS = 1000;

@@ -1,14 +1,13 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { z } from 'zod';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { type AccessRules, admit } from './access.ts';
+import { type AccessRules, admit, protect } from './access.ts';
 import type { Api, ApiContext, ApiEnv, ApiParts } from './api.ts';
 import { answerError } from './error-answer.ts';
 import { addChatCompletionRoutes } from './openai/chat-completions.ts';
 import { addModelRoutes } from './openai/models.ts';
 import { addResponseRoutes } from './openai/responses.ts';
 import { addSpecificationRoute } from './openapi.ts';
-import { protect } from './protection.ts';
 import { DEFAULT_BODY_BYTES, readBody } from './request-body.ts';
 import { addChatRoutes } from './routes/chat.ts';
 import { addCronRoutes } from './routes/cron.ts';

@@ -59,39 +59,26 @@ function send(
     listener.onActivity();
     response.on('error', fail);
     if (response.statusCode !== 200) return readRefusal(response, fail);
-    const done = (ended: ModelAnswer): void => {
-      // The connection is the next request's from here on.
-      over = true;
-      resolve(ended);
-    };
-    readAnswer(response, listener, done, fail, () => over);
+    const reader = new ChatCompletionReader(listener);
+    const events = new EventData((data) => {
+      if (!over) reader.take(data);
+    });
+    response.setEncoding('utf8');
+    response.on('data', (text: string) => {
+      listener.onActivity();
+      attempt(() => events.push(text), fail);
+    });
+    response.on('end', () => {
+      attempt(() => {
+        events.end();
+        resolve(reader.finished());
+        // The connection is the next request's from here on.
+        over = true;
+      }, fail);
+    });
   });
   sent.end(body);
   return { answer, cancel: stop };
-}
-
-function readAnswer(
-  response: IncomingMessage,
-  listener: AnswerListener,
-  done: (answer: ModelAnswer) => void,
-  fail: (thrown: unknown) => void,
-  isOver: () => boolean,
-): void {
-  const reader = new ChatCompletionReader(listener);
-  const events = new EventData((data) => {
-    if (!isOver()) reader.take(data);
-  });
-  response.setEncoding('utf8');
-  response.on('data', (text: string) => {
-    listener.onActivity();
-    attempt(() => events.push(text), fail);
-  });
-  response.on('end', () => {
-    attempt(() => {
-      events.end();
-      done(reader.finished());
-    }, fail);
-  });
 }
 
 function readRefusal(response: IncomingMessage, fail: (thrown: unknown) => void): void {

@@ -51,36 +51,24 @@ export class McpServer {
   }
 
   async #connect(): Promise<Connection | null> {
+    let client: MCPClient | null = null;
     try {
-      const client = await this.#open();
-      const tools = await this.#list(client);
+      const { createMCPClient } = await import('@ai-sdk/mcp');
+      client = await createMCPClient({
+        transport: await transportOf(this.#config),
+        clientName: 'moirai',
+        initializationOptions: { timeout: CONNECT_TIMEOUT_MS },
+        // Notifications that the client does not know come here as well; a connection that is gone shows at the next call.
+        onUncaughtError: () => undefined,
+      });
+      const { tools } = await client.listTools({ options: { timeout: CONNECT_TIMEOUT_MS } });
       this.#failedAt = null;
-      return { client, tools };
+      return { client, tools: tools.map((tool) => this.#toolOf(tool)) };
     } catch (error) {
+      await client?.close().catch(() => undefined);
       this.#lose(error);
       return null;
     }
-  }
-
-  async #list(client: MCPClient): Promise<readonly AgentTool[]> {
-    try {
-      const { tools } = await client.listTools({ options: { timeout: CONNECT_TIMEOUT_MS } });
-      return tools.map((tool) => this.#toolOf(tool));
-    } catch (error) {
-      await client.close().catch(() => undefined);
-      throw error;
-    }
-  }
-
-  async #open(): Promise<MCPClient> {
-    const { createMCPClient } = await import('@ai-sdk/mcp');
-    return createMCPClient({
-      transport: await transportOf(this.#config),
-      clientName: 'moirai',
-      initializationOptions: { timeout: CONNECT_TIMEOUT_MS },
-      // Notifications that the client does not know come here as well; a connection that is gone shows at the next call.
-      onUncaughtError: () => undefined,
-    });
   }
 
   /** The connection is gone: what is asked next connects anew, but not at once. */

@@ -1,4 +1,4 @@
-import type { AgentConfig, McpServerConfig } from '../../config/config.ts';
+import type { AgentConfig, Config } from '../../config/config.ts';
 import { fetchUrlTool } from './fetch-url.ts';
 import { listFilesTool, readFileTool, writeFileTool } from './file-tools.ts';
 import { McpServer } from './mcp-server.ts';
@@ -9,7 +9,7 @@ import type { AgentTool, ToolSet } from './tool.ts';
 
 export interface ToolBoxSettings {
   readonly agent: Pick<AgentConfig, 'workspace' | 'allowCommands'>;
-  readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
+  readonly mcp: Config['mcp'];
   readonly ports: ToolPorts;
   readonly log: Log;
 }

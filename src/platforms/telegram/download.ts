@@ -46,11 +46,7 @@ async function readBody(response: Response, maxBytes: number): Promise<Uint8Arra
     await response.body?.cancel();
     throw tooLarge(maxBytes);
   }
-  return await readUpTo(response, maxBytes);
-}
-
-/** The header may be missing or lie, so that what comes is counted as well. */
-async function readUpTo(response: Response, maxBytes: number): Promise<Uint8Array> {
+  // The header may be missing or lie, so that what comes is counted as well.
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   // Leaving the loop cancels the body.

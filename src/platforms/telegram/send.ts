@@ -27,7 +27,7 @@ interface Step {
   /** What is missing without it, for people. */
   readonly carries: string;
   /** Returns the id of what is shown then. */
-  readonly make: (form: Form, signal: CallSignal) => Promise<number>;
+  make(form: Form, signal: CallSignal): Promise<number>;
 }
 
 /** Calls that concern one chat, with what can be mended mended. */
@@ -134,27 +134,27 @@ function stepsOf(api: BotApi, message: Outgoing): readonly [Step, ...Step[]] {
 }
 
 function textStep(api: BotApi, message: Outgoing): Step {
-  const make: Step['make'] = async (form, signal) => {
-    const words = wordsOf(message.text, form.formatted);
-    const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons) };
-    const sent = await api.sendMessage(
-      { ...options, text: words.text, ...words.mode, link_preview_options: { is_disabled: true } },
-      signal,
-    );
-    return sent.message_id;
+  return {
+    carries: 'a text',
+    async make(form, signal) {
+      const { text, mode } = wordsOf(message.text, form.formatted);
+      const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons), ...mode };
+      const sent = await api.sendMessage({ ...options, text, link_preview_options: { is_disabled: true } }, signal);
+      return sent.message_id;
+    },
   };
-  return { carries: 'a text', make };
 }
 
 function fileStep(api: BotApi, file: OutgoingFile, message: Outgoing): Step {
-  const make: Step['make'] = async (form, signal) => {
-    const words = wordsOf(message.text, form.formatted);
-    const caption = words.text.trim() === '' ? {} : { caption: words.text, ...words.mode };
-    const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons) };
-    const sent = await upload(api, form.asDocument ? 'document' : file.kind, file, { ...options, ...caption }, signal);
-    return sent.message_id;
+  return {
+    carries: nameOf(file),
+    async make(form, signal) {
+      const { text, mode } = wordsOf(message.text, form.formatted);
+      const caption = text.trim() === '' ? {} : { caption: text, ...mode };
+      const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons), ...caption };
+      return (await upload(api, form.asDocument ? 'document' : file.kind, file, options, signal)).message_id;
+    },
   };
-  return { carries: nameOf(file), make };
 }
 
 interface UploadOptions extends ReturnType<typeof addressOf> {
@@ -196,15 +196,17 @@ function isAlbum(files: readonly OutgoingFile[]): boolean {
 }
 
 function albumStep(api: BotApi, files: readonly OutgoingFile[]): Step {
-  const make: Step['make'] = async (form, signal) => {
-    const media = files.map((file) => ({
-      type: form.asDocument ? 'document' : ALBUM_KINDS[file.kind as keyof typeof ALBUM_KINDS],
-      media: inputOf(file),
-    }));
-    const sent = await api.sendMediaGroup({ ...addressOf(form), media: media as never }, signal);
-    return sent.at(-1)?.message_id ?? 0;
+  return {
+    carries: files.map(nameOf).join(', '),
+    async make(form, signal) {
+      const media = files.map((file) => {
+        const type = form.asDocument ? 'document' : ALBUM_KINDS[file.kind as keyof typeof ALBUM_KINDS];
+        return { type, media: inputOf(file) };
+      });
+      const sent = await api.sendMediaGroup({ ...addressOf(form), media: media as never }, signal);
+      return sent.at(-1)?.message_id ?? 0;
+    },
   };
-  return { carries: files.map(nameOf).join(', '), make };
 }
 
 function inputOf(file: OutgoingFile): InputFile {

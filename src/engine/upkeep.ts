@@ -58,6 +58,7 @@ export class Upkeep {
     });
     this.#every('index', INDEX_MS, async () => {
       await this.#engine.store.write('indexMessages', { limit: 500 });
+      await this.#engine.store.write('sequenceAhead', {});
     });
     this.#every('forget', FORGET_MS, () =>
       this.#engine.store.write('forgetInstances', { lostBefore: this.#options.wallClock() - KEEP_LOST_MS }),

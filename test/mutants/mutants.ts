@@ -69,8 +69,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no lease check',
     file: 'src/store/transactions/sessions.ts',
-    find: "lease.data !== 'up' || numberOf(lease, 'lease_until') <= ctx.leaseNow",
-    replace: "lease.data === 'nobody'",
+    find: "lease?.data !== 'up' || (lease.leaseUntil ?? 0) <= ctx.leaseNow",
+    replace: "lease?.data === 'nobody'",
     layer: 'simulation',
   },
   {
@@ -101,8 +101,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an end without its lane',
     file: 'src/store/transactions/record.ts',
-    find: 'if (except !== subscriber.name && listens(subscriber, draft.type)) {',
-    replace: "if (draft.type !== 'session:end' && except !== subscriber.name && listens(subscriber, draft.type)) {",
+    find: 'except !== subscriber.name && listens(subscriber, draft.type);',
+    replace: "draft.type !== 'session:end' && except !== subscriber.name && listens(subscriber, draft.type);",
     layer: 'model',
   },
   {

@@ -4,12 +4,13 @@ import type { Command, StartCommand } from '../../lifecycle/commands.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
 import { hasApplied, type Origin, type Session, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
 import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
+import { selectValues, text } from '../table.ts';
 import { storableText } from '../text.ts';
-import { type Ask, batch, type Query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { type Ask, batch, type Query, type Tx, type TxContext } from '../transaction.ts';
 import { apply, type Extras } from './apply.ts';
 import { takeUnanswered } from './external-notes.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
-import { SELECT_TURN, toTurn } from './rows.ts';
+import { TURNS } from './rows.ts';
 import {
   type CommandContext,
   enter,
@@ -132,10 +133,10 @@ function* enterReceive(ctx: TxContext, args: ReceiveArgs): Tx<Arrived> {
 }
 
 function knownTurn({ originRef, turnId }: ReceiveArgs): Ask<Turn | undefined> {
-  const [column, value] = originRef === null ? ['id', turnId] : ['origin_ref', originRef];
+  const [column, value] = originRef === null ? (['id', turnId] as const) : (['origin_ref', originRef] as const);
   return {
-    queries: [{ sql: `SELECT ${SELECT_TURN} FROM turns WHERE ${column} = ?`, params: [value] }],
-    read: ([rows = []]) => (rows[0] === undefined ? undefined : toTurn(rows[0])),
+    queries: [TURNS.query(`WHERE ${column} = ?`, value)],
+    read: ([rows = []]) => TURNS.rows(rows)[0],
   };
 }
 
@@ -398,6 +399,6 @@ function startCommand(
 
 /** The full text of a turn; transitions read only its beginning. */
 export function* turnText(_ctx: TxContext, args: { turnId: string }): Tx<string | null> {
-  const row = yield* queryOne('SELECT text FROM turns WHERE id = ?', args.turnId);
-  return row === undefined ? null : textOf(row, 'text');
+  const [whole = null] = yield* selectValues(text, 'SELECT text FROM turns WHERE id = ?', args.turnId);
+  return whole;
 }

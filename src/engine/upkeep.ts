@@ -1,7 +1,8 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Timers } from '../queue/timers.ts';
-import { type Engine, isLeaseLost } from './engine.ts';
+import type { Engine } from './engine.ts';
 import { ExpiryWatcher } from './expiry-watcher.ts';
+import { isLeaseLost } from './instance.ts';
 import { pruneRules } from './retention.ts';
 
 export interface UpkeepOptions {

@@ -1,7 +1,9 @@
+import { fileURLToPath } from 'node:url';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
-import type { Timers } from '../../queue/timers.ts';
 import type { ExtensionHost, LineSink } from '../host/extension-host.ts';
 import type { ProcessSpec } from '../host/protocol.ts';
+import type { HandlerFile } from './hook-kind.ts';
+import { PYTHON_RUNNER } from './python-runner.ts';
 
 /** What runs the handler of one hook. */
 export interface Handler {
@@ -22,10 +24,10 @@ export interface Handler {
 export interface HandlerDeps {
   readonly name: string;
   readonly folder: string;
+  readonly handler: HandlerFile;
   readonly timeoutMs: number;
   readonly environment: Readonly<Record<string, string>>;
   readonly host: ExtensionHost;
-  readonly timers: Timers;
   /** Hears what it prints, beside the log. */
   readonly sink?: LineSink;
 }
@@ -36,25 +38,33 @@ export interface HandlerTask {
   readonly name: string;
 }
 
-export interface HookCall {
-  readonly type: string;
-  readonly context: MoiraiEvent;
-}
-
 const MEMORY_MB = 768;
 /** People wait for the gateway, and nobody for a hook. */
 const NICENESS = 10;
+/** A file in TypeScript is run as it is, with its types taken off. */
+const NODE_OPTIONS = [
+  '--disable-warning=ExperimentalWarning',
+  '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
+  '--max-old-space-size=512',
+];
 
 /** How a process of a hook is started. */
-export function hookProcess(deps: HandlerDeps, command: readonly string[]): ProcessSpec {
-  const { name, folder, environment } = deps;
+export function hookProcess({ name, folder, environment, handler }: HandlerDeps): ProcessSpec {
   return {
     extension: `hook:${name}`,
-    command,
+    command: commandOf(handler),
     folder,
     environment,
     stdin: null,
     niceness: NICENESS,
     memoryMb: MEMORY_MB,
   };
+}
+
+function commandOf({ kind, command }: HandlerFile): readonly string[] {
+  if (kind === 'executable') return command;
+  // -B: a cache of compiled code has no place in the hook's folder; -u: what it prints is seen at once.
+  if (kind === 'python') return [...command, '-B', '-u', '-c', PYTHON_RUNNER];
+  const worker = import.meta.url.endsWith('.ts') ? './node-worker.ts' : './node-worker.js';
+  return [process.execPath, ...NODE_OPTIONS, fileURLToPath(new URL(worker, import.meta.url))];
 }

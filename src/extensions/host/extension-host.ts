@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../log/logger.ts';
+import { processTimers, type Timers } from '../../queue/timers.ts';
 import {
   type FromHost,
   LOG_ENTRY,
@@ -38,14 +39,17 @@ const DIED: ProcessExit = { code: null, why: 'lost the process that hosts it', l
 
 /** The gateway's side of the host process, in which every process of hooks and plugins is started. */
 export class ExtensionHost {
+  /** For everything that is done with its processes. */
+  readonly timers: Timers;
   readonly #log: Logger;
   readonly #processes = new Map<number, Hosted>();
   #worker: ChildProcess | null = null;
   #next = 1;
   #holds = 0;
 
-  constructor(log: Logger) {
+  constructor(log: Logger, timers: Timers = processTimers) {
     this.#log = log;
+    this.timers = timers;
   }
 
   /** Starts a process; one that does not start is gone at once. `onLine` takes what it writes to its channel. */

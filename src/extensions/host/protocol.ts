@@ -46,23 +46,22 @@ export interface Fault {
   readonly code: string | null;
 }
 
-/** What is said to a process that stays loaded, one line of JSON each. */
-export type ToExtension =
-  | { readonly type: 'load'; readonly task: unknown }
-  | { readonly type: 'call'; readonly id: number; readonly call: unknown }
-  | { readonly type: 'abort'; readonly id: number }
-  /** The answer to `receive`; null when the message is durable. */
-  | { readonly type: 'received'; readonly id: number; readonly fault: Fault | null }
-  | { readonly type: 'ping' };
-
-export type FromExtension =
-  | { readonly type: 'loaded'; readonly offer: unknown }
-  | { readonly type: 'refused'; readonly fault: Fault }
-  /** The call reached the extension: until then it certainly has done nothing. */
-  | { readonly type: 'began'; readonly id: number }
+/**
+ * One line of JSON between the gateway and a process that stays loaded. Both sides make calls and answer them; an id is the
+ * caller's. The first call of the gateway is `load`.
+ */
+export type Message =
+  | { readonly type: 'call'; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly type: 'fault'; readonly id: number; readonly fault: Fault }
-  | { readonly type: 'receive'; readonly id: number; readonly platform: string; readonly message: unknown }
+  | FromGateway
+  | FromExtension;
+
+type FromGateway = { readonly type: 'abort'; readonly id: number } | { readonly type: 'ping' };
+
+type FromExtension =
+  /** The call reached the extension: until then it certainly has done nothing. */
+  | { readonly type: 'began'; readonly id: number }
   /** It ends now, and why. */
   | { readonly type: 'dying'; readonly why: string }
   | { readonly type: 'pong' };

@@ -33,13 +33,8 @@ export class ExecutableHandler implements Handler {
     });
     this.#running.add(process);
     const late = `did not finish ${event.id} in ${timeoutMs} ms and was killed`;
-    const callOff = (): void => process.kill('was called off');
-    signal.addEventListener('abort', callOff, { once: true });
-    if (signal.aborted) callOff();
-    const cancel = host.timers.after(timeoutMs, () => process.kill(late));
-    const { code, why, lost } = await host.hold(process.gone);
-    cancel();
-    signal.removeEventListener('abort', callOff);
+    const giveUp = (reason: string): void => process.kill(reason === 'late' ? late : 'was called off');
+    const { code, why, lost } = await host.wait(process.gone, { timeoutMs, signal, giveUp });
     this.#running.delete(process);
     if (why === late) throw new MoiraiError('subscriber_timeout', `${name} ${why}`);
     if (code !== 0)

@@ -99,7 +99,7 @@ export class HandlerPool implements Handler {
   #load(): void {
     const { host, name, handler, sink } = this.#deps;
     const task: HandlerTask = { file: handler.file, name };
-    const options = { name, spec: hookProcess(this.#deps), task, loadMs: LOAD_MS, onLate: 'kill', sink } as const;
+    const options = { spec: hookProcess(this.#deps), task, loadMs: LOAD_MS, onLate: 'kill', sink } as const;
     this.#loading = ExtensionProcess.load(host, options, this.#retirement.signal)
       .then(({ process }) => {
         void process.gone.then(() => this.#forget(process));

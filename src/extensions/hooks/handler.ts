@@ -1,5 +1,5 @@
-import { fileURLToPath } from 'node:url';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
+import { nodeCommand } from '../host/environment.ts';
 import type { ExtensionHost, LineSink } from '../host/extension-host.ts';
 import type { ProcessSpec } from '../host/protocol.ts';
 import type { HandlerFile } from './hook-kind.ts';
@@ -39,19 +39,15 @@ export interface HandlerTask {
 }
 
 const MEMORY_MB = 768;
+const NODE_HEAP_MB = 512;
 /** People wait for the gateway, and nobody for a hook. */
 const NICENESS = 10;
-/** A file in TypeScript is run as it is, with its types taken off. */
-const NODE_OPTIONS = [
-  '--disable-warning=ExperimentalWarning',
-  '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
-  '--max-old-space-size=512',
-];
 
 /** How a process of a hook is started. */
 export function hookProcess({ name, folder, environment, handler }: HandlerDeps): ProcessSpec {
   return {
-    extension: `hook:${name}`,
+    kind: 'hook',
+    name,
     command: commandOf(handler),
     folder,
     environment,
@@ -65,6 +61,5 @@ function commandOf({ kind, command }: HandlerFile): readonly string[] {
   if (kind === 'executable') return command;
   // -B: a cache of compiled code has no place in the hook's folder; -u: what it prints is seen at once.
   if (kind === 'python') return [...command, '-B', '-u', '-c', PYTHON_RUNNER];
-  const worker = import.meta.url.endsWith('.ts') ? './node-worker.ts' : './node-worker.js';
-  return [process.execPath, ...NODE_OPTIONS, fileURLToPath(new URL(worker, import.meta.url))];
+  return nodeCommand('node-worker', import.meta.url, NODE_HEAP_MB);
 }

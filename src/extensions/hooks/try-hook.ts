@@ -29,7 +29,7 @@ export async function tryHook(
     );
     const ms = Math.round(performance.now() - start);
     // What it said last is read before its processes are gone.
-    await host.hold(handler.retire());
+    await host.wait(handler.retire());
     return { ms, error };
   } finally {
     await handler.close();

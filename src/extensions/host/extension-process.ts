@@ -1,10 +1,9 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { ExtensionHost, HostedProcess, LineSink } from './extension-host.ts';
+import type { ExtensionHost, HostedProcess, LineSink, WaitOptions } from './extension-host.ts';
 import type { Fault, Message, ProcessSpec } from './protocol.ts';
 
 /** How a process that stays loaded is started and served. */
 export interface ExtensionProcessOptions {
-  readonly name: string;
   readonly spec: ProcessSpec;
   /** What it is to load. */
   readonly task: unknown;
@@ -19,10 +18,7 @@ export interface ExtensionProcessOptions {
   readonly serve?: (method: string, args: readonly unknown[]) => Promise<unknown>;
 }
 
-export interface CallOptions {
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
-}
+export type CallOptions = Omit<WaitOptions, 'giveUp'>;
 
 interface Pending {
   begun: boolean;
@@ -67,22 +63,21 @@ export class ExtensionProcess {
     options: ExtensionProcessOptions,
     signal: AbortSignal,
   ): Promise<{ process: ExtensionProcess; offer: unknown }> {
-    const { loadMs, task } = options;
+    const { loadMs: timeoutMs, task } = options;
     const process = new ExtensionProcess(host, options);
-    const cancel = host.timers.after(loadMs, () => process.kill(`was not loaded within ${loadMs} ms`));
-    const callOff = (): void => process.kill('was called off');
-    signal.addEventListener('abort', callOff, { once: true });
-    if (signal.aborted) callOff();
+    const giveUp = (reason: string): void =>
+      process.kill(reason === 'late' ? `was not loaded within ${timeoutMs} ms` : 'was called off');
     try {
-      const offer = await process.call('load', [task]);
+      const offer = await host.wait(process.call('load', [task]), { timeoutMs, signal, giveUp });
       process.#ping();
       return { process, offer };
     } catch (thrown) {
       throw process.#refusal(MoiraiError.wrap(thrown));
-    } finally {
-      cancel();
-      signal.removeEventListener('abort', callOff);
     }
+  }
+
+  get #name(): string {
+    return this.#options.spec.name;
   }
 
   get isGone(): boolean {
@@ -93,31 +88,22 @@ export class ExtensionProcess {
    * Has the extension do something. Throws `plugin_unavailable` when it certainly did nothing, `plugin_timeout` when it
    * did not answer in time, and `plugin_failed` when it threw, or died over it.
    */
-  call(method: string, args: readonly unknown[], { timeoutMs, signal }: CallOptions = {}): Promise<unknown> {
-    const { name, onLate } = this.#options;
-    if (this.#exit !== null) return Promise.reject(this.#away(this.#exit));
-    if (signal?.aborted) return Promise.reject(new MoiraiError('plugin_unavailable', `${name} was not asked any more`));
+  async call(method: string, args: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
+    const { onLate } = this.#options;
+    if (this.#exit !== null) throw this.#away(this.#exit);
+    if (options.signal?.aborted) throw new MoiraiError('plugin_unavailable', `${this.#name} was not asked any more`);
     const id = this.#nextId++;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const pending: Pending = { begun: false, resolve, reject };
     this.#pending.set(id, pending);
-    const giveUp = (error: MoiraiError, why: string): void => {
+    const giveUp = (reason: 'late' | 'called off'): void => {
       if (onLate === 'abort') this.#post({ type: 'abort', id });
-      this.#settle(id)?.reject(error);
-      if (onLate === 'kill') this.kill(why);
+      const { timeoutMs = 0 } = options;
+      this.#settle(id)?.reject(reason === 'late' ? this.#lateness(timeoutMs, pending) : this.#calledOff());
+      if (onLate === 'kill') this.kill(reason === 'late' ? `did not finish in ${timeoutMs} ms` : 'was called off');
     };
-    const callOff = (): void => {
-      const why = 'was called off';
-      giveUp(new MoiraiError('plugin_failed', `${name} ${why}`, { details: { why } }), why);
-    };
-    signal?.addEventListener('abort', callOff, { once: true });
-    const late = (): void => giveUp(this.#lateness(timeoutMs ?? 0, pending), `did not finish in ${timeoutMs} ms`);
-    const cancel = timeoutMs === undefined ? () => undefined : this.#host.timers.after(timeoutMs, late);
     this.#post({ type: 'call', id, method, args });
-    return this.#host.hold(promise).finally(() => {
-      cancel();
-      signal?.removeEventListener('abort', callOff);
-    });
+    return this.#host.wait(promise, { ...options, giveUp });
   }
 
   /** Resolves when nothing is under way, or after so long. */
@@ -223,7 +209,7 @@ export class ExtensionProcess {
     this.#cancelPing();
     const details = { why, lost, died: true };
     for (const [id, { begun }] of [...this.#pending]) {
-      const died = new MoiraiError('plugin_failed', `${this.#options.name} died over it: it ${why}`, { details });
+      const died = new MoiraiError('plugin_failed', `${this.#name} died over it: it ${why}`, { details });
       this.#settle(id)?.reject(begun && !lost ? died : this.#away(this.#exit));
     }
   }
@@ -234,12 +220,12 @@ export class ExtensionProcess {
       this.kill('was not loaded');
       return new MoiraiError('plugin_invalid', String(details.thrown), { details });
     }
-    const message = `${this.#options.name} could not be loaded: it ${this.#exit.why}`;
+    const message = `${this.#name} could not be loaded: it ${this.#exit.why}`;
     return new MoiraiError('plugin_unavailable', message, { details: this.#exit });
   }
 
   #away(exit: { why: string; lost: boolean }): MoiraiError {
-    return new MoiraiError('plugin_unavailable', `${this.#options.name} is away: it ${exit.why}`, { details: exit });
+    return new MoiraiError('plugin_unavailable', `${this.#name} is away: it ${exit.why}`, { details: exit });
   }
 
   #failure({ message, code }: Fault): MoiraiError {
@@ -247,11 +233,17 @@ export class ExtensionProcess {
     if (code === 'plugin_unavailable') return new MoiraiError('plugin_unavailable', message, { details });
     // What the extension threw, with its code, by which others tell a lost connection from a failure.
     const cause = Object.assign(new Error(message), code === null ? {} : { code });
-    return new MoiraiError('plugin_failed', `${this.#options.name}: ${message}`, { cause, details });
+    return new MoiraiError('plugin_failed', `${this.#name}: ${message}`, { cause, details });
+  }
+
+  #calledOff(): MoiraiError {
+    const why = 'was called off';
+    return new MoiraiError('plugin_failed', `${this.#name} ${why}`, { details: { why } });
   }
 
   #lateness(ms: number, { begun }: Pending): MoiraiError {
-    const { name, onLate } = this.#options;
+    const { onLate } = this.#options;
+    const name = this.#name;
     const why = `did not finish in ${ms} ms and was ${onLate === 'kill' ? 'killed' : 'called off'}`;
     if (begun) return new MoiraiError('plugin_timeout', `${name} did not answer within ${ms} ms`, { details: { why } });
     return new MoiraiError('plugin_unavailable', `${name} was busy for ${ms} ms`, { details: { why, busy: true } });

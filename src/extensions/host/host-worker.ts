@@ -94,7 +94,7 @@ class HostedChild {
 
   #listen({ stdout, stderr }: ChildProcess): void {
     const process = this.#number;
-    const budget = budgetOf(this.#spec.extension);
+    const budget = budgetOf(this.#spec);
     const print = (stream: OutputStream) => ({
       wants: () => budget.take(),
       take: (line: string) => {
@@ -178,10 +178,11 @@ function send(message: FromHost): void {
 }
 
 /** One for all processes of an extension. */
-function budgetOf(extension: string): LineBudget {
-  const budget =
-    budgets.get(extension) ?? new LineBudget(processTimers, (lines) => send({ type: 'left_out', extension, lines }));
-  budgets.set(extension, budget);
+function budgetOf({ kind, name }: ProcessSpec): LineBudget {
+  const key = `${kind}:${name}`;
+  const leftOut = (lines: number): void => send({ type: 'left_out', kind, name, lines });
+  const budget = budgets.get(key) ?? new LineBudget(processTimers, leftOut);
+  budgets.set(key, budget);
   return budget;
 }
 

@@ -1,7 +1,8 @@
 /** How a process of an extension is started. */
 export interface ProcessSpec {
-  /** The extension, as `hook:NAME`: what its processes print is limited under this name. */
-  readonly extension: string;
+  /** `hook` or `plugin`, and its name: the limits of what is printed are for all processes of an extension together. */
+  readonly kind: string;
+  readonly name: string;
   readonly command: readonly string[];
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -34,7 +35,7 @@ export type FromHost =
   /** A line of the channel. */
   | { readonly type: 'line'; readonly process: number; readonly line: string }
   | { readonly type: 'printed'; readonly process: number; readonly stream: OutputStream; readonly line: string }
-  | { readonly type: 'left_out'; readonly extension: string; readonly lines: number }
+  | { readonly type: 'left_out'; readonly kind: string; readonly name: string; readonly lines: number }
   | { readonly type: 'exit'; readonly process: number; readonly exit: ProcessExit };
 
 export type OutputStream = 'stdout' | 'stderr';

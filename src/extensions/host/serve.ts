@@ -79,7 +79,7 @@ function lineOf(message: Message): string {
 }
 
 /** What an older version of the extension offered, this one may lack. */
-function missing(method: string): MoiraiError {
+export function missing(method: string): MoiraiError {
   const [, name = method] = method.split('/');
   return new MoiraiError('plugin_unavailable', `the plugin does not offer ${name} any more`);
 }

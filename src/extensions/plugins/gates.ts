@@ -104,6 +104,15 @@ export class PluginGate implements Gate {
   }
 }
 
+/** The gates of a plugin, as its code registered them or its plugin.yaml declares them. */
+export function pluginGates(live: LivePlugin, offers: readonly GateOffer[]): readonly PluginGate[] {
+  const gates: PluginGate[] = [];
+  for (const offer of offers) {
+    gates.push(new PluginGate(live, gates.filter(({ gate }) => gate === offer.gate).length, offer));
+  }
+  return gates;
+}
+
 type Outcome = { readonly value: unknown } | { readonly refused: string | null; readonly plugin: string };
 
 /** Asks one gate after another: each can refuse, or rewrite one field of the question, which the next one then sees. */

@@ -4,9 +4,10 @@ import type { Logger } from '../../log/logger.ts';
 import { Breaker } from '../host/breaker.ts';
 import { asSubscriber, type CallOptions, type ExtensionProcess } from '../host/extension-process.ts';
 import type { Listener } from '../host/subscriptions.ts';
-import { PluginGate } from './gates.ts';
+import type { FinishedToolCall, InboxMessage } from './api.ts';
+import { type PluginGate, pluginGates } from './gates.ts';
 import { OFFER_KINDS } from './names.ts';
-import type { GateOffer, Offer, PlatformOffer } from './offer.ts';
+import type { Offer, PlatformOffer } from './offer.ts';
 import type { UsablePlugin } from './plugin-kind.ts';
 import { PluginPlatform } from './plugin-platform.ts';
 import { loadPlugin, type PluginDeps, retirePlugin } from './plugin-process.ts';
@@ -16,6 +17,9 @@ const WELL_MS = 60_000;
 
 /** Conversations that one plugin hears at the same time; it has one process. */
 const CONCURRENCY = 8;
+
+/** Tools that a process which is blocked has not heard of yet; more are left out. */
+const MOST_TOLD = 256;
 
 const NOTHING: Offer = {
   events: [],
@@ -68,6 +72,7 @@ export class LivePlugin implements Listener {
   #isLoading = true;
   #attempt = new AbortController();
   #closed = false;
+  #telling = 0;
 
   constructor(plugin: UsablePlugin, deps: PluginDeps, supervisor: Supervisor) {
     this.#plugin = plugin;
@@ -75,7 +80,7 @@ export class LivePlugin implements Listener {
     this.#log = deps.log.child({ plugin: plugin.name });
     this.#supervisor = supervisor;
     this.#pause = new Breaker(() => deps.host.timers.elapsed());
-    this.#gates = this.#declaredGates(plugin);
+    this.#gates = pluginGates(this, plugin.manifest.gates);
   }
 
   get plugin(): UsablePlugin {
@@ -138,11 +143,20 @@ export class LivePlugin implements Listener {
     } catch (thrown) {
       const error = asSubscriber(thrown);
       if (!signal.aborted && error.code !== 'subscriber_unavailable') {
-        this.failed(error);
+        this.#failed(error);
         this.#log.warn('plugin failed', { event: event.id, type: event.type, error: error.message });
       }
       throw error;
     }
+  }
+
+  /** Tells of a tool that was run. Nothing waits for it. */
+  tellToolDone(done: FinishedToolCall): void {
+    if (!this.#offer.hearsTools || this.#telling >= MOST_TOLD) return;
+    this.#telling++;
+    this.call('tool_done', [done], { timeoutMs: this.deps.timeoutMs })
+      .catch((thrown: unknown) => this.#failed(MoiraiError.wrap(thrown)))
+      .finally(() => this.#telling--);
   }
 
   /** Throws as a process does, and `plugin_unavailable` while there is none. */
@@ -157,7 +171,7 @@ export class LivePlugin implements Listener {
     this.#wanted = plugin;
     if (this.#offer === NOTHING) {
       this.#plugin = plugin;
-      this.#gates = this.#declaredGates(plugin);
+      this.#gates = pluginGates(this, plugin.manifest.gates);
     }
     // Where there is something at work one version is loaded after the other: else frequent changes would show none.
     const before = this.#process === null ? Promise.resolve() : this.#latestLoad;
@@ -173,15 +187,9 @@ export class LivePlugin implements Listener {
   /** The same object each time for the same name. */
   platform(offer: PlatformOffer): PluginPlatform {
     const known = this.#platforms.get(offer.name);
-    if (known !== undefined) known.renew(offer);
     const platform = known ?? new PluginPlatform(this, offer, () => this.#supervisor.settle());
     this.#platforms.set(offer.name, platform);
     return platform;
-  }
-
-  failed(error: MoiraiError): void {
-    this.record.failed++;
-    this.record.lastError = error.message;
   }
 
   async close(graceMs?: number): Promise<void> {
@@ -195,13 +203,25 @@ export class LivePlugin implements Listener {
 
   async #load(plugin: UsablePlugin, signal: AbortSignal, restarts = 0): Promise<void> {
     try {
-      const { process, offer } = await loadPlugin(plugin, this.deps, signal);
+      const { process, offer } = await loadPlugin(
+        plugin,
+        this.deps,
+        (name, message) => this.#receive(name, message),
+        signal,
+      );
       if (signal.aborted) return process.kill('is not needed any more');
       this.record.restarts += restarts;
       await this.#install(plugin, process, offer);
     } catch (thrown) {
       if (!signal.aborted) this.#refuse(plugin, MoiraiError.wrap(thrown, 'plugin_invalid'));
     }
+  }
+
+  /** Takes a message of one of its platforms; resolves when it is durable. */
+  async #receive(name: string, message: InboxMessage): Promise<void> {
+    const platform = this.#platforms.get(name);
+    if (platform === undefined) throw new MoiraiError('bad_input', `the platform ${name} is not ${this.name}'s`);
+    await platform.receive(message);
   }
 
   /** Goes on in another process; the one before finishes what it has in hand. */
@@ -212,8 +232,9 @@ export class LivePlugin implements Listener {
     this.#plugin = plugin;
     this.#process = process;
     this.#offer = offer;
-    this.#gates = this.#makeGates(offer.gates);
+    this.#gates = pluginGates(this, offer.gates);
     this.#problem = null;
+    for (const each of offer.platforms) this.#platforms.get(each.name)?.renew(each);
     const since = this.deps.host.timers.elapsed();
     void process.gone.then((why) => this.#died(process, why, since));
     this.#log.info(old === null ? 'plugin ready' : 'plugin reloaded', summaryOf(this.#offer));
@@ -236,33 +257,22 @@ export class LivePlugin implements Listener {
     this.#startLater();
   }
 
+  #failed(error: MoiraiError): void {
+    this.record.failed++;
+    this.record.lastError = error.message;
+  }
+
   #loaded(): void {
     this.#isLoading = false;
     this.#first.resolve();
   }
 
-  #declaredGates({ manifest }: UsablePlugin): readonly PluginGate[] {
-    return this.#makeGates(Object.entries(manifest.gates).map(([gate, rest]) => ({ ...rest, gate }) as GateOffer));
-  }
-
-  #makeGates(offers: readonly GateOffer[]): readonly PluginGate[] {
-    const gates: PluginGate[] = [];
-    for (const offer of offers) {
-      const index = gates.filter(({ gate }) => gate === offer.gate).length;
-      gates.push(new PluginGate(this, index, offer));
-    }
-    return gates;
-  }
-
   #adviseDeclaring(): void {
     const { gates } = this.#plugin.manifest;
     for (const { gate, onFailure } of this.#offer.gates) {
-      if (onFailure !== 'closed' || gates[gate] !== undefined) continue;
-      const declare = `gates: {${gate}: {on_failure: closed}}`;
-      this.#log.warn('a closed gate is open until its plugin is loaded, unless plugin.yaml declares it', {
-        gate,
-        declare,
-      });
+      if (onFailure !== 'closed' || gates.some((declared) => declared.gate === gate)) continue;
+      const advice = { gate, declare: `gates: {${gate}: {on_failure: closed}}` };
+      this.#log.warn('a closed gate is open until its plugin is loaded, unless plugin.yaml declares it', advice);
     }
   }
 

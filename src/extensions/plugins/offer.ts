@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { SessionKind } from '../../lifecycle/states.ts';
-import type { GateName } from './api.ts';
 import { GATE_NAMES, MEMORY_METHODS } from './names.ts';
 
 /** What a plugin's process is told to load. */
@@ -11,14 +10,13 @@ export interface PluginTask {
   readonly main: string;
   readonly config: Readonly<Record<string, unknown>>;
   /** What plugin.yaml says of its gates. */
-  readonly gates: DeclaredGates;
+  readonly gates: readonly GateOffer[];
 }
-
-export type DeclaredGates = Readonly<Partial<Record<GateName, GateSettings>>>;
 
 const name = z.string();
 const tool = z.object({ name, description: z.string(), inputSchema: z.record(z.string(), z.unknown()) });
-const gateSettings = z.object({
+const gate = z.object({
+  gate: z.enum(GATE_NAMES),
   /** Null leaves it to `gates.timeout`. */
   timeoutMs: z.number().nullable(),
   onFailure: z.enum(['open', 'closed']),
@@ -29,7 +27,7 @@ export const OFFER = z.object({
   /** The types of the log that its observers want, each once. */
   events: z.array(z.string()),
   hearsTools: z.boolean(),
-  gates: z.array(gateSettings.extend({ gate: z.enum(GATE_NAMES) })),
+  gates: z.array(gate),
   tools: z.array(
     tool.extend({
       parallelSafe: z.boolean(),
@@ -50,7 +48,6 @@ export const OFFER = z.object({
 });
 
 export type Offer = z.infer<typeof OFFER>;
-export type GateSettings = z.infer<typeof gateSettings>;
 export type GateOffer = Offer['gates'][number];
 export type ToolOffer = Offer['tools'][number];
 export type MemoryOffer = Offer['memoryProviders'][number];

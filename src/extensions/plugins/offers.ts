@@ -2,8 +2,37 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ConversationRef } from '../../store/transactions/conversations.ts';
 import type { PluginToolContext } from './api.ts';
 import type { LivePlugin } from './live-plugin.ts';
-import { methodOf } from './names.ts';
+import { methodOf, OFFER_WORDS, type OfferKind } from './names.ts';
 import type { Offer, ToolOffer } from './offer.ts';
+
+/** Names that are not for plugins, for the gateway has them itself. */
+export type ReservedNames = { readonly [Kind in OfferKind]?: readonly string[] };
+
+/** Something that a plugin offers. */
+export interface Offered<Kind extends OfferKind> {
+  readonly live: LivePlugin;
+  readonly offer: Offer[Kind][number];
+  /** Why it is offered in vain: the gateway or another plugin has the name. */
+  readonly problem: string | null;
+}
+
+/** Everything of one kind that plugins offer, in their order: of two with one name the first counts. */
+export function offersOf<Kind extends OfferKind>(
+  kind: Kind,
+  plugins: readonly LivePlugin[],
+  reserved: ReservedNames,
+): Offered<Kind>[] {
+  const owners = new Map(reserved[kind]?.map((name) => [name, 'the gateway']));
+  return plugins.flatMap((live) => {
+    const offers: readonly Offer[Kind][number][] = live.offer[kind];
+    return offers.map((offer) => {
+      const owner = owners.get(offer.name);
+      owners.set(offer.name, owner ?? live.name);
+      const problem = owner === undefined ? null : `the ${OFFER_WORDS[kind]} "${offer.name}" is ${owner}'s`;
+      return { live, offer, problem };
+    });
+  });
+}
 
 /** Something the model may do, as the gateway sees it. */
 export interface PluginTool extends Omit<ToolOffer, 'danger'> {

@@ -5,7 +5,7 @@ import type { ExtensionKind, Found, Usable } from '../host/extension-folder.ts';
 import { type Manifest, ManifestReader, type Mapping } from '../host/manifest.ts';
 import type { GateName } from './api.ts';
 import { assertGate, GATE_NAMES, LONGEST_GATE_MS } from './names.ts';
-import type { DeclaredGates, GateSettings } from './offer.ts';
+import type { GateOffer } from './offer.ts';
 
 /** What a plugin.yaml says. */
 export interface PluginManifest extends Manifest {
@@ -16,7 +16,7 @@ export interface PluginManifest extends Manifest {
   /** For gates that do not say it themselves. */
   readonly gateTimeoutMs: number | null;
   /** Gates that are there whether its code is loaded or not. */
-  readonly gates: DeclaredGates;
+  readonly gates: readonly GateOffer[];
   /** How much its process may keep on its heap. */
   readonly memoryMb: number;
 }
@@ -67,21 +67,19 @@ function readManifest(reader: ManifestReader): PluginManifest {
   };
 }
 
-function declaredIn(reader: ManifestReader, declared: Mapping): DeclaredGates {
-  const gates: Partial<Record<GateName, GateSettings>> = {};
-  for (const [name, value] of Object.entries(declared)) {
-    assertGate(name);
-    const key = `gates.${name}`;
+function declaredIn(reader: ManifestReader, declared: Mapping): GateOffer[] {
+  return Object.entries(declared).map(([gate, value]) => {
+    assertGate(gate);
+    const key = `gates.${gate}`;
     const { on_failure: onFailure = 'open', timeout } = reader.mapping(
       value ?? {},
       `${key} is as {on_failure: closed}`,
     );
     if (onFailure !== 'open' && onFailure !== 'closed') throw reader.invalid(`${key}.on_failure is open or closed`);
-    if (name === 'pre_llm_call' && onFailure === 'closed')
+    if (gate === 'pre_llm_call' && onFailure === 'closed')
       throw reader.invalid(`${key} only adds context: it cannot be closed`);
-    gates[name] = { onFailure, timeoutMs: reader.duration(timeout, `${key}.timeout`, LONGEST_GATE_MS) };
-  }
-  return gates;
+    return { gate, onFailure, timeoutMs: reader.duration(timeout, `${key}.timeout`, LONGEST_GATE_MS) };
+  });
 }
 
 /**

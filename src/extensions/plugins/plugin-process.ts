@@ -1,8 +1,9 @@
-import { fileURLToPath } from 'node:url';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Logger } from '../../log/logger.ts';
+import { nodeCommand } from '../host/environment.ts';
 import type { ExtensionHost } from '../host/extension-host.ts';
 import { ExtensionProcess } from '../host/extension-process.ts';
+import type { ProcessSpec } from '../host/protocol.ts';
 import type { InboxMessage } from './api.ts';
 import { OFFER, type Offer, type PluginTask } from './offer.ts';
 import { moduleName, type UsablePlugin } from './plugin-kind.ts';
@@ -30,33 +31,37 @@ export interface PluginDeps {
   readonly environment: Readonly<Record<string, string>>;
   /** How long a plugin may work on one event, unless its plugin.yaml says so. */
   readonly timeoutMs: number;
-  /** Takes a message that came over a plugin's platform; resolves when it is durable. */
-  readonly receive: (plugin: string, platform: string, message: InboxMessage) => Promise<void>;
 }
 
-const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning', '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON'];
 /** What a process has beside its heap. */
 const BESIDE_HEAP_MB = 256;
 /** People wait for plugins, but for the gateway first. */
 const NICENESS = 5;
 
-/** Starts a process and loads the plugin in it. Throws `plugin_invalid`, or `plugin_unavailable` when it died or hung. */
+/** Starts a process and loads the plugin in it; `receive` takes messages of its platforms. Throws `plugin_invalid`, or `plugin_unavailable` when it died or hung. */
 export async function loadPlugin(
   plugin: UsablePlugin,
-  { home, host, limits, environment, receive }: PluginDeps,
+  { home, host, limits, environment }: PluginDeps,
+  receive: (platform: string, message: InboxMessage) => Promise<void>,
   signal: AbortSignal,
 ): Promise<{ process: ExtensionProcess; offer: Offer }> {
   const { name, folder, main, manifest } = plugin;
   const { config, gates, memoryMb: heapMb } = manifest;
-  const worker = import.meta.url.endsWith('.ts') ? './plugin-worker.ts' : './plugin-worker.js';
-  const runner = fileURLToPath(new URL(worker, import.meta.url));
-  const command = [process.execPath, ...NODE_OPTIONS, `--max-old-space-size=${heapMb}`, runner];
+  const command = nodeCommand('plugin-worker', import.meta.url, heapMb);
   const task: PluginTask = { name, folder, home, main, config, gates };
-  const memoryMb = heapMb + BESIDE_HEAP_MB;
-  const spec = { extension: `plugin:${name}`, command, folder, environment, stdin: null, niceness: NICENESS, memoryMb };
+  const spec: ProcessSpec = {
+    kind: 'plugin',
+    name,
+    command,
+    folder,
+    environment,
+    stdin: null,
+    niceness: NICENESS,
+    memoryMb: heapMb + BESIDE_HEAP_MB,
+  };
   const serve = (_: string, [platform, message]: readonly unknown[]): Promise<void> =>
-    receive(name, String(platform), message as InboxMessage);
-  const options = { name, spec, task, loadMs: limits.loadMs, onLate: 'abort', pulse: limits, serve } as const;
+    receive(String(platform), message as InboxMessage);
+  const options = { spec, task, loadMs: limits.loadMs, onLate: 'abort', pulse: limits, serve } as const;
   try {
     const loaded = await ExtensionProcess.load(host, options, signal);
     const offer = OFFER.safeParse(loaded.offer);

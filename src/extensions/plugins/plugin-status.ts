@@ -1,6 +1,6 @@
-import type { Generation } from './generation.ts';
 import type { LivePlugin } from './live-plugin.ts';
 import { OFFER_KINDS, type OfferKind } from './names.ts';
+import type { Offered } from './offers.ts';
 import type { FoundPlugin } from './plugin-kind.ts';
 
 /** How a plugin is, for people; with the names of what it offers. */
@@ -25,11 +25,16 @@ export interface PluginStatus extends Readonly<Record<OfferKind, readonly string
 
 const UNTRIED = { handled: 0, failed: 0, restarts: 0, lastError: null };
 
-export function statusOf(found: FoundPlugin, live: LivePlugin | undefined, generation: Generation): PluginStatus {
+/** `offersOf` lists what this plugin offers. */
+export function statusOf(
+  found: FoundPlugin,
+  live: LivePlugin | undefined,
+  offersOf: (kind: OfferKind) => readonly Offered<OfferKind>[],
+): PluginStatus {
   const name = live?.name ?? found.name;
   const manifest = found.state === 'bad' ? live?.plugin.manifest : found.manifest;
   const namesOf = (kind: OfferKind): string[] =>
-    generation[kind].filter(({ plugin }) => plugin === name).map((offer) => offer.name);
+    offersOf(kind).flatMap(({ offer, problem }) => (problem === null ? offer.name : []));
   return {
     ...(Object.fromEntries(OFFER_KINDS.map((kind) => [kind, namesOf(kind)])) as Record<OfferKind, string[]>),
     name,
@@ -39,7 +44,7 @@ export function statusOf(found: FoundPlugin, live: LivePlugin | undefined, gener
     version: manifest?.version ?? null,
     events: live?.offer.events ?? [],
     gates: live?.gates.map(({ gate }) => gate) ?? [],
-    withheld: generation.withheld.filter((each) => each.name === name).map(({ problem }) => problem),
+    withheld: OFFER_KINDS.flatMap(offersOf).flatMap(({ problem }) => problem ?? []),
     ...(live?.record ?? UNTRIED),
   };
 }

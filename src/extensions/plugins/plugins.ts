@@ -5,7 +5,6 @@ import { type ExtensionOptions, Subscriptions } from '../host/subscriptions.ts';
 import type {
   DispatchQuestion,
   GateName,
-  InboxMessage,
   PluginMemoryProvider,
   ToolOutcome,
   ToolQuestion,
@@ -20,10 +19,18 @@ import {
   type Gate,
   type ToolVerdict,
 } from './gates.ts';
-import { formGeneration, type Generation, type ReservedNames } from './generation.ts';
 import { LivePlugin, type Supervisor } from './live-plugin.ts';
-import { awaitedMemory, type PluginMemory } from './memory-offer.ts';
-import type { PluginCommand, PluginTool } from './offers.ts';
+import { awaitedMemory, type PluginMemory, pluginMemory } from './memory-offer.ts';
+import { OFFER_KINDS, type OfferKind } from './names.ts';
+import {
+  type Offered,
+  offersOf,
+  type PluginCommand,
+  type PluginTool,
+  pluginCommand,
+  pluginTool,
+  type ReservedNames,
+} from './offers.ts';
 import { closedGatesIn, type FoundPlugin, PLUGIN_KIND, type PluginFiles } from './plugin-kind.ts';
 import type { PluginPlatform } from './plugin-platform.ts';
 import { PLUGIN_LIMITS, type PluginDeps, type PluginLimits } from './plugin-process.ts';
@@ -39,14 +46,12 @@ export interface PluginsOptions extends ExtensionOptions {
 const STOP_GRACE_MS = 2000;
 /** What has to be asked waits so long for plugins that are loaded for the first time. */
 const FIRST_LOAD_MS = 2000;
-/** What a process that is blocked has not heard of yet; more is left out. */
-const MOST_TOLD = 256;
 const LONGEST_RESULT = 32_000;
 
 /**
  * The plugins in `<home>/plugins`, each in a process of its own: what they offer, and what they say when they are asked.
- * Where there are none, nothing of this costs anything. What they offer at one moment is one generation: after a change
- * the new process is loaded first, and then the generation is replaced as a whole.
+ * Where there are none, nothing of this costs anything. After a change of a plugin the new process is loaded first, and
+ * then everything that the plugin offers is replaced at once.
  */
 export class Plugins {
   readonly #options: PluginsOptions;
@@ -55,13 +60,11 @@ export class Plugins {
   readonly #subscriptions: Subscriptions;
   readonly #folder: ExtensionFolder<PluginFiles>;
   /** Of what is offered in vain. */
-  readonly #withheld: FaultReporter;
-  readonly #changed = new Set<() => void>();
-  readonly #told = new WeakMap<LivePlugin, number>();
-  readonly #supervisor: Supervisor = { changed: () => this.#replace(), settle: () => this.#settle() };
+  readonly #faults: FaultReporter;
+  readonly #listeners: (() => void)[] = [];
+  readonly #supervisor: Supervisor = { changed: () => this.#onChanged(), settle: () => this.#settle() };
   #found: readonly FoundPlugin[] = [];
   #closed: readonly Gate[] = [];
-  #current: Generation;
   /** Platforms that may be started in a process. */
   #platforms: readonly PluginPlatform[] = [];
   #reloadAll = false;
@@ -74,11 +77,9 @@ export class Plugins {
     this.#deps = {
       ...{ home, host, log, timeoutMs, environment: hookEnvironment(environment, home) },
       limits: { ...PLUGIN_LIMITS, ...limits },
-      receive: (plugin, platform, message) => this.#receive(plugin, platform, message),
     };
     this.#subscriptions = new Subscriptions(PLUGIN_KIND.word, options);
-    this.#withheld = new FaultReporter(PLUGIN_KIND.word, log);
-    this.#current = this.#form();
+    this.#faults = new FaultReporter(PLUGIN_KIND.word, log);
     this.#folder = new ExtensionFolder({
       ...{ home, kind: PLUGIN_KIND, timers: host.timers, log },
       apply: (found) => this.#apply(found),
@@ -96,7 +97,10 @@ export class Plugins {
   }
 
   list(): PluginStatus[] {
-    const statuses = this.#found.map((found) => statusOf(found, this.#liveOf(found), this.#current));
+    const statuses = this.#found.map((found) => {
+      const live = this.#liveOf(found);
+      return statusOf(found, live, (kind) => this.#offers(kind).filter((offered) => offered.live === live));
+    });
     return statuses.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
@@ -117,15 +121,15 @@ export class Plugins {
   }
 
   tools(): readonly PluginTool[] {
-    return this.#current.tools;
+    return this.#granted('tools').map(({ live, offer }) => pluginTool(live, offer));
   }
 
   commands(): readonly PluginCommand[] {
-    return this.#current.commands;
+    return this.#granted('commands').map(({ live, offer }) => pluginCommand(live, offer));
   }
 
   memoryProviders(): readonly PluginMemory[] {
-    return this.#current.memoryProviders;
+    return this.#granted('memoryProviders').map(({ live, offer }) => pluginMemory(live, offer));
   }
 
   /** The memory of this name, there as soon as a plugin that brings it is loaded; null where there is no plugin at all. */
@@ -135,13 +139,12 @@ export class Plugins {
   }
 
   platforms(): readonly PluginPlatform[] {
-    return this.#current.platforms;
+    return this.#granted('platforms').map(({ live, offer }) => live.platform(offer));
   }
 
-  /** Calls when there may be other tools, commands, providers or platforms than before; the returned function ends it. */
-  onChange(listener: () => void): () => void {
-    this.#changed.add(listener);
-    return () => this.#changed.delete(listener);
+  /** Calls when there may be other tools, commands, providers or platforms than before. */
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
   /** Whether a message reaches the agent, and how it reads. */
@@ -162,18 +165,10 @@ export class Plugins {
     return askContext(await this.#gates('pre_llm_call'), turn);
   }
 
-  /** Tells of a tool that was run. Nobody waits for it. */
+  /** Tells of a tool that was run. Nothing waits for it. */
   toolDone(call: ToolQuestion, outcome: ToolOutcome): void {
-    for (const live of this.#current.hearTools) {
-      const told = this.#told.get(live) ?? 0;
-      if (told >= MOST_TOLD) continue;
-      this.#told.set(live, told + 1);
-      const done = { ...call, ...outcome, result: outcome.result.slice(0, LONGEST_RESULT) };
-      live
-        .call('tool_done', [done], { timeoutMs: this.#options.timeoutMs })
-        .catch((thrown: unknown) => live.failed(MoiraiError.wrap(thrown)))
-        .finally(() => this.#told.set(live, (this.#told.get(live) ?? 1) - 1));
-    }
+    const done = { ...call, ...outcome, result: outcome.result.slice(0, LONGEST_RESULT) };
+    for (const live of this.#live.values()) live.tellToolDone(done);
   }
 
   /** Ends every plugin. What was not finished comes again at the next start. */
@@ -186,8 +181,17 @@ export class Plugins {
     await Promise.all(this.#all.map((live) => live.close(STOP_GRACE_MS)));
   }
 
+  /** In the order of their names. */
   get #all(): LivePlugin[] {
-    return [...this.#live.values()];
+    return [...this.#live.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  #offers<Kind extends OfferKind>(kind: Kind): Offered<Kind>[] {
+    return offersOf(kind, this.#all, this.#options.reserved ?? {});
+  }
+
+  #granted<Kind extends OfferKind>(kind: Kind): Offered<Kind>[] {
+    return this.#offers(kind).filter(({ problem }) => problem === null);
   }
 
   /** Who is to be asked, as soon as that is known: one that is closed until it is loaded is waited for. */
@@ -197,7 +201,9 @@ export class Plugins {
       gates.some(({ gate, onFailure }) => gate === name && onFailure === 'closed'),
     );
     await Promise.all(closed.map(({ firstLoad }) => firstLoad));
-    return this.#current.gates[name];
+    const gates: Gate[] = [...this.#all.flatMap((live) => live.gates), ...this.#closed];
+    const byPlugin = (a: Gate, b: Gate): number => (a.plugin < b.plugin ? -1 : a.plugin > b.plugin ? 1 : 0);
+    return gates.filter(({ gate }) => gate === name).toSorted(byPlugin);
   }
 
   /** Resolves when every plugin was loaded or refused once. */
@@ -222,7 +228,7 @@ export class Plugins {
     }
     const wasClosed = JSON.stringify(this.#closed);
     this.#closed = closed;
-    if (leaving.length > 0 || isNew || JSON.stringify(closed) !== wasClosed) await this.#replace();
+    if (leaving.length > 0 || isNew || JSON.stringify(closed) !== wasClosed) await this.#onChanged();
     for (const live of leaving) {
       void live.close();
       this.#options.log.info('plugin left', { plugin: live.name });
@@ -232,12 +238,11 @@ export class Plugins {
 
   /** Of folders that cannot be used, and of which nothing older is at work. */
   async #closedGates(): Promise<Gate[]> {
-    const gates: Gate[] = [];
-    for (const found of this.#found) {
-      if (found.state !== 'bad' || this.#liveOf(found) !== undefined) continue;
-      for (const gate of await closedGatesIn(found.folder)) gates.push(closedGate(gate, found.name, found.problem));
-    }
-    return gates;
+    const gates = this.#found.map(async (found) => {
+      if (found.state !== 'bad' || this.#liveOf(found) !== undefined) return [];
+      return (await closedGatesIn(found.folder)).map((gate) => closedGate(gate, found.name, found.problem));
+    });
+    return (await Promise.all(gates)).flat();
   }
 
   /** Who was removed or turned off. Who only became unreadable stays as it was. */
@@ -249,12 +254,12 @@ export class Plugins {
     return this.#all.filter((live) => !stays(live));
   }
 
-  /** From one generation to the next without a moment in between. Never rejects. */
-  async #replace(): Promise<void> {
+  /** Says that something else is offered than before, and acts on it. Never rejects. */
+  async #onChanged(): Promise<void> {
     if (this.#stopped) return;
-    this.#current = this.#form();
-    this.#withheld.report(this.#current.withheld);
-    for (const listener of this.#changed) listener();
+    const offers: readonly Offered<OfferKind>[] = OFFER_KINDS.flatMap((kind) => this.#offers(kind));
+    this.#faults.report(offers.flatMap(({ live, problem }) => (problem === null ? [] : { name: live.name, problem })));
+    for (const listener of this.#listeners) listener();
     try {
       await this.#settle();
     } catch (error) {
@@ -262,17 +267,12 @@ export class Plugins {
     }
   }
 
-  #form(): Generation {
-    const plugins = this.#all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    return formGeneration(plugins, this.#options.reserved ?? {}, this.#closed);
-  }
-
-  /** Brings subscriptions and platforms in line with the generation; one after another. */
+  /** Brings subscriptions and platforms in line with what is offered; one after another. */
   #settle(): Promise<void> {
     const settled = this.#settling.then(async () => {
       if (this.#stopped) return;
       await this.#subscriptions.serve(this.#all.filter(({ events }) => events.length > 0));
-      const { platforms } = this.#current;
+      const platforms = this.platforms();
       const unwanted = this.#platforms.filter((platform) => !platforms.includes(platform));
       this.#platforms = platforms;
       await Promise.all(unwanted.map((platform) => platform.halt()));
@@ -280,12 +280,6 @@ export class Plugins {
     });
     this.#settling = settled.catch(() => undefined); // Whoever asked is told; the next one begins anew.
     return settled;
-  }
-
-  async #receive(plugin: string, name: string, message: InboxMessage): Promise<void> {
-    const platform = this.#current.platforms.find((each) => each.name === name && each.plugin === plugin);
-    if (platform === undefined) throw new MoiraiError('bad_input', `the platform ${name} is not ${plugin}'s`);
-    await platform.receive(message);
   }
 
   #liveOf(found: FoundPlugin): LivePlugin | undefined {

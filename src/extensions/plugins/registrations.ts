@@ -1,5 +1,5 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { callGateway, type Method } from '../host/serve.ts';
+import { callGateway, type Method, missing } from '../host/serve.ts';
 import type {
   GateFunction,
   GateName,
@@ -14,7 +14,7 @@ import type {
 } from './api.ts';
 import { EventObservers } from './event-observers.ts';
 import { assertGate, LONGEST_GATE_MS, MEMORY_METHODS, methodOf, OFFER_WORDS, type OfferKind } from './names.ts';
-import type { DeclaredGates, GateOffer, MemoryOffer, Offer, PluginTask, ToolOffer } from './offer.ts';
+import type { GateOffer, MemoryOffer, Offer, PluginTask, ToolOffer } from './offer.ts';
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
@@ -51,11 +51,11 @@ export class Registrations {
   }
 
   /** From now on nothing more is taken: the gateway has been told what there is. */
-  seal(declared: DeclaredGates): Offer {
+  seal(declared: readonly GateOffer[]): Offer {
     this.#sealed = true;
-    for (const name of Object.keys(declared)) {
-      if (this.#gates.some(({ gate }) => gate === name)) continue;
-      throw refused(`plugin.yaml declares the gate "${name}", and setup registers none: ctx.gate("${name}", ...)`);
+    for (const { gate } of declared) {
+      if (this.#gates.some((registered) => registered.gate === gate)) continue;
+      throw refused(`plugin.yaml declares the gate "${gate}", and setup registers none: ctx.gate("${gate}", ...)`);
     }
     const described = <Kind extends OfferKind>(kind: Kind): Offer[Kind][number][] =>
       [...this.#offers[kind].values()].map((describe) => describe());
@@ -93,7 +93,7 @@ export class Registrations {
     name: Name,
     answer: GateFunction<Name>,
     options: GateOptions,
-    declaredGates: DeclaredGates,
+    declaredGates: readonly GateOffer[],
   ): void {
     this.#assertOpen();
     const { timeout = null, onFailure = 'open' } = options;
@@ -107,7 +107,7 @@ export class Registrations {
     }
     const index = this.#gates.filter(({ gate }) => gate === name).length;
     this.methods.set(methodOf('gates', name, index), aFunction(answer, `gate("${name}")`));
-    const declared = declaredGates[name];
+    const declared = declaredGates.find(({ gate }) => gate === name);
     this.#gates.push({
       gate: name,
       timeoutMs: timeout ?? declared?.timeoutMs ?? null,
@@ -153,8 +153,7 @@ export class Registrations {
       ...Object.fromEntries(MEMORY_METHODS.map((each) => [each, method(each)])),
       tool: async (name: string, args: unknown, context: object, signal) => {
         const tool = provider.tools?.find((each) => each.name === name);
-        if (tool === undefined)
-          throw new MoiraiError('plugin_unavailable', `the plugin does not offer ${name} any more`);
+        if (tool === undefined) throw missing(name);
         return textOf(await tool.run(args, { ...context, signal } as never));
       },
     });

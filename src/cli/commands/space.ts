@@ -7,7 +7,7 @@ import { builtPage } from '../../space/page-files.ts';
 import { startSpace } from '../../space/space-server.ts';
 import { readConfig } from '../configuration.ts';
 import { findGateway } from '../gateway/holder.ts';
-import { parseWhole } from '../options.ts';
+import { whole } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
 import { facts, print, printLine } from '../print.ts';
 import { warn } from '../report-error.ts';
@@ -48,7 +48,7 @@ async function space(settings: Settings, options: SpaceCommandOptions): Promise<
   const tell = (_: string, fields: Readonly<Record<string, unknown>> = {}): void => warn(fields.error);
   const opened = await startSpace({
     host: options.host,
-    port: parseWhole('--port', options.port, 0, 65_535),
+    port: whole('--port', 0, 65_535)(options.port),
     key: options.key === undefined ? null : readKey(options.key, '--key'),
     gateways,
     page: builtPage(),
@@ -101,8 +101,8 @@ function readKeyFile(path: string, option: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new MoiraiError('bad_input', `${option}: the key cannot be read: ${why}`, { cause });
+    const { message } = MoiraiError.wrap(cause);
+    throw new MoiraiError('bad_input', `${option}: the key cannot be read: ${message}`, { cause });
   }
 }
 

@@ -9,6 +9,7 @@ import { inStore } from '../command.ts';
 import { eventLine } from '../event-text.ts';
 import { parseList, whole } from '../options.ts';
 import { outputGone, printLine } from '../print.ts';
+import { stopSignal } from '../stop-signal.ts';
 import type { StoreSession } from '../store-session.ts';
 
 interface EventsOptions {
@@ -56,7 +57,8 @@ async function events(here: StoreSession, options: EventsOptions): Promise<undef
   const sessionId = session === undefined ? null : await findInLog(store, session);
   const start = after === 'now' ? await store.read('lastSeq', {}) : after;
   let shown = 0;
-  for await (const event of readLog(here, start, { types, sessionId }, options.follow ? untilStopped() : null)) {
+  const follow = options.follow ? AbortSignal.any([stopSignal(), outputGone]) : null;
+  for await (const event of readLog(here, start, { types, sessionId }, follow)) {
     await printLine(settings.json ? JSON.stringify(eventView(event)) : eventLine(event, true));
     if (++shown >= limit || outputGone.aborted) return;
   }
@@ -72,13 +74,6 @@ async function findInLog(store: Store, idOrPrefix: string): Promise<string> {
     if (known.length === 0) throw thrown;
     return idOrPrefix;
   }
-}
-
-/** Aborted by the first signal that asks for the end. */
-function untilStopped(): AbortSignal {
-  const stopped = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
-  return AbortSignal.any([stopped.signal, outputGone]);
 }
 
 /** The log from a number on, to its end; with a signal it goes on with what is written later, until aborted. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
@@ -12,6 +13,7 @@ import { packageVersion } from '../package-version.ts';
 import { facts, print, printLine } from '../print.ts';
 import { warn } from '../report-error.ts';
 import { type Settings, settingsOf } from '../settings.ts';
+import { stopSignal } from '../stop-signal.ts';
 
 interface SpaceCommandOptions {
   readonly gateway?: readonly string[];
@@ -55,18 +57,12 @@ async function space(settings: Settings, options: SpaceCommandOptions): Promise<
     version: packageVersion(),
     log: { error: tell, warn: tell },
   });
-  const stopped = untilStopped();
+  const stopped = once(stopSignal(), 'abort');
   const { url } = opened;
   if (settings.json) await printLine(JSON.stringify({ url }));
   else await print(facts({ url, gateways: gateways.map(({ name }) => name).join(', ') }));
   await stopped;
   await opened.close();
-}
-
-/** Resolves with the first signal that asks for the end; with the second one there is no waiting. */
-function untilStopped(): Promise<unknown> {
-  const signals = ['SIGINT', 'SIGTERM'] as const;
-  return Promise.race(signals.map((signal) => new Promise((resolve) => process.once(signal, resolve))));
 }
 
 /** Reads `[NAME=]URL[,KEY]`. What is wrong with it is told without its words: a key may be among them. */

@@ -25,9 +25,7 @@ export interface HostOptions {
   readonly lost: () => void;
 }
 
-interface Phase {
-  state: Readiness['state'];
-}
+type Phase = { state: Readiness['state'] };
 
 /** A gateway with its store and its door. */
 export class GatewayHost {

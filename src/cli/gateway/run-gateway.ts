@@ -4,22 +4,25 @@ import type { Config } from '../../config/config.ts';
 import { configSettings } from '../../config/settings.ts';
 import { describeThisProcess } from '../../engine/host.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { createLogger, type LeveledLogger, type Logger } from '../../log/logger.ts';
+import { createLogger, type Logger } from '../../log/logger.ts';
 import { NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
 import { secretsOf } from '../../settings/show-settings.ts';
 import { readConfig } from '../configuration.ts';
 import { packageVersion } from '../package-version.ts';
 import { print, printJson } from '../print.ts';
 import { makeHome, type Settings } from '../settings.ts';
-import { becomeGateway, type GatewayHolder, type GatewayLock } from './holder.ts';
+import { becomeGateway, type GatewayHolder } from './holder.ts';
 import { GatewayHost } from './host.ts';
 import { launchGateway } from './launch.ts';
 import { couldRestart, reload } from './reload.ts';
 
 const FAILURE = 1;
-const RESTART_WANTED = 75;
 /** Beyond the drain timeout; whoever still hangs then is left behind. */
 const STOP_GRACE_MS = 3000;
+
+/** Why a gateway ends, and what its process exits with then. */
+const EXIT_CODES = { shutdown: 0, restart: 75 } as const;
+type Reason = keyof typeof EXIT_CODES;
 
 /** Runs the gateway of a home until it is to end, and sets the code that the process exits with. */
 export async function runGateway(settings: Settings, startedBy: GatewayHolder['startedBy']): Promise<undefined> {
@@ -36,53 +39,36 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
     instance: null,
   };
   const lock = await becomeGateway(config.home, holder);
-  let ending: Ending;
+  const { promise: ended, resolve: end } = Promise.withResolvers<Reason>();
+  const restart = async (): Promise<void> => {
+    if (await couldRestart(settings, log)) end('restart');
+  };
+  // In the background nobody else would start it again: also when a user said /restart, or the lease was lost.
+  const comeBack = (reason: Reason): void => {
+    if (reason === 'restart' && startedBy === 'start') launchGateway(settings);
+  };
+  let reason: Reason;
   try {
-    const { host, ending: ends } = await start(config, settings, log, lock, holder);
-    ending = await ends;
-    await stopInTime(host, ending, config.gateway.drainTimeoutMs, log, () => comeBack(ending, settings, holder));
+    const host = await GatewayHost.start({
+      ...{ config, log, environment: process.env },
+      restart: () => void restart(),
+      lost: () => {
+        log.error('the lease was lost; starting again is the only way on');
+        end('restart');
+      },
+    });
+    lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
+    await announce(config, host, settings.json);
+    listenToSignals(host, end, restart, () => reload(config, settings, host.gateway, log));
+    // Now, not at the exit: a gateway that is killed has compiled for nobody otherwise.
+    flushCompileCache();
+    reason = await ended;
+    await stopInTime(host, reason, holder.drainTimeoutMs, log, comeBack);
   } finally {
     lock.release();
   }
-  comeBack(ending, settings, holder);
-  process.exitCode = ending.code;
-}
-
-/** In the background nobody else would: also when a user said /restart, or the lease was lost. */
-function comeBack({ code }: Ending, settings: Settings, { startedBy }: GatewayHolder): void {
-  if (code === RESTART_WANTED && startedBy === 'start') launchGateway(settings);
-}
-
-type Ending = { readonly reason: 'restart' | 'shutdown'; readonly code: number };
-const SHUTDOWN: Ending = { reason: 'shutdown', code: 0 };
-const RESTART: Ending = { reason: 'restart', code: RESTART_WANTED };
-
-/** Opens the gateway; `ending` resolves when it is to be closed. */
-async function start(
-  config: Config,
-  settings: Settings,
-  log: LeveledLogger,
-  lock: GatewayLock,
-  holder: GatewayHolder,
-): Promise<{ host: GatewayHost; ending: Promise<Ending> }> {
-  const { promise: ending, resolve: end } = Promise.withResolvers<Ending>();
-  const restart = async (): Promise<void> => {
-    if (await couldRestart(settings, log)) end(RESTART);
-  };
-  const host = await GatewayHost.start({
-    ...{ config, log, environment: process.env },
-    restart: () => void restart(),
-    lost: () => {
-      log.error('the lease was lost; starting again is the only way on');
-      end(RESTART);
-    },
-  });
-  lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
-  await announce(config, host, settings.json);
-  listenToSignals(host, end, restart, () => reload(config, settings, host.gateway, log));
-  // Now, not at the exit: a gateway that is killed has compiled for nobody otherwise.
-  flushCompileCache();
-  return { host, ending };
+  comeBack(reason);
+  process.exitCode = EXIT_CODES[reason];
 }
 
 function announce(config: Config, host: GatewayHost, json: boolean): Promise<void> {
@@ -104,7 +90,7 @@ function announce(config: Config, host: GatewayHost, json: boolean): Promise<voi
 
 function listenToSignals(
   host: GatewayHost,
-  end: (ending: Ending) => void,
+  end: (reason: Reason) => void,
   restart: () => Promise<void>,
   readAgain: () => Promise<void>,
 ): void {
@@ -112,7 +98,7 @@ function listenToSignals(
   const stop = (): void => {
     if (asked) host.gateway.hurry();
     asked = true;
-    end(SHUTDOWN);
+    end('shutdown');
   };
   const hadTerminal = hasTerminal();
   process.on('SIGTERM', stop);
@@ -139,15 +125,15 @@ function hasTerminal(): boolean {
 
 async function stopInTime(
   host: GatewayHost,
-  { reason, code }: Ending,
+  reason: Reason,
   drainMs: number,
   log: Logger,
-  leftBehind: () => void,
+  comeBack: (reason: Reason) => void,
 ): Promise<void> {
   const late = setTimeout(() => {
     log.error('stopping took too long; the next start settles the rest');
-    leftBehind();
-    process.exit(code === 0 ? FAILURE : code);
+    comeBack(reason);
+    process.exit(EXIT_CODES[reason] || FAILURE);
   }, drainMs + STOP_GRACE_MS);
   try {
     await host.stop(reason);

@@ -1,4 +1,4 @@
-import { COMMANDS } from '../../gateway/commands/catalogue.ts';
+import { COMMANDS } from '../../commands/catalogue.ts';
 import type { History } from './history.ts';
 import type { Press } from './keyboard.ts';
 import { LineEditor, type Move } from './line-editor.ts';

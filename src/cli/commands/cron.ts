@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { JobService } from '../../cron/job-service.ts';
 import type { Job } from '../../cron/job-store.ts';
+import { namedTarget } from '../../cron/job-targets.ts';
 import { jobLine, jobView, stateOf } from '../../cron/job-view.ts';
-import { namedTarget } from '../../gateway/job-targets.ts';
 import type { Store } from '../../store/port.ts';
 import { type Answer, inStore, listing } from '../command.ts';
 import { readConfig } from '../configuration.ts';

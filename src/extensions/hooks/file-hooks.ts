@@ -1,19 +1,17 @@
 import { hookEnvironment, USUAL_PATH } from '../host/environment.ts';
 import { ExtensionFolder } from '../host/extension-folder.ts';
-import { type ExtensionOptions, Subscriptions } from '../host/subscriptions.ts';
+import { type ExtensionOptions, ExtensionRecord, Subscriptions } from '../host/subscriptions.ts';
+import type { HookDeps } from './handler.ts';
 import { type FoundHook, type HookFiles, hookKind, type UsableHook } from './hook-kind.ts';
-import { type HookDeps, LiveHook } from './live-hook.ts';
+import { LiveHook } from './live-hook.ts';
 
 /** How a hook is, for people. */
-export interface HookStatus {
+interface HookStatus extends Pick<ExtensionRecord, 'handled' | 'failed' | 'lastError'> {
   readonly name: string;
   /** `resting`: it failed again and again, and is tried from time to time. */
   readonly state: 'ready' | 'resting' | 'disabled' | 'bad';
   readonly problem: string | null;
   readonly processes: number;
-  readonly handled: number;
-  readonly failed: number;
-  readonly lastError: string | null;
 }
 
 /** The hooks in `<home>/hooks`, each a subscriber of the log, run outside this process and loaded again on change. */
@@ -53,7 +51,7 @@ export class FileHooks {
         state: live?.resting ? 'resting' : found.state,
         problem: found.state === 'bad' ? found.problem : null,
         processes: live?.processes ?? 0,
-        ...(live?.record ?? { handled: 0, failed: 0, lastError: null }),
+        ...(live?.record ?? new ExtensionRecord()),
       };
     });
   }

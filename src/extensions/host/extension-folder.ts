@@ -100,24 +100,15 @@ async function fingerprintOf(folder: string, depth = 0): Promise<string> {
 }
 
 /** Says once what is wrong with which extension, and again when it is something else. */
-export class FaultReporter {
-  readonly #word: string;
-  readonly #log: Logger;
-  #reported: ReadonlySet<string> = new Set();
-
-  constructor(word: string, log: Logger) {
-    this.#word = word;
-    this.#log = log;
-  }
-
-  report(faults: readonly { readonly name: string; readonly problem: string }[]): void {
-    const reported = this.#reported;
-    this.#reported = new Set(faults.map(({ name, problem }) => `${name}: ${problem}`));
+export function faultReporter(word: string, log: Logger) {
+  let reported: ReadonlySet<string> = new Set();
+  return (faults: readonly { readonly name: string; readonly problem: string }[]): void => {
+    const before = reported;
+    reported = new Set(faults.map(({ name, problem }) => `${name}: ${problem}`));
     for (const { name, problem } of faults) {
-      if (!reported.has(`${name}: ${problem}`))
-        this.#log.error(`${this.#word} refused`, { [this.#word]: name, problem });
+      if (!before.has(`${name}: ${problem}`)) log.error(`${word} refused`, { [word]: name, problem });
     }
-  }
+  };
 }
 
 const DEBOUNCE_MS = 200;
@@ -136,7 +127,7 @@ export interface ExtensionFolderDeps<F extends Files> {
 /** Keeps an eye on a folder of extensions: looks soon after something changed, and every few seconds in any case. */
 export class ExtensionFolder<F extends Files> {
   readonly #deps: ExtensionFolderDeps<F>;
-  readonly #faults: FaultReporter;
+  readonly #report: ReturnType<typeof faultReporter>;
   readonly #watchers = new Map<string, FSWatcher>();
   #looking: Promise<void> = Promise.resolve();
   #waiting = false;
@@ -146,7 +137,7 @@ export class ExtensionFolder<F extends Files> {
 
   constructor(deps: ExtensionFolderDeps<F>) {
     this.#deps = deps;
-    this.#faults = new FaultReporter(deps.kind.word, deps.log);
+    this.#report = faultReporter(deps.kind.word, deps.log);
     this.#poll();
   }
 
@@ -175,7 +166,7 @@ export class ExtensionFolder<F extends Files> {
     try {
       const found = await discover(home, kind);
       this.#follow([folderOf(home, kind), ...found.map(({ folder }) => folder)]);
-      this.#faults.report(found.filter((extension) => extension.state === 'bad'));
+      this.#report(found.filter((extension) => extension.state === 'bad'));
       await apply(found);
     } catch (error) {
       log.error(`looking for ${kind.word}s failed; trying again`, { error: MoiraiError.wrap(error) });

@@ -227,7 +227,7 @@ function toolOffer(tool: PluginToolDefinition): ToolOffer {
   return { name, description, parallelSafe: Boolean(together), inputSchema: rest, danger };
 }
 
-/** What a person is asked to allow; null when nobody has to be asked. */
+/** What a person is asked to allow; null when no person has to be asked. */
 function dangerText(name: string, dangerous: unknown): string | null {
   if (dangerous === true) return name;
   return typeof dangerous === 'string' && dangerous !== '' ? dangerous : null;

@@ -24,16 +24,13 @@ export class FileHooks {
   #found: readonly FoundHook[] = [];
 
   private constructor(options: ExtensionOptions) {
-    const { home, host, log, timeoutMs } = options;
+    const { home, host, timeoutMs } = options;
     const environment = hookEnvironment(options.environment, home);
     const kind = hookKind(environment.PATH ?? USUAL_PATH);
     this.#options = options;
     this.#deps = { host, environment, timeoutMs };
     this.#subscriptions = new Subscriptions(kind.word, options);
-    this.#folder = new ExtensionFolder({
-      ...{ home, kind, timers: host.timers, log },
-      apply: (found) => this.#apply(found),
-    });
+    this.#folder = new ExtensionFolder(kind, options, (found) => this.#apply(found));
   }
 
   /** Subscribes every usable hook; runs none. A hook that cannot be used is reported, and stops nothing. */

@@ -3,8 +3,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Logger } from '../../log/logger.ts';
-import type { Timers } from '../../queue/timers.ts';
 import type { Manifest } from './manifest.ts';
+import type { ExtensionOptions } from './subscriptions.ts';
 
 /** What is in the folder of an extension. */
 interface Files {
@@ -115,18 +115,11 @@ const DEBOUNCE_MS = 200;
 /** Some file systems tell nothing, and a folder that is not there yet cannot tell. */
 const POLL_MS = 5000;
 
-export interface ExtensionFolderDeps<F extends Files> {
-  readonly home: string;
-  readonly kind: ExtensionKind<F>;
-  readonly timers: Timers;
-  readonly log: Logger;
-  /** Makes of what was found what there is. */
-  readonly apply: (found: readonly Found<F>[]) => Promise<void>;
-}
-
 /** Keeps an eye on a folder of extensions: looks soon after something changed, and every few seconds in any case. */
 export class ExtensionFolder<F extends Files> {
-  readonly #deps: ExtensionFolderDeps<F>;
+  readonly #kind: ExtensionKind<F>;
+  readonly #options: ExtensionOptions;
+  readonly #apply: (found: readonly Found<F>[]) => Promise<void>;
   readonly #report: ReturnType<typeof faultReporter>;
   readonly #watchers = new Map<string, FSWatcher>();
   #looking: Promise<void> = Promise.resolve();
@@ -135,9 +128,12 @@ export class ExtensionFolder<F extends Files> {
   #cancelPoll: () => void = () => undefined;
   #cancelDebounce: (() => void) | null = null;
 
-  constructor(deps: ExtensionFolderDeps<F>) {
-    this.#deps = deps;
-    this.#report = faultReporter(deps.kind.word, deps.log);
+  /** `apply` acts on what was found. */
+  constructor(kind: ExtensionKind<F>, options: ExtensionOptions, apply: (found: readonly Found<F>[]) => Promise<void>) {
+    this.#kind = kind;
+    this.#options = options;
+    this.#apply = apply;
+    this.#report = faultReporter(kind.word, options.log);
     this.#poll();
   }
 
@@ -162,14 +158,14 @@ export class ExtensionFolder<F extends Files> {
   }
 
   async #look(): Promise<void> {
-    const { home, kind, apply, log } = this.#deps;
+    const { home, log } = this.#options;
     try {
-      const found = await discover(home, kind);
-      this.#follow([folderOf(home, kind), ...found.map(({ folder }) => folder)]);
+      const found = await discover(home, this.#kind);
+      this.#follow([folderOf(home, this.#kind), ...found.map(({ folder }) => folder)]);
       this.#report(found.filter((extension) => extension.state === 'bad'));
-      await apply(found);
+      await this.#apply(found);
     } catch (error) {
-      log.error(`looking for ${kind.word}s failed; trying again`, { error: MoiraiError.wrap(error) });
+      log.error(`looking for ${this.#kind.word}s failed; trying again`, { error: MoiraiError.wrap(error) });
     }
   }
 
@@ -198,14 +194,14 @@ export class ExtensionFolder<F extends Files> {
   }
 
   #soon(): void {
-    this.#cancelDebounce ??= this.#deps.timers.after(DEBOUNCE_MS, () => {
+    this.#cancelDebounce ??= this.#options.host.timers.after(DEBOUNCE_MS, () => {
       this.#cancelDebounce = null;
       void this.look();
     });
   }
 
   #poll(): void {
-    this.#cancelPoll = this.#deps.timers.after(POLL_MS, () => {
+    this.#cancelPoll = this.#options.host.timers.after(POLL_MS, () => {
       void this.look();
       this.#poll();
     });

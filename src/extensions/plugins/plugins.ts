@@ -81,10 +81,7 @@ export class Plugins {
     };
     this.#subscriptions = new Subscriptions(PLUGIN_KIND.word, options);
     this.#report = faultReporter(PLUGIN_KIND.word, log);
-    this.#folder = new ExtensionFolder({
-      ...{ home, kind: PLUGIN_KIND, timers: host.timers, log },
-      apply: (found) => this.#apply(found),
-    });
+    this.#folder = new ExtensionFolder(PLUGIN_KIND, options, (found) => this.#apply(found));
   }
 
   /**

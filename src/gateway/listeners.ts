@@ -6,7 +6,7 @@ import type { ExtensionHost } from '../extensions/host/extension-host.ts';
 import { webhookSubscriber } from '../extensions/webhooks/webhook.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Logger } from '../log/logger.ts';
-import { type EndedHandlers, noticesSubscriber } from './notices.ts';
+import { type EndedHandlers, noticesSubscriber } from '../outbound/notices.ts';
 
 export interface ListenersDeps {
   readonly config: Config;

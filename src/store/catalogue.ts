@@ -1,9 +1,10 @@
 import * as jobs from '../cron/job-store.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import * as credentials from '../gateway/credential-store.ts';
-import * as places from '../gateway/place-store.ts';
+import * as credentials from '../inbound/credential-store.ts';
 import * as facts from '../memory/fact-store.ts';
+import * as places from '../outbound/place-store.ts';
 import * as pairing from '../people/pairing-store.ts';
+import * as commands from '../turns/command-store.ts';
 import { storable } from './text.ts';
 import type { Tx, TxContext } from './transaction.ts';
 import * as activity from './transactions/activity.ts';
@@ -59,6 +60,9 @@ export const WRITES = {
   rememberFact: facts.rememberFact,
   forgetFact: facts.forgetFact,
   keepSetting: settings.keepSetting,
+  acceptCommand: commands.acceptCommand,
+  settleCommand: commands.settleCommand,
+  forgetCommand: commands.forgetCommand,
   requestPairing: pairing.requestPairing,
   approvePairing: pairing.approvePairing,
   admit: pairing.admit,
@@ -107,6 +111,7 @@ export const READS = {
   recallFacts: facts.recallFacts,
   factOwners: facts.factOwners,
   findSetting: settings.findSetting,
+  acceptedCommand: commands.acceptedCommand,
   listPairings: pairing.listPairings,
   isPaired: pairing.isPaired,
   listPlaces: places.listPlaces,

@@ -1,14 +1,15 @@
 import { Scheduler } from '../../src/cron/scheduler.ts';
-import { Engine, type Hold } from '../../src/engine/engine.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import type { Hold } from '../../src/engine/holdings.ts';
 import { timeSortedIds } from '../../src/engine/ids.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
-import { Outbox } from '../../src/gateway/outbox.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { SessionWithTurns } from '../../src/lifecycle/session.ts';
 import type { EndReason, SessionKind } from '../../src/lifecycle/states.ts';
 import type { Logger } from '../../src/log/logger.ts';
+import { Outbox } from '../../src/outbound/outbox.ts';
 import { SendFailure } from '../../src/platforms/platform.ts';
 import type { Timers } from '../../src/queue/timers.ts';
 import type { ConversationRef } from '../../src/store/transactions/conversations.ts';

@@ -1,6 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Dialect } from '../dialect.ts';
-import { numberOf, query, queryOne, type Tx } from '../transaction.ts';
+import { integer, selectValues } from '../table.ts';
+import { query, type Tx } from '../transaction.ts';
 import { statements as sessions } from './0001-sessions.ts';
 import { statements as deletion } from './0002-deletion.ts';
 import { statements as facts } from './0003-facts.ts';
@@ -8,6 +9,7 @@ import { statements as platforms } from './0004-platforms.ts';
 import { statements as jobs } from './0005-jobs.ts';
 import { statements as timeline } from './0006-timeline.ts';
 import { statements as queue } from './0007-queue.ts';
+import { statements as commands } from './0008-commands.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -18,6 +20,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   jobs,
   timeline,
   queue,
+  commands,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;
@@ -28,8 +31,10 @@ export const SCHEMA_VERSION = STEPS.length;
  */
 export function* migrate(dialect: Dialect): Tx<{ from: number; to: number }> {
   yield* query(`CREATE TABLE IF NOT EXISTS meta (name ${dialect.text} PRIMARY KEY, value ${dialect.text} NOT NULL)`);
-  const row = yield* queryOne(`SELECT CAST(value AS ${dialect.integer}) AS version FROM meta WHERE name = 'schema'`);
-  const from = row === undefined ? 0 : numberOf(row, 'version');
+  const [from = 0] = yield* selectValues(
+    integer,
+    `SELECT CAST(value AS ${dialect.integer}) FROM meta WHERE name = 'schema'`,
+  );
   assertNotNewer(from);
   for (const step of STEPS.slice(from)) {
     for (const sql of step(dialect)) yield* query(sql);

@@ -13,7 +13,7 @@ export const MEMORY_COMMAND: CommandSpec = {
     if (names.length === 0) return 'Nothing is remembered here beyond a session.';
     const whose = call.session ?? strangerOf(call);
     if (call.args === '') return `Memory: ${names.join(', ')}\n${await toldHere(whose, call, deps)}`;
-    return (await deps.memory.found(call.args, whose)) ?? 'That brings nothing back.';
+    return (await deps.memory.prefetch(call.args, whose)) ?? 'That brings nothing back.';
   },
 };
 

@@ -53,8 +53,14 @@ export function reviewSubscriber(deps: ReviewDeps): NewSubscriber {
       if (!(await isTime(deps, event))) return;
       const session = await reviewedSession(deps, event);
       if (session === null) return;
-      const transcript = await deps.transcripts.of(session);
-      await review(deps, session, isTurn(event) ? upToTurn(transcript, session.id, event.turn_id) : transcript, signal);
+      const all = await deps.transcripts.of(session);
+      const transcript = isTurn(event) ? upToTurn(all, session.id, event.turn_id) : all;
+      const answer = await ask(deps, session, transcript, AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]));
+      for (const fact of factsIn(answer ?? '')) {
+        // The dispatcher that aborts this delivers the same event again.
+        signal.throwIfAborted();
+        await keep(deps, session, fact);
+      }
     },
   };
 }
@@ -86,20 +92,6 @@ function upToTurn(transcript: readonly Message[], sessionId: string, turnId: str
   return [...transcript.slice(0, last + 1), ...transcript.slice(last + 1).filter(({ role }) => role === 'undo')];
 }
 
-async function review(
-  deps: ReviewDeps,
-  session: Session,
-  transcript: readonly Message[],
-  signal: AbortSignal,
-): Promise<void> {
-  const answer = await ask(deps, session, transcript, AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]));
-  for (const fact of factsIn(answer ?? '')) {
-    // Whoever stopped us hands the same event out again.
-    signal.throwIfAborted();
-    await keep(deps, session, fact);
-  }
-}
-
 async function ask(
   { runner }: ReviewDeps,
   session: Session,
@@ -116,13 +108,16 @@ async function ask(
   }
 }
 
+const MODEL_DOWN = [
+  'model_unavailable',
+  'model_unauthorized',
+  'model_rate_limited',
+  'model_timeout',
+  'model_cut',
+] as const;
+
 /** It may be back tomorrow, and the conversation is still there then. */
-function isModelDown(thrown: unknown): thrown is MoiraiError {
-  return hasCode(
-    thrown,
-    ...(['model_unavailable', 'model_unauthorized', 'model_rate_limited', 'model_timeout', 'model_cut'] as const),
-  );
-}
+const isModelDown = (thrown: unknown): thrown is MoiraiError => hasCode(thrown, ...MODEL_DOWN);
 
 async function keep({ memory, log }: ReviewDeps, session: Session, fact: string): Promise<void> {
   try {

@@ -1,6 +1,7 @@
 import { effectiveRows } from '../agent/prompt.ts';
 import type { AgentRunner, SummarisedRow } from '../agent/runner.ts';
 import type { ToolPorts } from '../agent/tools/ports.ts';
+import type { AgentTool } from '../agent/tools/tool.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
@@ -8,14 +9,14 @@ import type { Dispatcher, NewSubscriber } from '../events/dispatcher.ts';
 import { RemovedSubscribers } from '../events/removed-subscribers.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
-import { processTimers } from '../queue/timers.ts';
+import { processTimers, repeat } from '../queue/timers.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import { type Transcripts, toldOfMemory } from '../turns/transcripts.ts';
 import { MemoryManager } from './memory-manager.ts';
 import { REVIEW_SUBSCRIBER, reviewSubscriber } from './memory-review.ts';
 import { subscriberName } from './memory-subscriber.ts';
-import { memoryTools, rememberedSession } from './memory-tools.ts';
-import type { MemoryProvider, MemorySession } from './provider.ts';
+import type { MemoryProvider, MemoryTool } from './provider.ts';
+import { scopeOf } from './scope.ts';
 
 export interface MemoryDeps {
   readonly config: Config;
@@ -30,65 +31,60 @@ export interface MemoryDeps {
 }
 
 /** What turns, tools and commands have of memory. */
-export class SessionMemory {
+export class SessionMemory extends MemoryManager {
   readonly #deps: MemoryDeps;
-  readonly #manager: MemoryManager;
   readonly #removed: RemovedSubscribers;
-  #cancelTidying: () => void = () => undefined;
-  #stopped = false;
+  #stopTidying: () => void = () => undefined;
 
   constructor(deps: MemoryDeps) {
     const { config, engine, dispatcher, log, providers, primary } = deps;
-    this.#deps = deps;
-    this.#manager = new MemoryManager({
-      ...{ providers, home: config.home, store: engine.store, dispatcher, log },
+    super({
+      providers,
+      home: config.home,
+      store: engine.store,
+      dispatcher,
+      log,
       timers: processTimers,
       delivery: { maxAttempts: config.hooks.maxAttempts },
       serves: primary,
     });
+    this.#deps = deps;
     const isOurs = (name: string): boolean => name.startsWith('memory:') || name === REVIEW_SUBSCRIBER;
     this.#removed = new RemovedSubscribers(engine.store, processTimers, isOurs);
   }
 
   async start(): Promise<void> {
-    await this.#manager.begin();
+    await this.begin();
     // A terminal looks over nothing, and where there never was a gateway, nobody will.
     if (!this.#deps.primary) return;
     const review = this.#review();
     if (review !== null) await this.#deps.dispatcher.subscribe(review);
-    this.#keepTidy();
+    const failed = (error: unknown): void => this.#deps.log.warn('tidying memories failed; trying again', { error });
+    this.#stopTidying = repeat(processTimers, TIDY_MS, () => this.#tidy(), failed);
   }
 
   /** What is in hand is given back: the next start goes on with it. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancelTidying();
+  override async stop(): Promise<void> {
+    this.#stopTidying();
     // A review may take minutes, and nobody waits for it.
-    await Promise.all([this.#deps.dispatcher.leave(REVIEW_SUBSCRIBER, 0), this.#manager.stop()]);
+    await Promise.all([this.#deps.dispatcher.leave(REVIEW_SUBSCRIBER, 0), super.stop()]);
   }
 
-  /** A session is over. */
-  forget(sessionId: string): void {
-    this.#manager.forget(sessionId);
-  }
-
-  /** What the agent's tools may ask of memory. */
+  /** What the agent's tools may ask of memory. On whose behalf is the session's to say, never the model's. */
   get ports(): Pick<ToolPorts, 'remember' | 'more'> {
-    const { engine } = this.#deps;
-    const manager = this.#manager;
     const remember: ToolPorts['remember'] = async (fact, { sessionId }) => {
-      const kept = await manager.remember(fact, await rememberedSession(manager, engine, sessionId));
+      const kept = await this.remember(fact, await this.#rememberedSession(sessionId));
       if (!kept) throw new MoiraiError('tool_failed', 'this memory keeps no single facts');
     };
     return {
-      more: () => memoryTools(manager, engine),
-      ...(manager.canRemember() ? { remember } : {}),
+      more: () => this.tools.map((tool) => this.#agentTool(tool)),
+      ...(this.canRemember() ? { remember } : {}),
     };
   }
 
   /** The names of those who remember. */
   get names(): readonly string[] {
-    return this.#manager.providers.map(({ name }) => name);
+    return this.providers.map(({ name }) => name);
   }
 
   /**
@@ -103,7 +99,7 @@ export class SessionMemory {
   ): Promise<string | null> {
     const told = toldOfMemory(transcript, session.id);
     if (told !== undefined) return told;
-    const block = await this.#manager.systemPromptBlock(session);
+    const block = await this.systemPromptBlock(session);
     if (block !== null) await keep({ role: 'setting', text: '', turnId: null, data: { memory: block } });
     return block;
   }
@@ -114,47 +110,52 @@ export class SessionMemory {
     turn: { readonly turnId: string; readonly text: string },
     transcript: readonly Message[],
   ): Promise<string | null> {
-    this.#manager.turnStarted(session, turn);
-    const found = await this.#manager.prefetch(turn.text, session);
+    this.turnStarted(session, turn);
+    const found = await this.prefetch(turn.text, session);
     return found === null ? null : withoutRecalled(found, transcript);
   }
 
   /** What a summary of these rows must not lose. */
   beforeSummary(session: Session, rows: readonly SummarisedRow[]): Promise<string | null> {
     const now = Date.now();
-    return this.#manager.beforeCompress(
+    return this.beforeCompress(
       session,
       rows.map((row) => ({ at: now, ...row })),
     );
   }
 
-  /** What a session that began now would be told. */
-  known(session: MemorySession): Promise<string | null> {
-    return this.#manager.known(session);
+  #agentTool({ name, description, inputSchema, run }: MemoryTool): AgentTool {
+    return {
+      name,
+      description,
+      inputSchema,
+      parallelSafe: false,
+      dangerous: () => null,
+      run: async (args, { sessionId, signal }) => {
+        return run(args, { scope: scopeOf(await this.#rememberedSession(sessionId)), sessionId, signal });
+      },
+    };
   }
 
-  /** What would be recalled for these words. */
-  found(text: string, session: MemorySession): Promise<string | null> {
-    return this.#manager.prefetch(text, session);
+  /** The session that asks. Tools are offered to all of them, since the list of tools is part of what is cached. */
+  async #rememberedSession(sessionId: string): Promise<Session> {
+    const session = await this.#deps.engine.store.read('findSession', { idOrPrefix: sessionId });
+    if (this.wants(session)) return session;
+    throw new MoiraiError('tool_failed', `nothing is remembered for conversations of the kind ${session.kind}`);
   }
 
   #review(): NewSubscriber | null {
     const { config, engine, transcripts, runner, log } = this.#deps;
     const every = config.memory.reviewEvery;
-    if (every === 0 || !this.#manager.canRemember()) return null;
-    return reviewSubscriber({ store: engine.store, memory: this.#manager, transcripts, runner, log, every });
+    if (every === 0 || !this.canRemember()) return null;
+    return reviewSubscriber({ store: engine.store, memory: this, transcripts, runner, log, every });
   }
 
   /** A memory that is not configured any more would collect for ever what nobody fetches. */
-  #keepTidy(): void {
-    const present = this.#manager.providers.map(subscriberName);
+  async #tidy(): Promise<void> {
+    const present = this.providers.map(subscriberName);
     if (this.#review() !== null) present.push(REVIEW_SUBSCRIBER);
-    this.#removed
-      .tidy(present)
-      .catch((error: unknown) => this.#deps.log.warn('tidying memories failed; trying again', { error }))
-      .finally(() => {
-        if (!this.#stopped) this.#cancelTidying = processTimers.after(TIDY_MS, () => this.#keepTidy());
-      });
+    await this.#removed.tidy(present);
   }
 }
 

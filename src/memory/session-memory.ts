@@ -67,7 +67,7 @@ export class SessionMemory extends MemoryManager {
   override async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTidying();
-    // A review may take minutes, and nobody waits for it.
+    // A review may take minutes, and the stop does not wait for it.
     await Promise.all([this.#deps.dispatcher.leave(REVIEW_SUBSCRIBER, 0), super.stop()]);
   }
 
@@ -152,7 +152,7 @@ export class SessionMemory extends MemoryManager {
     return reviewSubscriber({ store: engine.store, memory: this, transcripts, runner, log, every });
   }
 
-  /** A memory that is not configured any more would collect for ever what nobody fetches. */
+  /** A memory that is not configured any more would collect events for ever that it never fetches. */
   #keepTidy(): void {
     const present = this.providers.map(subscriberName);
     if (this.#review() !== null) present.push(REVIEW_SUBSCRIBER);

@@ -5,16 +5,18 @@ import { MAX_PAGE } from '../store/limits.ts';
 
 export const DEFAULT_PAGE = 50;
 
-/** Reads `--limit` of a listing. */
-export function parseLimit(text: string): number {
-  return parseWhole('--limit', text, 1, MAX_PAGE);
-}
+export const parseLimit = whole('--limit', 1, MAX_PAGE);
 
-/** Reads a whole number between two others. */
-export function parseWhole(option: string, text: string, least: number, most: number): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-  throw new MoiraiError('bad_input', `${option} is a whole number from ${least} to ${most}, not "${text}"`);
+/** The option `--limit` of a listing. */
+export const LIMIT = ['--limit <n>', `at most so many (default: ${DEFAULT_PAGE}, at most 500)`, parseLimit] as const;
+
+/** Reads an option that is a whole number between two others. */
+export function whole(option: string, least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new MoiraiError('bad_input', `${option} is a whole number from ${least} to ${most}, not "${text}"`);
+  };
 }
 
 /** Reads a list with commas. */

@@ -98,7 +98,7 @@ const UNITS = [
 ] as const;
 
 /** How far a time is from now, in its largest unit: `3m ago`, `in 2h`, `now`. */
-export function relativeTime(at: number, now: number): string {
+export function relativeTime(at: number, now = Date.now()): string {
   const distance = Math.abs(now - at);
   const unit = UNITS.find(([, ms]) => distance >= ms);
   if (unit === undefined) return 'now';

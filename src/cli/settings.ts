@@ -44,8 +44,8 @@ export function makeHome(home: string): void {
   try {
     makeFolder(home);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new MoiraiError('home_unusable', `the home ${home} cannot be made: ${why}`, { cause });
+    const { message } = MoiraiError.wrap(cause);
+    throw new MoiraiError('home_unusable', `the home ${home} cannot be made: ${message}`, { cause });
   }
 }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Engine } from '../engine/engine.ts';
-import { findDead } from '../engine/find-dead.ts';
 import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
+import { findDead } from '../engine/instance.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/port.ts';
 import type { Reaped } from '../store/transactions/liveness.ts';
@@ -17,14 +17,16 @@ import { makeHome, type Settings } from './settings.ts';
  */
 export class StoreSession {
   readonly store: Store;
-  readonly settings: StoreSettings;
+  readonly settings: Settings;
+  readonly configured: StoreSettings;
   readonly ids: Ids = timeSortedIds(Date.now, () => randomBytes(4).readUInt32LE() / 2 ** 32);
   readonly #host = describeThisProcess();
   #engine: Promise<Engine> | null = null;
 
-  private constructor(store: Store, settings: StoreSettings) {
+  private constructor(store: Store, settings: Settings, configured: StoreSettings) {
     this.store = store;
     this.settings = settings;
+    this.configured = configured;
   }
 
   /** Opens the store. `threads` is for a command that stays: it must hear signals while the store is busy. */
@@ -33,7 +35,7 @@ export class StoreSession {
     const configured = await storeSettingsOf(settings);
     const inline = options.threads !== true;
     const store = await openStore(configured.url, settings.home, configured.rules, { inline });
-    return new StoreSession(store, configured);
+    return new StoreSession(store, settings, configured);
   }
 
   /** Settles what dead processes left; null when there was nothing. Only looks, as long as there is nothing. */
@@ -54,7 +56,7 @@ export class StoreSession {
       store: this.store,
       ids: this.ids,
       instance: { id: this.ids.command().replace(/^cmd/, 'ins'), name: null, version: packageVersion(), ...this.#host },
-      leaseTtlMs: this.settings.leaseTtlMs,
+      leaseTtlMs: this.configured.leaseTtlMs,
     });
     return this.#engine;
   }

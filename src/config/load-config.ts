@@ -4,7 +4,7 @@ import { variablesOf } from '../settings/keys.ts';
 import { type Path, readSettings } from '../settings/read-settings.ts';
 import type { Config } from './config.ts';
 import { configPaths } from './config-paths.ts';
-import { type DotEnv, parseDotEnv } from './dot-env.ts';
+import { parseDotEnv } from './dot-env.ts';
 import { expandVariables } from './expand-variables.ts';
 import { explainIssue, problemAt } from './explain-issues.ts';
 import { configInvalid } from './problem.ts';
@@ -28,7 +28,8 @@ export interface ConfigSource {
  */
 export function loadConfig(source: ConfigSource): Config {
   const home = resolve(source.home);
-  const dotEnv = readDotEnv(configPaths(home).env);
+  const { env: envFile } = configPaths(home);
+  const dotEnv = parseDotEnv(envFile, readText(envFile) ?? '');
   const env = { ...dotEnv.values, ...present(source.env) };
   const variable = (name: string) => (Object.hasOwn(env, name) && env[name]) || null;
   const yaml = readYaml(home, source.file);
@@ -42,10 +43,6 @@ export function loadConfig(source: ConfigSource): Config {
   const problems = [...dotEnv.problems, ...unset, ...explained];
   if (problems.length > 0) throw configInvalid(problems);
   return deepFreeze({ home, ...value });
-}
-
-function readDotEnv(file: string): DotEnv {
-  return parseDotEnv(file, readText(file) ?? '');
 }
 
 function readYaml(home: string, given: string | undefined): YamlFile {

@@ -1,4 +1,3 @@
-import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
@@ -9,12 +8,11 @@ import type { Received } from '../store/transactions/conversations.ts';
 import { jobNote, jobSkippedText } from '../turns/texts.ts';
 import type { Turns } from '../turns/turns.ts';
 import { type JobResultsDeps, tellResult, tellTarget } from './job-results.ts';
-import { JobService } from './job-service.ts';
+import type { JobService } from './job-service.ts';
 import type { Job, JobTarget } from './job-store.ts';
 import { namedTarget } from './job-targets.ts';
 import { jobTitle } from './job-view.ts';
 import { runOf } from './run-origin.ts';
-import { schedulePort } from './schedule-port.ts';
 import { Scheduler } from './scheduler.ts';
 
 /** How long a stop waits for the store to take the end of a run. */
@@ -31,8 +29,9 @@ export interface CronDeps {
   readonly config: Pick<Config, 'cron' | 'sessions'>;
   readonly engine: Engine;
   readonly log: Logger;
-  readonly turns: () => Turns;
-  readonly chat: () => ChatPlaces;
+  readonly jobs: JobService;
+  readonly turns: Turns;
+  readonly chat: ChatPlaces;
   /** Whether this process does what is due: a terminal beside a gateway leaves that to it. */
   readonly primary: boolean;
 }
@@ -40,15 +39,14 @@ export interface CronDeps {
 /** What is done at its time: each run a session of its own, whose end is told by whoever reads the log. */
 export class JobRuns {
   readonly jobs: JobService;
-  readonly ports: Pick<ToolPorts, 'schedule'>;
   readonly #deps: CronDeps;
   readonly #scheduler: Scheduler;
   readonly #results: JobResultsDeps;
 
   constructor(deps: CronDeps) {
-    const { config, engine, log } = deps;
+    const { engine, log } = deps;
     this.#deps = deps;
-    this.#results = { engine, log, platform: (name) => deps.chat().find(name) };
+    this.#results = { engine, log, platform: (name) => deps.chat.find(name) };
     this.#scheduler = new Scheduler({
       ...{ engine, log },
       random: Math.random,
@@ -58,12 +56,7 @@ export class JobRuns {
       run: (received) => this.#run(received),
       skipped: (job, sessionId) => this.#skipped(job, sessionId),
     });
-    this.jobs = new JobService({
-      store: engine.store,
-      timezone: config.sessions.reset.timezone,
-      random: Math.random,
-    });
-    this.ports = { schedule: schedulePort(engine, this.jobs) };
+    this.jobs = deps.jobs;
   }
 
   /** Takes what is due from now on, unless the configuration says not to. */
@@ -103,8 +96,8 @@ export class JobRuns {
    */
   async #run({ session, turn }: Received): Promise<void> {
     const { engine, turns } = this.#deps;
-    const over = turns().channels.open(turn.id).ended;
-    turns().wake(session.id);
+    const over = turns.channels.open(turn.id).ended;
+    turns.wake(session.id);
     const done = (await over)?.outcome === 'done';
     const reason = done ? 'cron_complete' : 'cron_failed';
     await engine.settle((context) => engine.end(session.id, { reason, trigger: 'process' }, context));
@@ -122,6 +115,6 @@ export class JobRuns {
   async #mayRun({ target, madeIn, madeBy }: Job): Promise<boolean> {
     if (target.to !== 'place' || madeIn === null) return true;
     const { platform, target: origin } = target;
-    return this.#deps.chat().admits({ kind: 'chat', platform, origin, key: madeIn, userId: madeBy });
+    return this.#deps.chat.admits({ kind: 'chat', platform, origin, key: madeIn, userId: madeBy });
   }
 }

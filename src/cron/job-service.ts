@@ -46,10 +46,9 @@ export class JobService {
     const now = await store.read('storeTime', {});
     const schedule = parseSchedule(request.schedule, zone, now);
     const nextAt = firstTick(schedule, now);
-    const job = await store.write('addJob', {
-      ...{ id: jobId(random), name, schedule: schedule.text, timezone: zone, prompt, target, madeIn, madeBy, nextAt },
-    });
-    return job;
+    const { text } = schedule;
+    const job = { id: jobId(random), name, schedule: text, timezone: zone, prompt, target, madeIn, madeBy, nextAt };
+    return store.write('addJob', job);
   }
 
   list(scope: JobScope): Promise<Job[]> {
@@ -87,9 +86,8 @@ export class JobService {
     return this.#schedule(job.id, Math.min(now, job.nextAt ?? now), job.pausedAt !== null);
   }
 
-  async #schedule(id: string, nextAt: number | null, paused: boolean): Promise<Job> {
-    const job = await this.#options.store.write('scheduleJob', { id, nextAt, paused });
-    return job;
+  #schedule(id: string, nextAt: number | null, paused: boolean): Promise<Job> {
+    return this.#options.store.write('scheduleJob', { id, nextAt, paused });
   }
 }
 

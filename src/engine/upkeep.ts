@@ -1,7 +1,8 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Timers } from '../queue/timers.ts';
-import { type Engine, isLeaseLost } from './engine.ts';
+import type { Engine } from './engine.ts';
 import { ExpiryWatcher } from './expiry-watcher.ts';
+import { isLeaseLost } from './instance.ts';
 import { pruneRules } from './retention.ts';
 
 export interface UpkeepOptions {
@@ -58,6 +59,7 @@ export class Upkeep {
     });
     this.#every('index', INDEX_MS, async () => {
       await this.#engine.store.write('indexMessages', { limit: 500 });
+      await this.#engine.store.write('sequenceAhead', {});
     });
     this.#every('forget', FORGET_MS, () =>
       this.#engine.store.write('forgetInstances', { lostBefore: this.#options.wallClock() - KEEP_LOST_MS }),

@@ -38,6 +38,8 @@ export interface ChatPlatformsDeps {
   readonly conversations: () => Conversations;
   readonly commands: () => readonly { name: string; summary: string }[];
   readonly newDeliveryId: () => string;
+  /** Something was said to a conversation that nothing is sent to, beside its replies. */
+  readonly onNote: (session: Session, text: string) => void;
   /** Something can be sent that could not before. */
   readonly wakeOutbox: () => void;
 }
@@ -144,8 +146,25 @@ export class ChatPlatforms {
     return outgoing(session, text, this.platformOf(session), id, shape);
   }
 
-  /** How a person on a chat platform is asked to allow something. */
-  question(session: Session, id: string, { action }: ApprovalRequest): { text: string; shape: ReplyShape } {
+  /** Says something in a session's conversation that is no reply: in the outbox where there is one, else the transcript. */
+  async tell(session: Session, text: string, id: string, shape: ReplyShape = {}): Promise<void> {
+    const { engine, onNote } = this.#deps;
+    if (deliverable(session)) {
+      const deliveries = this.notice(session, text, id, shape);
+      await engine.store.write('addDeliveries', {
+        context: engine.commandContext(),
+        sessionId: session.id,
+        deliveries,
+      });
+    } else {
+      await engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
+      onNote(session, text);
+    }
+  }
+
+  /** Asks a person on a chat platform to allow something; others see the question in the turn. */
+  async ask(session: Session, id: string, { action }: ApprovalRequest): Promise<void> {
+    if (!deliverable(session)) return;
     const buttons = [
       [
         { label: 'Allow', data: `ok:${id}` },
@@ -153,7 +172,8 @@ export class ChatPlatforms {
       ],
     ];
     const shows = this.platformOf(session)?.abilities.buttons ?? false;
-    return { text: `Allow this? ${action}\n/approve or /deny`, shape: shows ? { buttons } : {} };
+    const text = `Allow this? ${action}\n/approve or /deny`;
+    await this.tell(session, text, this.#deps.newDeliveryId(), shows ? { buttons } : {});
   }
 
   #receptionDeps() {

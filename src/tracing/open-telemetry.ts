@@ -8,16 +8,13 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import type { TracingConfig } from '../config/config.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Span, Tracer } from './tracer.ts';
 
-export interface OpenTelemetryOptions {
+export interface OpenTelemetryOptions extends TracingConfig {
   /** The collector; `/v1/traces` is added unless it is there. */
   readonly endpoint: string;
-  readonly serviceName: string;
-  /** Which part of all traces is kept, from 0 to 1. */
-  readonly sample: number;
-  readonly headers: Readonly<Record<string, string>>;
   readonly version: string;
   readonly log: Logger;
 }

@@ -69,8 +69,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no lease check',
     file: 'src/store/transactions/sessions.ts',
-    find: "lease.data !== 'up' || numberOf(lease, 'lease_until') <= ctx.leaseNow",
-    replace: "lease.data === 'nobody'",
+    find: "lease?.data !== 'up' || (lease.leaseUntil ?? 0) <= ctx.leaseNow",
+    replace: "lease?.data === 'nobody'",
     layer: 'simulation',
   },
   {
@@ -82,7 +82,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'takeover without a new epoch',
-    file: 'src/lifecycle/transition.ts',
+    file: 'src/lifecycle/steps.ts',
     find: `      owner: context.instance,
       epoch: session.epoch + 1,`,
     replace: `      owner: context.instance,
@@ -101,29 +101,29 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an end without its lane',
     file: 'src/store/transactions/record.ts',
-    find: 'if (except !== subscriber.name && listens(subscriber, draft.type)) {',
-    replace: "if (draft.type !== 'session:end' && except !== subscriber.name && listens(subscriber, draft.type)) {",
+    find: 'except !== subscriber.name && listens(subscriber, draft.type);',
+    replace: "draft.type !== 'session:end' && except !== subscriber.name && listens(subscriber, draft.type);",
     layer: 'model',
   },
   {
     name: 'no re-adoption after a lost reply',
-    file: 'src/engine/engine.ts',
+    file: 'src/engine/instance.ts',
     find: 'if (strays.length + claims.length === 0) return 0;',
     replace: 'if (strays.length + claims.length >= 0) return 0;',
     layer: 'simulation',
   },
   {
     name: 'a turn begun by a lost reply in a session held otherwise',
-    file: 'src/engine/engine.ts',
+    file: 'src/engine/holdings.ts',
     find: '(running ? this.#begun.get(id) !== epoch : !this.#held.has(id))',
     replace: '!this.#held.has(id)',
     layer: 'queue',
   },
   {
     name: 'a row that names this instance counts as begun by it',
-    file: 'src/engine/engine.ts',
-    find: 'if (begun && session.owner === this.instance)',
-    replace: 'if (session.owner === this.instance)',
+    file: 'src/engine/holdings.ts',
+    find: 'if (begun && session.owner === this.#instance)',
+    replace: 'if (session.owner === this.#instance)',
     layer: 'queue',
   },
   {
@@ -163,7 +163,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'system activity moves the deadline',
-    file: 'src/lifecycle/transition.ts',
+    file: 'src/lifecycle/steps.ts',
     find: "if (by === 'user') return { lastActivityAt",
     replace: "if (by === 'user' || by === 'system') return { lastActivityAt",
     layer: 'model',
@@ -177,14 +177,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'messages that wait are dropped at a reset',
-    file: 'src/lifecycle/transition.ts',
+    file: 'src/lifecycle/steps.ts',
     find: "if (turn.state === 'queued' && successorId !== null) return",
     replace: "if (turn.state === 'queued' && successorId === '') return",
     layer: 'model',
   },
   {
     name: 'a stuck turn is resumed for ever',
-    file: 'src/lifecycle/transition.ts',
+    file: 'src/lifecycle/steps.ts',
     find: 'const stuck = cuts >= context.stuckAfter;',
     replace: 'const stuck = cuts >= context.stuckAfter + 1000;',
     layer: 'model',
@@ -226,7 +226,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a claim that its process lost track of is not released',
-    file: 'src/engine/engine.ts',
+    file: 'src/engine/instance.ts',
     find: 'rows.claims.filter((claim) => !this.claims.knows(claim))',
     replace: 'rows.claims.filter((claim) => this.claims.knows(claim) && claim.token === null)',
     layer: 'queue',

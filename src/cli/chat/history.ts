@@ -10,17 +10,11 @@ export class History {
   readonly #file: string;
   readonly #entries: string[];
 
-  private constructor(file: string, entries: string[]) {
-    this.#file = file;
-    this.#entries = entries;
-  }
-
-  static read(home: string): History {
-    const file = join(home, 'chat_history');
-    const entries = readEntries(file);
-    const history = new History(file, entries.slice(-KEPT));
-    if (entries.length > 2 * KEPT) history.#shorten();
-    return history;
+  constructor(home: string) {
+    this.#file = join(home, 'chat_history');
+    const entries = readEntries(this.#file);
+    this.#entries = entries.slice(-KEPT);
+    if (entries.length > 2 * KEPT) this.#shorten();
   }
 
   /** Oldest first. */

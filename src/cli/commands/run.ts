@@ -8,7 +8,6 @@ import { buildKey } from '../../lifecycle/session-key.ts';
 import type { EndCause, EndReason } from '../../lifecycle/states.ts';
 import { processTimers } from '../../queue/timers.ts';
 import { BatchCommand, type Exit, exitCodeOf } from '../batch/batch-command.ts';
-import { keptWords, titleOf } from '../batch/command-line.ts';
 import { dieWithNpm } from '../batch/die-with-npm.ts';
 import { findProgram } from '../batch/find-program.ts';
 import { endReliably } from '../end-session-reliably.ts';
@@ -20,6 +19,7 @@ import { openStoreSession, type StoreSession } from '../store-session.ts';
 const WARNING_PAUSE_MS = 30_000;
 const FAILURE = 1;
 const TITLE_CHARS = 100;
+const KEPT_CHARS = 4096;
 
 export function define(command: Command): void {
   command
@@ -69,6 +69,27 @@ async function run(settings: Settings, words: readonly string[], title = titleOf
   return code ?? FAILURE;
 }
 
+/** A command as one would type it. */
+function titleOf(command: readonly string[]): string {
+  return command.map(quote).join(' ');
+}
+
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** The words of a command as they are kept: all of them, unless they are a book. */
+function keptWords(command: readonly string[]): string[] {
+  const kept: string[] = [];
+  let left = KEPT_CHARS;
+  for (const word of command) {
+    if (left <= 0) return [...kept, '…'];
+    kept.push(shorten(word, left));
+    left -= word.length + 1;
+  }
+  return kept;
+}
+
 async function runAsSession(
   here: StoreSession,
   settings: Settings,
@@ -108,7 +129,7 @@ function startSession(engine: Engine, title: string, origin: Record<string, unkn
 async function attend(here: StoreSession, engine: Engine, session: Session, command: BatchCommand): Promise<number> {
   let lost = false;
   const upkeep = new Upkeep(engine, {
-    heartbeatMs: here.settings.heartbeatMs,
+    heartbeatMs: here.configured.heartbeatMs,
     timers: processTimers,
     wallClock: Date.now,
     expire: false,

@@ -21,10 +21,8 @@ const NAME = 'gateway';
 const TRIES = 10;
 const TRY_MS = 50;
 
-export type GatewayLock = HomeLock<GatewayHolder>;
-
 /** Makes this process the gateway of a home, or says who is. */
-export async function becomeGateway(home: string, holder: GatewayHolder): Promise<GatewayLock> {
+export async function becomeGateway(home: string, holder: GatewayHolder): Promise<HomeLock<GatewayHolder>> {
   for (let tries = TRIES; ; tries--) {
     const lock = HomeLock.take(home, NAME, holder);
     if (lock instanceof HomeLock) return lock;

@@ -1,3 +1,4 @@
+import { createRunner } from '../../agent/create-runner.ts';
 import type { ApiBackend, Readiness } from '../../api/backend.ts';
 import { Figures } from '../../api/figures.ts';
 import { type RunningApi, startApi } from '../../api/server.ts';
@@ -8,13 +9,11 @@ import { Gateway } from '../../gateway/gateway.ts';
 import type { PlatformStatus } from '../../inbound/platform-manager.ts';
 import type { Logger } from '../../log/logger.ts';
 import { configuredPlatforms, NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
+import { builtPage } from '../../space/page-files.ts';
 import { openStore } from '../../store/open-store.ts';
 import type { Store } from '../../store/port.ts';
-import { startTracing } from '../../tracing/start-tracing.ts';
-import type { Tracer } from '../../tracing/tracer.ts';
+import { startTracing, type Tracer } from '../../tracing/tracer.ts';
 import { packageVersion } from '../package-version.ts';
-import { makeRunner } from './make-runner.ts';
-import { webPage } from './page.ts';
 
 export interface HostOptions {
   readonly config: Config;
@@ -26,9 +25,7 @@ export interface HostOptions {
   readonly lost: () => void;
 }
 
-interface Phase {
-  state: Readiness['state'];
-}
+type Phase = { state: Readiness['state'] };
 
 /** A gateway with its store and its door. */
 export class GatewayHost {
@@ -61,7 +58,7 @@ export class GatewayHost {
         ...{ config, store, log, restart, lost, environment, primary: true, platforms: [] },
         ...{ chat: configuredPlatforms(config), figures, tracer },
         version: packageVersion(),
-        makeRunner: (ports) => makeRunner(config, { ...ports, environment }, log),
+        makeRunner: (ports) => createRunner(config, { ...ports, environment }, log),
       });
       const backend = apiBackend({
         gateway,
@@ -99,7 +96,7 @@ async function openDoor(config: Config, backend: ApiBackend, gateway: Gateway, l
       ...{ host, port, apiKey, allowedOrigins, backend, log },
       engine: gateway.engine,
       version: packageVersion(),
-      ...(config.platforms.web.enabled ? { page: webPage } : {}),
+      ...(config.platforms.web.enabled ? { page: builtPage() } : {}),
     });
   } catch (thrown) {
     await gateway.stop('shutdown');

@@ -2,14 +2,15 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { arrive } from '../../lifecycle/arrival.ts';
 import type { Command, StartCommand } from '../../lifecycle/commands.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
-import { hasApplied, type Origin, type Session, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
-import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
+import { hasApplied, type Session, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
+import type { Actor, ResetCause, Trigger } from '../../lifecycle/states.ts';
+import { selectValues, text } from '../table.ts';
 import { storableText } from '../text.ts';
-import { type Ask, batch, type Query, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { type Ask, batch, type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import { apply, type Extras } from './apply.ts';
 import { takeUnanswered } from './external-notes.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
-import { SELECT_TURN, toTurn } from './rows.ts';
+import { TURNS } from './rows.ts';
 import {
   type CommandContext,
   enter,
@@ -23,28 +24,14 @@ import {
 } from './sessions.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
-export interface ConversationRef {
-  readonly key: string;
-  readonly kind: SessionKind;
-  readonly platform: string;
-  readonly userId: string | null;
-  readonly origin: Origin;
-  readonly attached: boolean;
-}
+export type ConversationRef = Pick<Session, 'key' | 'kind' | 'platform' | 'userId' | 'origin' | 'attached'>;
 
-export interface EndFacts {
-  readonly reason: EndReason;
-  readonly cause: EndCause | null;
-  readonly trigger: Trigger;
-}
+type EndFacts = Pick<Extract<Command, { name: 'end' }>, 'reason' | 'cause' | 'trigger'>;
 
-export interface StartArgs {
+export interface StartArgs extends Partial<Pick<StartCommand, 'parentId' | 'lineage' | 'title'>> {
   readonly context: CommandContext;
   readonly sessionId: string;
   readonly conversation: ConversationRef;
-  readonly parentId: string | null;
-  readonly lineage: Lineage | null;
-  readonly title: string | null;
 }
 
 /** Starts a session by itself (a batch, a terminal, a child). Repeated with the same id it returns the first one. */
@@ -53,8 +40,8 @@ export function* startSession(ctx: TxContext, args: StartArgs): Tx<Session> {
   yield* lockKey(ctx, args.conversation.key);
   const [known] = yield* batch(sessionQuery(ctx, args.sessionId));
   if (known !== undefined && hasApplied(known.session, args.context.commandId)) return known.session;
-  const { sessionId, parentId, lineage, title } = args;
-  const start = startCommand(sessionId, args.conversation, { parentId, lineage, title });
+  const { context: _, sessionId, conversation, ...facts } = args;
+  const start = startCommand(sessionId, conversation, facts);
   const loaded =
     known === undefined ? yield* applyStart(ctx, scope, start, []) : yield* apply(ctx, scope, known, [start]);
   return loaded.session;
@@ -134,10 +121,10 @@ function* enterReceive(ctx: TxContext, args: ReceiveArgs): Tx<Arrived> {
 }
 
 function knownTurn({ originRef, turnId }: ReceiveArgs): Ask<Turn | undefined> {
-  const [column, value] = originRef === null ? ['id', turnId] : ['origin_ref', originRef];
+  const [column, value] = originRef === null ? (['id', turnId] as const) : (['origin_ref', originRef] as const);
   return {
-    queries: [{ sql: `SELECT ${SELECT_TURN} FROM turns WHERE ${column} = ?`, params: [value] }],
-    read: ([rows = []]) => (rows[0] === undefined ? undefined : toTurn(rows[0])),
+    queries: [TURNS.query(`WHERE ${column} = ?`, value)],
+    read: ([rows = []]) => TURNS.rows(rows)[0],
   };
 }
 
@@ -280,9 +267,9 @@ export interface ResetArgs {
   readonly context: CommandContext;
   readonly conversation: ConversationRef;
   readonly newSessionId: string;
-  readonly title: string | null;
+  readonly title?: string | null;
   /** Recorded as `command:<name>` of the old session. */
-  readonly slash: SlashCommand | null;
+  readonly slash?: SlashCommand | null;
 }
 
 /** A user asks for a fresh session. Without an open one it only starts one. */
@@ -291,16 +278,17 @@ export function* resetSession(ctx: TxContext, args: ResetArgs): Tx<{ session: Se
   if (old !== undefined && old.session.id === args.newSessionId) {
     return { session: old.session, ended: old.session.parentId };
   }
-  const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
+  const note = noteOf(args.slash);
+  const title = args.title ?? null;
   if (old === undefined) {
-    const start = startCommand(args.newSessionId, args.conversation, { title: args.title });
+    const start = startCommand(args.newSessionId, args.conversation, { title });
     const loaded = yield* applyStart(ctx, scope, start, note);
     return { session: loaded.session, ended: null };
   }
   const start = startCommand(args.newSessionId, args.conversation, {
     parentId: old.session.id,
     lineage: 'reset',
-    title: args.title,
+    title,
     resetOf: old.session.id,
   });
   const end: EndFacts = { reason: 'user_reset', cause: null, trigger: 'command' };
@@ -314,11 +302,11 @@ export interface ContinueArgs {
   readonly fromId: string;
   readonly lineage: 'resume' | 'branch';
   readonly newSessionId: string;
-  readonly title: string | null;
+  readonly title?: string | null;
   readonly trigger: Trigger;
-  /** Where to continue; null for the conversation it belonged to. */
-  readonly conversation: ConversationRef | null;
-  readonly slash: SlashCommand | null;
+  /** Where to continue, if not in the conversation it belonged to. */
+  readonly conversation?: ConversationRef | null;
+  readonly slash?: SlashCommand | null;
 }
 
 /**
@@ -343,7 +331,7 @@ export function* continueSession(
     lineage: args.lineage,
     title: args.title ?? from.session.title,
   });
-  const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
+  const note = noteOf(args.slash);
   if (open === undefined) {
     const loaded = yield* applyStart(ctx, scope, start, note);
     return { session: loaded.session, ended: null, created: true };
@@ -353,10 +341,16 @@ export function* continueSession(
   return { session: loaded.session, ended: open.session.id, created: true };
 }
 
-export interface EndArgs extends EndFacts {
+/** Recorded as `command:<name>`. */
+function noteOf(slash: SlashCommand | null | undefined): Command[] {
+  return slash ? [{ name: 'note', ...slash }] : [];
+}
+
+export interface EndArgs extends Omit<EndFacts, 'cause'> {
   readonly context: CommandContext;
   readonly sessionId: string;
-  readonly epoch: number | null;
+  readonly cause?: EndFacts['cause'];
+  readonly epoch?: number | null;
 }
 
 /** Ends a session. Ending it twice returns the first end. */
@@ -364,7 +358,7 @@ export function* endSession(ctx: TxContext, args: EndArgs): Tx<{ session: Sessio
   const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
   const already = !hasApplied(loaded.session, args.context.commandId);
   if (loaded.session.state === 'ended') return { session: loaded.session, already };
-  const { reason, cause, trigger, epoch } = args;
+  const { reason, cause = null, trigger, epoch = null } = args;
   const whole = yield* withTurns(loaded, 'all');
   const after = yield* apply(ctx, scope, whole, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
   return { session: after.session, already: false };
@@ -405,6 +399,6 @@ function startCommand(
 
 /** The full text of a turn; transitions read only its beginning. */
 export function* turnText(_ctx: TxContext, args: { turnId: string }): Tx<string | null> {
-  const row = yield* queryOne('SELECT text FROM turns WHERE id = ?', args.turnId);
-  return row === undefined ? null : textOf(row, 'text');
+  const [whole = null] = yield* selectValues(text, 'SELECT text FROM turns WHERE id = ?', args.turnId);
+  return whole;
 }

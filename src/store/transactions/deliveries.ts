@@ -1,7 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { json, nullableJson, nullableText, type RowOf, Table, text } from '../table.ts';
+import { integer, json, nullableJson, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
-import { numberOf, type Query, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import {
   AT_ONCE,
   advanceLane,
@@ -157,10 +157,10 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
   const scope = yield* enter(ctx, args.context);
   const { outcome, deliveryId } = args;
   const claim = { queue: replyQueue(args.platform), key: args.key, token: args.token };
-  const row = yield* queryOne('SELECT session_id, created_at FROM deliveries WHERE id = ?', deliveryId);
-  if (row === undefined) throw new MoiraiError('bad_input', `no delivery ${deliveryId}`);
+  const delivery = yield* MADE.selectOne('WHERE id = ?', deliveryId);
+  if (delivery === undefined) throw new MoiraiError('bad_input', `no delivery ${deliveryId}`);
   // The event about it joins the conversation's log, so its lock comes before the lane's.
-  const loaded = yield* lockSession(ctx, textOf(row, 'session_id'));
+  const loaded = yield* lockSession(ctx, delivery.sessionId);
   if (outcome.state === 'retry') {
     const { attempts, waits } = args;
     const dueAt = ctx.now + outcome.afterMs;
@@ -197,8 +197,10 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
           : { type: 'delivery:failed', fields: { ...fields, error } },
     },
   ]);
-  return { ms: ctx.now - numberOf(row, 'created_at') };
+  return { ms: ctx.now - delivery.createdAt };
 }
+
+const MADE = new Table('deliveries', { sessionId: text, createdAt: integer });
 
 /** The claim goes on with the next reply, or the lane is given back. */
 function* leaveLane(ctx: TxContext, args: SettleReply, claim: LaneClaim): Tx<void> {
@@ -213,7 +215,7 @@ function* giveBack(
   claim: LaneClaim,
   after: SettledLane,
 ): Tx<void> {
-  const left = yield* queryOne(`SELECT id ${UNSENT_OF_LANE} LIMIT 1`, platform, key);
+  const [left] = yield* selectValues(text, `SELECT id ${UNSENT_OF_LANE} LIMIT 1`, platform, key);
   if (left !== undefined) {
     yield* settleLane(ctx, claim, after);
     ctx.effects.queues.add(claim.queue);
@@ -235,8 +237,10 @@ export function* releaseReplies(
 
 /** How many replies are on their way, by platform. */
 export function* countDeliveries(_ctx: TxContext, _args: Record<never, never>): Tx<Readonly<Record<string, number>>> {
-  const rows = yield* query(
-    "SELECT platform, count(*) AS n FROM deliveries WHERE state = 'queued' GROUP BY platform ORDER BY platform",
+  const rows = yield* QUEUED.selectAs(
+    "SELECT platform, count(*) FROM deliveries WHERE state = 'queued' GROUP BY platform ORDER BY platform",
   );
-  return Object.fromEntries(rows.map((row) => [textOf(row, 'platform'), numberOf(row, 'n')]));
+  return Object.fromEntries(rows.map(({ platform, count }) => [platform, count]));
 }
+
+const QUEUED = new Table('deliveries', { platform: text, count: integer });

@@ -3,7 +3,7 @@ import type { Command } from '../../lifecycle/commands.ts';
 import { runningTurn, type Session, type SessionWithTurns } from '../../lifecycle/session.ts';
 import type { Trigger } from '../../lifecycle/states.ts';
 import { flag, integer, nullableInteger, nullableText, type RowOf, selectValues, Table, text, word } from '../table.ts';
-import { placeholders, query, type Tx, type TxContext } from '../transaction.ts';
+import { placeholders, type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import { apply, applyEach } from './apply.ts';
 import { claimsOf, type LaneClaim, releaseClaims, releaseStrays } from './queue.ts';
 import { NO_KEY, NOWHERE, record } from './record.ts';
@@ -76,9 +76,8 @@ export function* beat(ctx: TxContext, args: { instance: string; ttlMs: number })
 
 /** An instance leaves in order. What it still owns is left to the reaper, at once. */
 export function* stopInstance(ctx: TxContext, args: { instance: string }): Tx<void> {
-  const { instanceLock } = ctx.dialect;
-  // What it is still writing comes first: afterwards there is nobody whom it could belong to.
-  if (instanceLock !== null) yield* query(instanceLock.take, args.instance);
+  // What it is still writing comes first: afterwards there is no instance that it could belong to.
+  yield* ctx.dialect.takeInstance(args.instance);
   yield* releaseClaims(args.instance);
   if ((yield* countOwned(args.instance)) > 0) {
     yield* query("UPDATE instances SET state = 'dead', lost_at = ? WHERE id = ?", ctx.now, args.instance);
@@ -139,7 +138,7 @@ function* markDead(ctx: TxContext, scope: WriteScope, provenDead: readonly strin
   const lost: string[] = [];
   for (const id of candidates) {
     // It is in the middle of a write, or frozen in one: what that takes would be left to nobody. The next round has it.
-    if (!(yield* tryTakeInstance(ctx, id))) continue;
+    if (!(yield* ctx.dialect.tryTakeInstance(id))) continue;
     // Between the two statements a late heartbeat may have renewed the lease: only who is still out is buried.
     const buried = yield* query(
       `UPDATE instances SET state = 'dead', lost_at = ? WHERE id = ? AND state = 'up' AND (lease_until <= ? ${proven})
@@ -156,13 +155,6 @@ function* markDead(ctx: TxContext, scope: WriteScope, provenDead: readonly strin
     yield* announce(ctx, scope, { id: `${id}:lost`, draft: { type: 'instance:lost', fields } });
   }
   return lost;
-}
-
-function* tryTakeInstance(ctx: TxContext, id: string): Tx<boolean> {
-  const { instanceLock } = ctx.dialect;
-  if (instanceLock === null) return true;
-  const [held = false] = yield* selectValues(flag, instanceLock.tryTake, id);
-  return held;
 }
 
 type Announcement = Pick<Parameters<typeof record>[2][number], 'id' | 'draft'>;
@@ -278,11 +270,8 @@ export function* expire(
     ctx.now,
     args.limit,
   );
-  const [due, early] = split(listed, ({ expiresAt }) => isDue(expiresAt, ctx.now));
-  yield* lookLater(
-    ctx,
-    early.map(({ id }) => id),
-  );
+  const due = listed.filter(({ expiresAt }) => isDue(expiresAt, ctx.now));
+  if (due.length < listed.length) yield [lookLater(ctx, listed)];
   const loaded = yield* lockSessions(
     ctx,
     due.map(({ id }) => id),
@@ -306,15 +295,16 @@ function endOf({ expiresCause }: Session, trigger: Trigger): Command {
   return { name: 'end', reason, cause: null, trigger, successorId: null, epoch: null };
 }
 
-/** Sorts sessions that were active since to where their deadline is now; while it is held off, to nowhere. */
-function* lookLater(ctx: TxContext, sessionIds: readonly string[]): Tx<void> {
-  const sql = 'UPDATE sessions SET check_at = expires_at WHERE id = ? AND (expires_at IS NULL OR expires_at > ?)';
-  // In the order of their ids: two watchers that do the same at once then wait for each other, and never in a circle.
-  yield sessionIds.toSorted().map((id) => ({ sql, params: [id, ctx.now] }));
-}
-
-function split<T>(all: readonly T[], belongs: (one: T) => boolean): [T[], T[]] {
-  return [all.filter(belongs), all.filter((one) => !belongs(one))];
+/**
+ * Sorts those of the sessions that were active since to where their deadline is now; while it is held off, to nowhere.
+ * This transaction holds the locks of their rows: two watchers cannot wait for each other.
+ */
+function lookLater(ctx: TxContext, sessions: readonly { readonly id: string }[]): Query {
+  return {
+    sql: `UPDATE sessions SET check_at = expires_at
+      WHERE id IN (${ctx.dialect.listed}) AND (expires_at IS NULL OR expires_at > ?)`,
+    params: [JSON.stringify(sessions.map(({ id }) => id)), ctx.now],
+  };
 }
 
 /** All known instances, the living and the recently lost. */

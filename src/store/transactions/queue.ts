@@ -1,5 +1,5 @@
-import { flag, integer, nullableText, type RowOf, Table, text } from '../table.ts';
-import { nullableNumber, numberOf, type Query, query, queryOne, type Tx, type TxContext } from '../transaction.ts';
+import { flag, integer, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
+import { type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import type { CommandContext } from './sessions.ts';
 
 /*
@@ -85,8 +85,8 @@ export function* claimLanes(ctx: TxContext, request: ClaimRequest, timed: boolea
       JSON.stringify(claimed.map(({ key }) => key)),
     );
   }
-  const next = yield* queryOne('SELECT min(due_at) AS at FROM lanes WHERE queue = ? AND token IS NULL', queue);
-  const at = next === undefined ? null : nullableNumber(next, 'at');
+  const next = 'SELECT min(due_at) FROM lanes WHERE queue = ? AND token IS NULL';
+  const [at = null] = yield* selectValues(nullableInteger, next, queue);
   return { lanes: [...own, ...claimed], nextDueInMs: at === null ? null : at - ctx.now };
 }
 
@@ -142,14 +142,15 @@ export function advanceLane(claim: LaneClaim, after: SettledLane): Tx<{ lastNo: 
 function* write(sql: string, claim: LaneClaim, after: SettledLane): Tx<{ lastNo: number } | undefined> {
   const { nextNo, dueAt, attempts, waits, error } = after;
   const kept = after.done ? 0 : 1;
-  const row = yield* queryOne(sql, nextNo, dueAt, attempts, waits, error, kept, claim.queue, claim.key, claim.token);
-  return row && { lastNo: numberOf(row, 'last_no') };
+  const changes = [nextNo, dueAt, attempts, waits, error, kept];
+  const [lastNo] = yield* selectValues(integer, sql, ...changes, claim.queue, claim.key, claim.token);
+  return lastNo === undefined ? undefined : { lastNo };
 }
 
 /** Whether a claim still holds; locks the lane for the rest of the transaction. */
 export function* holdsClaim(ctx: TxContext, { queue, key, token }: LaneClaim): Tx<boolean> {
   const sql = `SELECT key FROM lanes WHERE queue = ? AND key = ? AND token = ? ${ctx.dialect.forUpdate}`;
-  return (yield* queryOne(sql, queue, key, token)) !== undefined;
+  return (yield* query(sql, queue, key, token)).length > 0;
 }
 
 const INSERT_LANE = `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)

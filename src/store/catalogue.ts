@@ -11,26 +11,28 @@ import * as conversations from './transactions/conversations.ts';
 import * as deletion from './transactions/deletion.ts';
 import * as deliveries from './transactions/deliveries.ts';
 import * as eventQueue from './transactions/event-queue.ts';
+import * as expiry from './transactions/expiry.ts';
 import * as externalNotes from './transactions/external-notes.ts';
 import * as inspection from './transactions/inspection.ts';
 import * as liveness from './transactions/liveness.ts';
 import * as messages from './transactions/messages.ts';
 import * as promises from './transactions/promises.ts';
 import * as reading from './transactions/reading.ts';
-import * as sessions from './transactions/sessions.ts';
+import * as reaping from './transactions/reaping.ts';
+import * as commands from './transactions/session-commands.ts';
 import * as settings from './transactions/settings.ts';
 import * as subscribers from './transactions/subscribers.ts';
 import * as turns from './transactions/turns.ts';
 
 /** Transactions that change the store, by name: the whole vocabulary of its port. */
 export const WRITES = {
-  startSession: conversations.startSession,
+  startSession: commands.startSession,
   receive: conversations.receive,
-  rollOver: conversations.rollOver,
-  resetSession: conversations.resetSession,
-  continueSession: conversations.continueSession,
-  endSession: conversations.endSession,
-  command: conversations.command,
+  rollOver: commands.rollOver,
+  resetSession: commands.resetSession,
+  continueSession: commands.continueSession,
+  endSession: commands.endSession,
+  command: commands.command,
   deleteSession: deletion.deleteSession,
   pruneSessions: deletion.pruneSessions,
   finishTurn: turns.finishTurn,
@@ -42,9 +44,9 @@ export const WRITES = {
   stopInstance: liveness.stopInstance,
   forgetInstances: liveness.forgetInstances,
   announceInstance: liveness.announceInstance,
-  reap: liveness.reap,
-  reconcile: liveness.reconcile,
-  expire: liveness.expire,
+  reap: reaping.reap,
+  reconcile: reaping.reconcile,
+  expire: expiry.expire,
   sequenceAhead: reading.sequenceAhead,
   subscribe: subscribers.subscribe,
   unsubscribe: subscribers.unsubscribe,
@@ -79,7 +81,7 @@ export const WRITES = {
 
 /** Transactions that only look. (On PostgreSQL, reading the log may number it first.) */
 export const READS = {
-  nextDeadline: sessions.nextDeadline,
+  nextDeadline: expiry.nextDeadline,
   getSession: reading.getSession,
   openSession: reading.openSession,
   findSession: reading.findSession,
@@ -99,7 +101,7 @@ export const READS = {
   turnByRef: turns.turnByRef,
   openTurns: turns.openTurns,
   answeredTurns: turns.answeredTurns,
-  turnText: conversations.turnText,
+  turnText: turns.turnText,
   unfinishedTurns: turns.unfinishedTurns,
   listMessages: messages.listMessages,
   lineageOf: messages.lineageOf,
@@ -115,14 +117,14 @@ export const READS = {
   findJob: jobs.findJob,
   storeTime: jobs.storeTime,
   listInstances: liveness.listInstances,
-  heldBy: liveness.heldBy,
+  heldBy: reaping.heldBy,
   listSubscribers: subscribers.listSubscribers,
   listDeadLetters: subscribers.listDeadLetters,
   countDeliveries: deliveries.countDeliveries,
   checkPromises: promises.checkPromises,
   engineSettings: inspection.engineSettings,
   checkIntegrity: inspection.checkIntegrity,
-  overdueSessions: inspection.overdueSessions,
+  overdueSessions: expiry.overdueSessions,
 } as const;
 
 type Table = Record<string, (ctx: TxContext, args: never) => Tx<unknown>>;

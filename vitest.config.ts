@@ -9,7 +9,7 @@ export default defineConfig({
     // One more than there are cores: many tests wait for other processes most of the time.
     maxWorkers: Math.max(2, availableParallelism()) + 1,
     sequence: { sequencer: LongFirst },
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 30_000,
     teardownTimeout: 30_000,
     globalSetup: ['test/support/compile-cache.ts', 'test/support/page-setup.ts', 'test/support/postgres-setup.ts'],

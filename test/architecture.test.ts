@@ -20,14 +20,39 @@ const table: Table = {
     queue: { layers: ['errors', 'store'] },
     events: { layers: ['errors', 'lifecycle', 'store', 'queue'] },
     engine: { layers: ['errors', 'lifecycle', 'store', 'queue'] },
-    extensions: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events', 'memory'] },
-    memory: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events'] },
+    extensions: {
+      layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events', 'memory', 'platforms'],
+      entrances: { platforms: ['platforms/platform.ts'] },
+    },
+    memory: {
+      layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine', 'agent', 'turns'],
+    },
     agent: { layers: ['errors', 'log', 'lifecycle', 'store', 'config'] },
-    turns: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'agent'] },
-    cron: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'engine'] },
+    turns: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'people'] },
+    outbound: {
+      layers: [
+        ...['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine'],
+        ...['agent', 'turns', 'platforms'],
+      ],
+    },
+    inbound: {
+      layers: [
+        ...['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'turns'],
+        ...['people', 'platforms', 'outbound'],
+      ],
+    },
+    cron: {
+      layers: [
+        ...['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'turns'],
+        ...['platforms', 'outbound'],
+      ],
+    },
+    commands: {
+      layers: ['errors', 'lifecycle', 'store', 'engine', 'agent', 'turns', 'people', 'memory', 'outbound', 'cron'],
+    },
     api: { layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'turns', 'cron'] },
-    people: { layers: ['errors', 'store', 'config', 'platforms'] },
-    tracing: { layers: ['log', 'config'] },
+    people: { layers: ['errors', 'lifecycle', 'store', 'queue', 'config', 'agent', 'platforms'] },
+    tracing: { layers: ['log', 'config', 'agent', 'turns'] },
     platforms: {
       layers: ['errors', 'settings'],
       contract: ['platforms/platform.ts', 'platforms/descriptor.ts', 'platforms/chat-settings.ts'],
@@ -36,13 +61,15 @@ const table: Table = {
     gateway: {
       layers: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine'],
-        ...['extensions', 'memory', 'agent', 'turns', 'cron', 'api', 'platforms', 'people', 'tracing'],
+        ...['extensions', 'memory', 'agent', 'turns', 'commands', 'cron', 'api', 'platforms', 'people', 'tracing'],
+        ...['inbound', 'outbound'],
       ],
     },
     cli: {
       layers: [
         ...['errors', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine', 'extensions', 'memory', 'agent'],
-        ...['turns', 'cron', 'api', 'log', 'platforms', 'people', 'space', 'gateway', 'tracing', 'settings'],
+        ...['turns', 'commands', 'cron', 'api', 'log', 'platforms', 'people', 'space', 'gateway', 'tracing'],
+        ...['settings', 'inbound', 'outbound'],
       ],
       environment: true,
     },
@@ -88,6 +115,16 @@ describe('the import table', () => {
     expect([...graph.values()].flat()).not.toContain('cli');
     expect([...graph.values()].flat().filter((name) => !graph.has(name))).toEqual([]);
   });
+});
+
+test('the path of one message in AGENTS.md names at most 15 files, and all of them exist', () => {
+  const page = readFileSync(fileURLToPath(new URL('../AGENTS.md', import.meta.url)), 'utf8');
+  const [, drawing = ''] = /^One message, [\s\S]*?\n\n((?: {4}.*\n)+)/m.exec(page) ?? [];
+  const files = drawing.split('->').map((file) => file.trim());
+  expect(files.length).toBeGreaterThan(10);
+  expect(files.length).toBeLessThanOrEqual(15);
+  const sources = readSources();
+  expect(files.filter((file) => !sources.has(file))).toEqual([]);
 });
 
 describe('the checker reports', () => {

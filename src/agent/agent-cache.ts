@@ -56,7 +56,10 @@ export class AgentCache<Value> {
     if (bytes > this.#limits.maxBytes || this.#limits.maxSize < 1) return;
     this.#entries.set(key, { version, value, bytes, usedAt: this.#now() });
     this.#bytes += bytes;
-    this.#makeRoom();
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#limits.maxSize && this.#bytes <= this.#limits.maxBytes) return;
+      this.delete(oldest);
+    }
   }
 
   delete(key: string): void {
@@ -81,12 +84,5 @@ export class AgentCache<Value> {
 
   #isIdle(entry: Entry<Value>, now: number): boolean {
     return now - entry.usedAt >= this.#limits.idleTtlMs;
-  }
-
-  #makeRoom(): void {
-    for (const key of this.#entries.keys()) {
-      if (this.#entries.size <= this.#limits.maxSize && this.#bytes <= this.#limits.maxBytes) return;
-      this.delete(key);
-    }
   }
 }

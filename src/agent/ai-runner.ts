@@ -2,10 +2,10 @@ import type { AgentConfig, ModelConfig } from '../config/config.ts';
 import { AgentCache } from './agent-cache.ts';
 import { askAboutTranscript } from './ask-about-transcript.ts';
 import { contextWindow } from './model/context-window.ts';
-import { describePicture } from './model/describe-picture.ts';
 import { describeServer, type ModelServer } from './model/model-server.ts';
 import { ModelSession } from './model/model-session.ts';
 import type { Wait } from './model/retry.ts';
+import { streamStep } from './model/step.ts';
 import type { Rendering } from './prompt.ts';
 import type { AgentRunner, Compression, Picture, TranscriptTask, TurnReport, TurnTask } from './runner.ts';
 import { systemPrompt } from './system-prompt.ts';
@@ -19,7 +19,8 @@ export interface AiRunnerParts {
   readonly model: ModelConfig;
   readonly agent: AgentConfig;
   readonly server: ModelServer;
-  readonly toolBox: ToolBox;
+  /** Called by the first turn: a gateway that starts, or only waits, does not pay for tools. */
+  readonly openToolBox: () => Promise<ToolBox>;
   readonly log: Log;
   readonly wait: Wait;
   /** How long the model server may be silent in the middle of an answer. */
@@ -35,12 +36,20 @@ interface Remembered {
   readonly last: string;
 }
 
+const PICTURE_QUESTION = {
+  type: 'text',
+  text: 'Describe this picture in one short sentence, as for somebody who cannot see it. Only the sentence.',
+} as const;
+const LONGEST_DESCRIPTION = 300;
+const NO_TOOLS = new Map();
+
 /** Runs turns with a real model. */
 export class AiRunner implements AgentRunner {
   readonly description: string;
   readonly model: string | null;
   readonly #parts: AiRunnerParts;
   readonly #renderings: AgentCache<Remembered>;
+  #toolBox: Promise<ToolBox> | null = null;
 
   constructor(parts: AiRunnerParts) {
     this.#parts = parts;
@@ -72,7 +81,19 @@ export class AiRunner implements AgentRunner {
   async describe(picture: Picture, signal: AbortSignal): Promise<string | null> {
     const { server, log, silenceMs } = this.#parts;
     try {
-      return await describePicture(server, picture, signal, silenceMs);
+      const { text } = await streamStep({
+        api: await server.api(),
+        model: await server.defaultModel(),
+        system: '',
+        messages: [{ role: 'user', content: [PICTURE_QUESTION, { type: 'picture', ...picture }] }],
+        tools: NO_TOOLS,
+        maxTokens: 200,
+        signal,
+        silenceMs,
+        onText: () => undefined,
+        onReasoning: () => undefined,
+      });
+      return text.trim().slice(0, LONGEST_DESCRIPTION) || null;
     } catch (error) {
       log.warn('the model did not say what a picture shows', { error });
       return null;
@@ -91,12 +112,12 @@ export class AiRunner implements AgentRunner {
 
   async forget(sessionId: string): Promise<void> {
     this.#renderings.delete(sessionId);
-    await this.#parts.toolBox.forget(sessionId);
+    await (await this.#toolBox)?.forget(sessionId);
   }
 
   async close(): Promise<void> {
     this.#renderings.clear();
-    await this.#parts.toolBox.close();
+    await (await this.#toolBox)?.close();
   }
 
   #turn(task: TurnTask): Turn {
@@ -112,12 +133,13 @@ export class AiRunner implements AgentRunner {
   }
 
   async #session({ model, startedAt, about }: TranscriptTask): Promise<ModelSession> {
-    const { server, model: config, agent, toolBox, silenceMs, wait } = this.#parts;
+    const { server, model: config, agent, openToolBox, silenceMs, wait } = this.#parts;
     const name = model ?? (await server.defaultModel());
+    this.#toolBox ??= openToolBox();
     return new ModelSession({
       ...{ name, server, silenceMs, wait, apiKey: config.apiKey },
       system: systemPrompt(agent, startedAt, about),
-      tools: await toolBox.tools(),
+      tools: await (await this.#toolBox).tools(),
       window: contextWindow(name, config.contextWindow),
     });
   }

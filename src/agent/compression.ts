@@ -17,7 +17,6 @@ const FEWEST_ROWS = 4;
 export interface CompressionPlan {
   /** What the summary stands for, oldest first. */
   readonly old: readonly TranscriptRow[];
-  readonly staying: readonly TranscriptRow[];
   /** The last position of the session that the summary stands for; 0 when it stands only for earlier sessions. */
   readonly upTo: number;
 }
@@ -53,11 +52,10 @@ export function planCompression(
   force = false,
 ): CompressionPlan | null {
   const effective = effectiveRows(rows);
-  const cut = cutOf(effective, sessionId, window * STAYING_SHARE);
-  const old = effective.slice(0, cut);
+  const old = effective.slice(0, cutOf(effective, sessionId, window * STAYING_SHARE));
   if (!isWorthIt(old) && !(force && old.length > 0)) return null;
   const upTo = old.findLast((row) => row.sessionId === sessionId && row.role !== 'summary')?.position ?? 0;
-  return { old, staying: effective.slice(cut), upTo };
+  return { old, upTo };
 }
 
 export function summaryRow(turnId: string | null, text: string, upTo: number): MessageToAppend {
@@ -70,20 +68,21 @@ conversation. Keep: what the person wants and has decided, in their words where 
 far it got; facts, names, numbers, paths and addresses that may be needed again; what was done with tools, what came of it,
 and what is unknown; what is still open. Leave out greetings and what is settled.]`;
 
+const SHORT = 2_000;
+
 /** What was said, in few words and as one text, the latest of it that fits: for rows that no server reads as they are. */
 export function digest(rows: readonly TranscriptRow[], characters: number): string {
-  const lines = rows.map((row) => `${row.role}: ${shortened(row.text)}${callNames(row)}`);
+  const lines = rows.map((row) => {
+    const text = row.text.length <= SHORT ? row.text : `${row.text.slice(0, SHORT)} [...]`;
+    const names = toolCallsOf(row).map(({ name }) => name);
+    return `${row.role}: ${text}${names.length === 0 ? '' : ` (called ${names.join(', ')})`}`;
+  });
   let used = 0;
   const first = lines.findLastIndex((line) => {
     used += line.length + 1;
     return used > characters;
   });
   return lines.slice(first + 1).join('\n');
-}
-
-function callNames(row: TranscriptRow): string {
-  const names = toolCallsOf(row).map(({ name }) => name);
-  return names.length === 0 ? '' : ` (called ${names.join(', ')})`;
 }
 
 /** The first row that stays. */
@@ -104,12 +103,6 @@ function isWorthIt(old: readonly TranscriptRow[]): boolean {
 
 function indexes(rows: readonly TranscriptRow[], wanted: (row: TranscriptRow) => boolean): number[] {
   return rows.flatMap((row, i) => (wanted(row) ? [i] : []));
-}
-
-const SHORT = 2_000;
-
-function shortened(text: string): string {
-  return text.length <= SHORT ? text : `${text.slice(0, SHORT)} [...]`;
 }
 
 function charactersOf(rows: readonly TranscriptRow[]): number {

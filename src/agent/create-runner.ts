@@ -1,23 +1,15 @@
-import type { AgentConfig, McpServerConfig, ModelConfig } from '../config/config.ts';
-import { LazyRunner } from './lazy-runner.ts';
-import { describeServer, type ModelProvider, openModelServer } from './model/model-server.ts';
-import { type Wait, wait } from './model/retry.ts';
+import type { Config, ModelConfig } from '../config/config.ts';
+import { AiRunner, type AiRunnerParts } from './ai-runner.ts';
+import { type ModelProvider, openModelServer } from './model/model-server.ts';
+import { wait } from './model/retry.ts';
 import { OfflineRunner } from './offline-runner.ts';
 import type { AgentRunner } from './runner.ts';
 import type { Log, ToolPorts } from './tools/ports.ts';
 
-export interface RunnerConfig {
-  readonly model: ModelConfig;
-  readonly agent: AgentConfig;
-  readonly mcp: { readonly servers: Readonly<Record<string, McpServerConfig>> };
-}
+export type RunnerConfig = Pick<Config, 'model' | 'agent' | 'mcp'>;
 
 /** Time, for tests that have none to lose. */
-export interface RunnerTiming {
-  readonly wait?: Wait;
-  readonly silenceMs?: number;
-  readonly now?: () => number;
-}
+export type RunnerTiming = Partial<Pick<AiRunnerParts, 'wait' | 'silenceMs' | 'now'>>;
 
 /** A turn that stands still ends as such: what waits for the model in it gives up later than the turn itself. */
 const AFTER_TURN_MS = 1000;
@@ -35,18 +27,16 @@ export function createRunner(
 ): AgentRunner {
   const provider = providerOf(config.model);
   if (provider === 'offline') return new OfflineRunner();
-  const server = openModelServer(config.model, provider);
-  const facts = { description: describeServer(server), model: server.defaultName };
-  return new LazyRunner(facts, async () => {
-    const [{ AiRunner }, { ToolBox }] = await Promise.all([import('./ai-runner.ts'), import('./tools/tool-box.ts')]);
-    const { model, agent, mcp } = config;
-    return new AiRunner({
-      ...{ model, agent, log, server },
-      toolBox: new ToolBox({ agent, mcp, ports, log }),
-      wait: timing.wait ?? wait,
-      silenceMs: timing.silenceMs ?? Math.min(agent.turnTimeoutMs + AFTER_TURN_MS, LONGEST_SILENCE_MS),
-      now: timing.now ?? Date.now,
-    });
+  const { model, agent, mcp } = config;
+  return new AiRunner({
+    model,
+    agent,
+    log,
+    server: openModelServer(model, provider),
+    openToolBox: async () => new (await import('./tools/tool-box.ts')).ToolBox({ agent, mcp, ports, log }),
+    wait: timing.wait ?? wait,
+    silenceMs: timing.silenceMs ?? Math.min(agent.turnTimeoutMs + AFTER_TURN_MS, LONGEST_SILENCE_MS),
+    now: timing.now ?? Date.now,
   });
 }
 

@@ -7,6 +7,7 @@ import type { AgentRunner, TurnReport, TurnTask } from './runner.ts';
 import { assistantRow, noteRow, userRow } from './transcript.ts';
 
 const MODEL = 'offline';
+const LONGEST_ECHO = 200;
 
 const SETUP = `Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or put an OpenAI-compatible server into config.yaml:
 model: { base_url: "http://127.0.0.1:11434/v1", name: "llama3.2" }
@@ -27,7 +28,7 @@ export class OfflineRunner implements AgentRunner {
     const messages = isSaid ? resumed : [userRow(turnId, text, note)];
     const reply = replyTo(said, task.transcript);
     await speak(reply, task, messages);
-    context.show({ type: 'step', iteration: 1, tools: [] });
+    context.channel.publish({ type: 'step', iteration: 1, tools: [] });
     return {
       ...{ text: reply, model: MODEL, compressed: null },
       messages: [...messages, assistantRow(turnId, reply)],
@@ -60,7 +61,8 @@ async function speak(
   unkept: readonly MessageToAppend[],
 ): Promise<void> {
   let said = '';
-  for (const piece of piecesOf(reply)) {
+  // Word by word, with what stands between them, so that the pieces make the whole.
+  for (const piece of reply.match(/\S+\s*|\s+/g) ?? []) {
     // Between pieces everybody else gets a turn, so that an abort is heard.
     await new Promise(setImmediate);
     if (signal.aborted) {
@@ -69,7 +71,7 @@ async function speak(
     }
     signal.throwIfAborted();
     said += piece;
-    context.show({ type: 'text', text: piece });
+    context.channel.publish({ type: 'text', text: piece });
   }
 }
 
@@ -85,16 +87,6 @@ function replyTo(said: string, transcript: readonly Message[]): string {
     const count = effectiveRows(transcript).filter(({ role }) => role === 'user').length;
     return `You had written ${count} ${count === 1 ? 'message' : 'messages'} in this conversation before this one.`;
   }
-  return `I understood: "${shortened(words)}". I am Moirai's offline model and cannot answer that. ${SETUP}`;
-}
-
-const LONGEST_ECHO = 200;
-
-function shortened(text: string): string {
-  return text.length > LONGEST_ECHO ? `${text.slice(0, LONGEST_ECHO)}...` : text;
-}
-
-/** Word by word, with what stands between them, so that the pieces make the whole. */
-function piecesOf(text: string): string[] {
-  return text.match(/\S+\s*|\s+/g) ?? [];
+  const echo = words.length > LONGEST_ECHO ? `${words.slice(0, LONGEST_ECHO)}...` : words;
+  return `I understood: "${echo}". I am Moirai's offline model and cannot answer that. ${SETUP}`;
 }

@@ -46,7 +46,7 @@ export interface Prompt {
  */
 export function renderPrompt(rows: readonly TranscriptRow[], known: Rendering | null = null): Prompt {
   const from = known?.rows ?? 0;
-  if (rows.slice(from).some(rewrites)) {
+  if (rows.slice(from).some(({ role }) => role === 'summary' || role === 'undo')) {
     const effective = effectiveRows(rows);
     return { messages: renderRows(effective).messages, settled: null };
   }
@@ -68,8 +68,6 @@ export function effectiveRows(rows: readonly TranscriptRow[]): TranscriptRow[] {
   }
   return kept;
 }
-
-const rewrites = ({ role }: TranscriptRow): boolean => role === 'summary' || role === 'undo';
 
 function undone(rows: TranscriptRow[], undo: TranscriptRow): TranscriptRow[] {
   const from = positionOf(undo, 'from');
@@ -98,16 +96,14 @@ function renderRows(rows: readonly TranscriptRow[]): RenderedRows {
   const first = firstSpoken(rows);
   for (let i = first; i < rows.length; ) {
     const end = endOfNotes(rows, i + 1);
-    // Nothing may be remembered of a row whose notes, whose answers or whose sequel may still come.
-    if (isSettling(rows[i]!)) [settledRows, settledMessages] = i === first ? [0, 0] : [i, messages.length];
+    // Nothing may be remembered of a row whose notes, whose answers or whose sequel may still come. A person's row ends
+    // everything before it but a reply taken up again, and that is decided by this very row.
+    if (rows[i]?.role === 'user') [settledRows, settledMessages] = i === first ? [0, 0] : [i, messages.length];
     render(messages, rows, i, end, i === first ? notesIn(rows.slice(0, first)) : []);
     i = end;
   }
   return { messages, settledRows, settledMessages };
 }
-
-/** A person's row ends everything before it but a reply taken up again, and that is decided by this very row. */
-const isSettling = ({ role }: TranscriptRow): boolean => role === 'user';
 
 /** Notes from before anybody spoke go with the first words: two messages of a person in a row are refused by some. */
 function firstSpoken(rows: readonly TranscriptRow[]): number {
@@ -135,8 +131,9 @@ function render(
 ): void {
   const row = rows[i]!;
   const paragraphs = notesIn(rows.slice(i + 1, end));
-  if (row.role === 'user') addUser(messages, [...before, noteOf(row), row.text, ...paragraphs]);
-  else if (row.role === 'summary') addUser(messages, [summaryText(row.text), ...paragraphs]);
+  const note = typeof row.data?.note === 'string' ? bracketed(row.data.note) : '';
+  if (row.role === 'user') addUser(messages, [...before, note, row.text, ...paragraphs]);
+  else if (row.role === 'summary') addUser(messages, [SUMMARISED, row.text, ...paragraphs]);
   else if (row.role === 'tool') addToolResult(messages, row, paragraphs);
   else if (row.role === 'note') addToLast(messages, [bracketed(row.text), ...paragraphs]);
   else if (row.role === 'assistant') addAssistant(messages, row, paragraphs, rows, end);
@@ -151,13 +148,18 @@ function addAssistant(
 ): void {
   const made = answeredCalls(row, rows, end);
   if (made.length > 0) {
-    messages.push({ role: 'assistant', content: [...textParts([row.text, ...paragraphs]), ...made.map(callPart)] });
+    const parts = made.map(({ id, name, args }): ToolCallPart => {
+      return { type: 'tool-call', toolCallId: id, toolName: name, input: args ?? {} };
+    });
+    messages.push({ role: 'assistant', content: [...textParts([row.text, ...paragraphs]), ...parts] });
     return;
   }
   // A reply that nobody answered and that goes on: what was said of it becomes part of what it answers, since a prompt
   // that ends with an assistant's words is refused by some servers and continued inside the word by others.
-  if (rows[end]?.role !== 'user') addToLast(messages, [begunText(row.text), ...paragraphs]);
-  else if (row.text !== '' || paragraphs.length > 0) {
+  if (rows[end]?.role !== 'user') {
+    const begun = row.text === '' ? '' : `[You had begun to answer this, and had written: ${row.text}]`;
+    addToLast(messages, [begun, ...paragraphs]);
+  } else if (row.text !== '' || paragraphs.length > 0) {
     messages.push({ role: 'assistant', content: joined([row.text, ...paragraphs]) });
   }
 }
@@ -167,14 +169,12 @@ function answeredCalls(row: TranscriptRow, rows: readonly TranscriptRow[], from:
   const made = toolCallsOf(row);
   if (made.length === 0) return made;
   const answers = new Set<string | null>();
-  for (let i = from; i < rows.length && !speaks(rows[i]!); i += 1) answers.add(answeredCall(rows[i]!));
+  for (let i = from; i < rows.length; i += 1) {
+    const next = rows[i]!;
+    if (next.role === 'assistant' || next.role === 'user') break;
+    answers.add(answeredCall(next));
+  }
   return made.filter(({ id }) => answers.has(id));
-}
-
-const speaks = ({ role }: TranscriptRow): boolean => role === 'assistant' || role === 'user';
-
-function callPart({ id, name, args }: ToolCall): ToolCallPart {
-  return { type: 'tool-call', toolCallId: id, toolName: name, input: args ?? {} };
 }
 
 function textParts(paragraphs: readonly string[]): TextPart[] {
@@ -226,18 +226,8 @@ function withNotes(results: readonly ToolResultPart[], paragraphs: readonly stri
   return [...results.slice(0, -1), { ...last, output: { type: 'text', value } }];
 }
 
-function noteOf(row: TranscriptRow): string {
-  return typeof row.data?.note === 'string' ? bracketed(row.data.note) : '';
-}
-
 const bracketed = (text: string): string => `[${text}]`;
 
 const joined = (paragraphs: readonly string[]): string => paragraphs.filter((text) => text !== '').join('\n\n');
 
-function summaryText(summary: string): string {
-  return `[Earlier parts of this conversation were summarised to save space. The summary:]\n\n${summary}`;
-}
-
-function begunText(text: string): string {
-  return text === '' ? '' : `[You had begun to answer this, and had written: ${text}]`;
-}
+const SUMMARISED = '[Earlier parts of this conversation were summarised to save space. The summary:]';

@@ -1,10 +1,8 @@
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { ToolPermission, TurnTask } from './runner.ts';
-import type { AgentTool, ToolContext } from './tools/tool.ts';
+import type { AgentTool, ToolSet } from './tools/tool.ts';
 import { type ToolCall, type ToolOutcome, toolRow } from './transcript.ts';
 import { unlessAborted } from './unless-aborted.ts';
-
-type Tools = ReadonlyMap<string, AgentTool>;
 
 type ToolTask = Pick<TurnTask, 'sessionId' | 'turnId' | 'platform' | 'userId' | 'signal' | 'context'>;
 
@@ -15,7 +13,7 @@ type ToolTask = Pick<TurnTask, 'sessionId' | 'turnId' | 'platform' | 'userId' | 
  */
 export async function* runTools(
   calls: readonly ToolCall[],
-  tools: Tools,
+  tools: ToolSet,
   task: ToolTask,
 ): AsyncGenerator<MessageToAppend[], void, void> {
   for (const group of groupsOf(calls, tools)) {
@@ -23,7 +21,7 @@ export async function* runTools(
   }
 }
 
-function groupsOf(calls: readonly ToolCall[], tools: Tools): ToolCall[][] {
+function groupsOf(calls: readonly ToolCall[], tools: ToolSet): ToolCall[][] {
   const groups: ToolCall[][] = [];
   const parallelSafe = ({ name }: ToolCall): boolean => tools.get(name)?.parallelSafe ?? false;
   for (const call of calls) {
@@ -34,16 +32,16 @@ function groupsOf(calls: readonly ToolCall[], tools: Tools): ToolCall[][] {
   return groups;
 }
 
-async function runTool(call: ToolCall, tools: Tools, task: ToolTask): Promise<ToolOutcome> {
+async function runTool(call: ToolCall, tools: ToolSet, task: ToolTask): Promise<ToolOutcome> {
   const { signal, context } = task;
   if (signal.aborted) return { text: 'This was not run: the turn was stopped before its time came.', ok: false };
-  context.show({ type: 'tool', state: 'start', id: call.id, name: call.name, args: call.args });
+  context.channel.publish({ type: 'tool', state: 'start', id: call.id, name: call.name, args: call.args });
   const outcome = await attempt(call, tools, task);
-  context.show({ type: 'tool', state: 'end', id: call.id, name: call.name, ok: outcome.ok });
+  context.channel.publish({ type: 'tool', state: 'end', id: call.id, name: call.name, ok: outcome.ok });
   return outcome;
 }
 
-async function attempt(call: ToolCall, tools: Tools, task: ToolTask): Promise<ToolOutcome> {
+async function attempt(call: ToolCall, tools: ToolSet, task: ToolTask): Promise<ToolOutcome> {
   const tool = tools.get(call.name);
   if (tool === undefined) return { text: `There is no tool named ${call.name}.`, ok: false };
   try {
@@ -56,10 +54,12 @@ async function attempt(call: ToolCall, tools: Tools, task: ToolTask): Promise<To
 }
 
 async function run(tool: AgentTool, call: ToolCall, task: ToolTask): Promise<ToolOutcome> {
+  const { sessionId, turnId, platform, userId, signal } = task;
   const began = performance.now();
-  const outcome = await unlessAborted(tool.run(call.args, contextOf(task)), task.signal).then(
+  const running = tool.run(call.args, { sessionId, turnId, platform, userId, signal });
+  const outcome = await unlessAborted(running, signal).then(
     (text): ToolOutcome => ({ text: text === '' ? 'Done; there was no output.' : text, ok: true }),
-    (error: unknown) => (task.signal.aborted ? STOPPED : failed(error)),
+    (error: unknown) => (signal.aborted ? STOPPED : failed(error)),
   );
   const use = { id: call.id, tool: tool.name, args: call.args };
   task.context.ran?.(use, { ok: outcome.ok, text: outcome.text, ms: Math.round(performance.now() - began) });
@@ -88,8 +88,4 @@ async function permissionFor(tool: AgentTool, call: ToolCall, { context, signal 
   if (action === null) return permission;
   const approval = await unlessAborted(context.approve({ tool: tool.name, action }), signal);
   return approval.allowed ? permission : approval;
-}
-
-function contextOf({ sessionId, turnId, platform, userId, signal }: ToolTask): ToolContext {
-  return { sessionId, turnId, platform, userId, signal };
 }

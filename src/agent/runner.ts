@@ -29,8 +29,8 @@ export interface TurnContext {
   keep(messages: readonly MessageToAppend[]): Promise<void>;
   /** What people said meanwhile and want taken into account now: rows that are in the transcript already. */
   takeSteering(): Promise<readonly MessageToAppend[]>;
-  /** For everybody who looks on. */
-  show(event: StepEvent): void;
+  /** Where everybody who looks on hears of it. */
+  readonly channel: { publish(event: StepEvent): void };
   /** Whether a tool may be run at all, and with what: asked before any person is. */
   mayRun?(use: ToolUse): Promise<ToolPermission>;
   /** What came of it. Nobody waits for who hears it. */

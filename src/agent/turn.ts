@@ -1,6 +1,7 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { TokenUsage } from '../lifecycle/commands.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
+import { summarise } from './ask-about-transcript.ts';
 import { isFull, planCompression, summaryRow, tokensOf } from './compression.ts';
 import { keepUnsavedRows } from './keep-unsaved-rows.ts';
 import type { ModelSession } from './model/model-session.ts';
@@ -8,9 +9,16 @@ import type { StepResult } from './model/step.ts';
 import { effectiveRows, type PromptMessage, type Rendering, renderPrompt } from './prompt.ts';
 import { runTools } from './run-tools.ts';
 import type { Compression, TurnReport, TurnTask } from './runner.ts';
-import { settleDangling } from './settle-dangling.ts';
-import { summarise } from './summarise.ts';
-import { assistantRow, noteRow, numbered, type TranscriptRow, userRow } from './transcript.ts';
+import {
+  answeredCall,
+  assistantRow,
+  noteRow,
+  numbered,
+  type TranscriptRow,
+  toolCallsOf,
+  toolRow,
+  userRow,
+} from './transcript.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
 export interface TurnSetting {
@@ -96,7 +104,7 @@ export class Turn {
     for (let iteration = 1; iteration <= maxSteps; iteration += 1) {
       if (iteration > 1) await this.#takeSteering();
       const step = await this.#step(model);
-      this.#task.context.show({ type: 'step', iteration, tools: step.calls.map(({ name }) => name) });
+      this.#task.context.channel.publish({ type: 'step', iteration, tools: step.calls.map(({ name }) => name) });
       if (step.calls.length === 0) return this.#report(step, model);
       await this.#keep([this.#rowOf(step)]);
       await this.#runTools(step, model);
@@ -137,9 +145,9 @@ export class Turn {
     const step = await model.ask(this.#messages(), signal, {
       onText: (text) => {
         this.#partialReply += text;
-        context.show({ type: 'text', text });
+        context.channel.publish({ type: 'text', text });
       },
-      onReasoning: (text) => context.show({ type: 'reasoning', text }),
+      onReasoning: (text) => context.channel.publish({ type: 'reasoning', text }),
     });
     this.#count(step.usage);
     return step;
@@ -222,4 +230,23 @@ export class Turn {
     this.#compressed = { beforeTokens, afterTokens, count: plan.old.length };
     return this.#compressed;
   }
+}
+
+/**
+ * Answers for tool calls that the transcript ends with and that have none: the process died after the call was kept and
+ * before its result was. Whether the tool did its work nobody knows, so it is told as unknown and never run again.
+ */
+export function settleDangling(transcript: readonly TranscriptRow[]): MessageToAppend[] {
+  const rows = effectiveRows(transcript);
+  const caller = rows.findLastIndex(({ role }) => role === 'assistant' || role === 'user');
+  const row = rows[caller];
+  if (row === undefined) return [];
+  const answered = new Set(rows.slice(caller + 1).map(answeredCall));
+  const dangling = toolCallsOf(row).filter(({ id }) => !answered.has(id));
+  return dangling.map((call) => {
+    const text =
+      `The outcome of this call of ${call.name} is unknown: the process stopped before it was recorded. It may or may not ` +
+      'have taken effect, and it was not run again. Check before you repeat it.';
+    return toolRow(row.turnId, call, { text, ok: false, unknown: true });
+  });
 }

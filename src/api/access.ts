@@ -38,11 +38,13 @@ export function admit({ apiKey, allowedOrigins, page }: AccessRules): Middleware
     if (origin !== undefined) {
       assertOrigin(c, origin, allowedOrigins);
       nameOrigin(c, origin);
-      if (isPreflight(c)) return answerPreflight(c);
+      const isPreflight = c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined;
+      if (isPreflight) return answerPreflight(c);
     }
     if (expected === null) assertLocal(c);
-    const file = isRead(c) ? (page?.(c.req.path, c.req.header('if-none-match')) ?? null) : null;
-    if (file !== null) return c.newResponse(file.body, file);
+    const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
+    const file = isRead ? page?.(c.req.path, c.req.header('if-none-match')) : null;
+    if (file) return c.newResponse(file.body, file);
     if (expected !== null) assertKey(c, expected, failures);
     c.set('credential', expected === null ? LOOPBACK_CREDENTIAL : `key:${expected.toString('hex').slice(0, 16)}`);
     return next();
@@ -62,14 +64,6 @@ function nameOrigin(c: ApiContext, origin: string): void {
   outgoing.setHeader('Access-Control-Allow-Origin', origin);
   outgoing.setHeader('Access-Control-Expose-Headers', 'ETag, x-moirai-session, x-moirai-turn');
   outgoing.setHeader('Vary', 'Origin');
-}
-
-function isRead(c: ApiContext): boolean {
-  return c.req.method === 'GET' || c.req.method === 'HEAD';
-}
-
-function isPreflight(c: ApiContext): boolean {
-  return c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined;
 }
 
 /** A browser asks before it sends; the key comes with what it sends. */
@@ -117,3 +111,18 @@ function digest(key: Buffer): Buffer {
 function addressOf(c: ApiContext): string {
   return c.env.incoming.socket.remoteAddress ?? 'an unknown address';
 }
+
+/** Headers that keep browsers from doing more with an answer than it is for. What an answer says of itself counts. */
+const PROTECTION = [
+  ['X-Content-Type-Options', 'nosniff'],
+  ['X-Frame-Options', 'DENY'],
+  ['Referrer-Policy', 'no-referrer'],
+  ['Cross-Origin-Resource-Policy', 'same-origin'],
+  ['Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'"],
+  ['Cache-Control', 'no-store'],
+] as const;
+
+export const protect: MiddlewareHandler<ApiEnv> = (c, next) => {
+  for (const [name, value] of PROTECTION) c.env.outgoing.setHeader(name, value);
+  return next();
+};

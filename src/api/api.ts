@@ -2,6 +2,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Engine } from '../engine/engine.ts';
+import type { Logger } from '../log/logger.ts';
 import type { ApiBackend } from './backend.ts';
 import type { EventTail } from './event-tail.ts';
 
@@ -29,7 +30,4 @@ export interface ApiParts {
 }
 
 /** The part of a logger that HTTP needs. */
-export interface ApiLog {
-  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
-  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
-}
+export type ApiLog = Pick<Logger, 'error' | 'warn'>;

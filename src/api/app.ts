@@ -1,24 +1,20 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { z } from 'zod';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { type AccessRules, admit } from './access.ts';
+import { type AccessRules, admit, protect } from './access.ts';
 import type { Api, ApiContext, ApiEnv, ApiParts } from './api.ts';
 import { answerError } from './error-answer.ts';
 import { addChatCompletionRoutes } from './openai/chat-completions.ts';
 import { addModelRoutes } from './openai/models.ts';
 import { addResponseRoutes } from './openai/responses.ts';
 import { addSpecificationRoute } from './openapi.ts';
-import { protect } from './protection.ts';
 import { DEFAULT_BODY_BYTES, readBody } from './request-body.ts';
 import { addChatRoutes } from './routes/chat.ts';
 import { addCronRoutes } from './routes/cron.ts';
 import { addEventRoutes } from './routes/events.ts';
 import { addGatewayRoutes } from './routes/gateway.ts';
-import { addHealthRoutes } from './routes/health.ts';
 import { addPlatformRoutes } from './routes/platforms.ts';
-import { addSessionChangeRoutes } from './routes/session-changes.ts';
-import { addSessionRoutes } from './routes/sessions.ts';
-import { addSourceRoute } from './routes/sources.ts';
+import { addSessionChangeRoutes, addSessionRoutes } from './routes/sessions.ts';
 import { addSpaceRoutes } from './routes/space.ts';
 import { addSubscriberRoutes } from './routes/subscribers.ts';
 
@@ -27,7 +23,7 @@ export interface AppOptions extends AccessRules {
 }
 
 const ROUTES = [
-  addHealthRoutes,
+  addGatewayRoutes,
   addSessionRoutes,
   addSessionChangeRoutes,
   addEventRoutes,
@@ -37,10 +33,8 @@ const ROUTES = [
   addModelRoutes,
   addSubscriberRoutes,
   addCronRoutes,
-  addGatewayRoutes,
   addPlatformRoutes,
   addSpaceRoutes,
-  addSourceRoute,
   addSpecificationRoute,
 ];
 
@@ -52,7 +46,10 @@ export function createApp(parts: ApiParts, options: AppOptions): Api {
   app.use(admit(options));
   app.use(readBody(options.maxBodyBytes ?? DEFAULT_BODY_BYTES));
   for (const add of ROUTES) add(app, parts);
-  const paths = routedPaths(app);
+  const routes = app.routes.filter(({ method }) => method !== 'ALL');
+  const paths = routes.map(({ path, method }) => {
+    return { pattern: new RegExp(`^${path.replace(/:[^/]+/g, '[^/]+')}$`), method };
+  });
   app.notFound((c) => answerError(c, missing(c, paths), parts.log));
   return app;
 }
@@ -68,17 +65,7 @@ function refuseInvalid(result: Validated): void {
   throw new MoiraiError('bad_input', `${where}: ${issue?.message ?? 'is not valid'}`, { cause: result.error });
 }
 
-interface RoutedPath {
-  readonly pattern: RegExp;
-  readonly method: string;
-}
-
-function routedPaths(app: Api): RoutedPath[] {
-  const routes = app.routes.filter(({ method }) => method !== 'ALL');
-  return routes.map(({ path, method }) => ({ pattern: new RegExp(`^${path.replace(/:[^/]+/g, '[^/]+')}$`), method }));
-}
-
-function missing(c: ApiContext, paths: readonly RoutedPath[]): MoiraiError {
+function missing(c: ApiContext, paths: readonly { pattern: RegExp; method: string }[]): MoiraiError {
   const { path, method } = c.req;
   const methods = new Set(paths.filter(({ pattern }) => pattern.test(path)).map((routed) => routed.method));
   if (methods.size === 0) return new MoiraiError('not_found', `there is nothing at ${path}`);

@@ -1,8 +1,10 @@
+import type { z } from 'zod';
 import type { JobService } from '../cron/job-service.ts';
 import type { JobTarget } from '../cron/job-store.ts';
 import type { TurnOutcome } from '../lifecycle/states.ts';
 import type { TurnActivity, TurnEvent } from '../turns/turn-event.ts';
 import type { Figures } from './figures.ts';
+import type { ReadinessSchema } from './schemas.ts';
 
 /** Something a client says over HTTP: text for the agent, or a slash command. */
 export interface ChatRequest {
@@ -46,21 +48,15 @@ export interface AcceptedTurn {
   readonly sessionId: string;
   readonly turnId: string | null;
   readonly reply: Promise<Reply>;
-  /** What happens in the turn; null for a slash command, which is none. */
-  readonly events: TurnEvents | null;
+  /** What happens in the turn: first what was so far, then as it happens. Null for a slash command, which is none. */
+  readonly events: {
+    /** Returns the function that stops it. */
+    watch(listener: (event: TurnEvent) => void): () => void;
+  } | null;
 }
 
-/** What happens in a turn: first what was so far, then as it happens. */
-export interface TurnEvents {
-  /** Returns the function that stops it. */
-  watch(listener: (event: TurnEvent) => void): () => void;
-}
-
-/** A setting of the gateway as `/ready` shows it: nothing secret. */
-export interface Readiness {
-  readonly state: 'starting' | 'ready' | 'draining' | 'stopped';
-  readonly checks: Readonly<Record<string, { readonly ok: boolean; readonly detail: string }>>;
-}
+/** How the gateway stands, as `/ready` shows it: nothing secret. */
+export type Readiness = z.output<typeof ReadinessSchema>;
 
 /** What HTTP needs of the gateway beside the store. */
 export interface ApiBackend {
@@ -72,7 +68,12 @@ export interface ApiBackend {
   readiness(): Promise<Readiness>;
   /** The same without looking at anything. */
   state(): Readiness['state'];
-  readonly jobs: JobBackend;
+  /** What is done at its time. */
+  readonly jobs: {
+    readonly service: JobService;
+    /** Where results go, by its name. Throws `target_unknown`. */
+    readonly target: (text: string) => Promise<JobTarget>;
+  };
   /** What a platform brings; the status it is answered with. */
   receiveFromPlatform(name: string, request: PlatformRequest): Promise<200 | 401 | 404 | 503>;
   drain(): Promise<void>;
@@ -91,11 +92,4 @@ export interface ApiBackend {
 export interface PlatformRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-}
-
-/** What is done at its time. */
-export interface JobBackend {
-  readonly service: JobService;
-  /** Where results go, by its name. Throws `target_unknown`. */
-  readonly target: (text: string) => Promise<JobTarget>;
 }

@@ -90,7 +90,7 @@ export function hintOf(code: string): string {
 /** Paths whose clients were written for OpenAI and expect its errors. */
 const OPENAI_PATH = /^\/v1\/(chat\/completions|responses|models)(\/|$)/;
 
-const OPENAI_TYPES: Partial<Record<ErrorStatus, string>> = {
+const OPENAI_TYPES: Readonly<Partial<Record<number, string>>> = {
   401: 'authentication_error',
   403: 'permission_error',
   404: 'not_found_error',
@@ -99,7 +99,7 @@ const OPENAI_TYPES: Partial<Record<ErrorStatus, string>> = {
 };
 
 /** The same error with the fields that OpenAI's clients read. */
-export function openAiError(error: ShownError, status: ErrorStatus): ShownError & { type: string; param: null } {
+export function openAiError(error: ShownError, status: number): ShownError & { type: string; param: null } {
   const type = OPENAI_TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error');
   return { ...error, type, param: null };
 }

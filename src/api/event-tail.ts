@@ -77,7 +77,8 @@ export class EventTail {
     yield ': following\n\n';
     let after = wanted.after;
     for (;;) {
-      await this.#run();
+      this.#running ??= this.#start();
+      await this.#running;
       if (listener.signal.aborted) return;
       // The reader may have stopped for want of followers just before this one came.
       if (this.#running === null) continue;
@@ -107,34 +108,25 @@ export class EventTail {
     const mailbox = new Mailbox<TailEvent>(MAILBOX_BYTES);
     const joined = Math.max(after, this.#position);
     const follower: Follower = { wanted, after: joined, mailbox, behindSince: null, drop: listener.drop };
-    const leave = (): void => mailbox.close();
-    listener.signal.addEventListener('abort', leave);
     this.#followers.add(follower);
     // Not by the mailbox: it is for what comes in faster than it is read, and this may be more than it holds.
     const missed = this.#recent.filter((tailEvent) => tailEvent.seq > after && wants(wanted, tailEvent.event));
     let last = joined;
     try {
       for (const tailEvent of missed) yield tailEvent.text;
-      for (;;) {
-        const waiting = await mailbox.take(HEARTBEAT_MS);
-        if (waiting === null) return null;
+      for await (const waiting of mailbox.batches(HEARTBEAT_MS, listener.signal)) {
         yield waiting.length === 0 ? HEARTBEAT : waiting.map(({ text }) => text).join('');
         last = waiting.at(-1)?.seq ?? last;
         if (follower.behindSince !== null) return last;
       }
+      return null;
     } finally {
-      listener.signal.removeEventListener('abort', leave);
       this.#followers.delete(follower);
       this.#wake();
     }
   }
 
-  /** Starts to read, if nobody has; resolves once the position is known. */
-  #run(): Promise<void> {
-    this.#running ??= this.#start();
-    return this.#running;
-  }
-
+  /** Starts to read; resolves once the position is known. */
   async #start(): Promise<void> {
     try {
       this.#position = await this.#store.read('lastSeq', {});
@@ -169,7 +161,11 @@ export class EventTail {
     try {
       const everything = { after: this.#position, limit: PAGE, types: [], sessionId: null };
       const { events, next } = await this.#store.read('listEvents', everything);
-      for (const event of events) this.#spread(tell(event));
+      for (const event of events) {
+        const tailEvent = tell(event);
+        this.#recent.push(tailEvent);
+        for (const follower of this.#followers) hand(follower, tailEvent);
+      }
       this.#position = next;
       this.#forget();
       return events.length === PAGE;
@@ -179,11 +175,6 @@ export class EventTail {
       await new Promise((done) => setTimeout(done, RETRY_MS));
       return false;
     }
-  }
-
-  #spread(tailEvent: TailEvent): void {
-    this.#recent.push(tailEvent);
-    for (const follower of this.#followers) hand(follower, tailEvent);
   }
 
   #forget(): void {

@@ -41,6 +41,19 @@ export class Mailbox<T> {
     return items;
   }
 
+  /** All that comes, as it comes, until it is closed or the signal aborts; nothing after each `ms` without. */
+  async *batches(ms: number, signal: AbortSignal): AsyncGenerator<readonly T[], void> {
+    const leave = (): void => this.close();
+    signal.addEventListener('abort', leave);
+    if (signal.aborted) leave();
+    try {
+      for (let items = await this.take(ms); items !== null; items = await this.take(ms)) yield items;
+    } finally {
+      signal.removeEventListener('abort', leave);
+      this.close();
+    }
+  }
+
   #arrival(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);

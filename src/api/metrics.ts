@@ -18,7 +18,9 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #gauges = new Map<string, Gauge<string>>();
   readonly #cpu = new Counter({
-    ...{ name: 'process_cpu_seconds_total', help: 'Processor time used', registers: [this.#registry] },
+    name: 'process_cpu_seconds_total',
+    help: 'Processor time used',
+    registers: [this.#registry],
   });
   readonly #delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   #rendered: Promise<string> | null = null;
@@ -46,8 +48,9 @@ export class Metrics {
   async #compute(): Promise<string> {
     const began = performance.now();
     const readings = [this.#sessions(), this.#subscribers(), this.#deliveries(), this.#gateway(), this.#process()];
-    for (const { reason } of (await Promise.allSettled(readings)).filter(isRejected)) {
-      this.#parts.log.warn('some figures could not be computed', { error: MoiraiError.wrap(reason) });
+    for (const reading of await Promise.allSettled(readings)) {
+      if (reading.status === 'fulfilled') continue;
+      this.#parts.log.warn('some figures could not be computed', { error: MoiraiError.wrap(reading.reason) });
     }
     const now = performance.now();
     this.#freshUntil = now + Math.max(FRESH_MS, Math.min((now - began) * REST_FACTOR, MOST_REST_MS));
@@ -143,8 +146,4 @@ export class Metrics {
     this.#gauges.set(name, gauge);
     return gauge;
   }
-}
-
-function isRejected(result: PromiseSettledResult<void>): result is PromiseRejectedResult {
-  return result.status === 'rejected';
 }

@@ -1,11 +1,8 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Api, ApiParts } from './api.ts';
-import { ErrorSchema, json } from './schemas.ts';
+import { ErrorSchema, json, route } from './schemas.ts';
 
-const specification = createRoute({
-  method: 'get',
-  path: '/openapi.json',
-  operationId: 'getSpecification',
+const specification = route('get', '/openapi.json', 'getSpecification', {
   summary: 'This specification',
   responses: { 200: json(z.looseObject({ openapi: z.string() }), 'OpenAPI 3.1.') },
 });

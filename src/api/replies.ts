@@ -1,15 +1,13 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { TurnEvent } from '../turns/turn-event.ts';
-import type { ApiContext, ApiLog } from './api.ts';
+import type { ApiContext, ApiParts } from './api.ts';
 import type { AcceptedTurn, Reply } from './backend.ts';
 import { hintOf, type ShownError, statusOf } from './error-answer.ts';
-import { HEARTBEAT_MS, type Listener } from './event-stream.ts';
+import { HEARTBEAT, HEARTBEAT_MS, streamEvents } from './event-stream.ts';
 import { Mailbox } from './mailbox.ts';
 
 /** What may wait for a client that listens to its own turn; the turn goes on without one who does not read. */
 const MAILBOX_CHARS = 4 * 1024 * 1024;
-
-export type TurnNews = { readonly event: TurnEvent } | { readonly reply: Reply } | { readonly failure: MoiraiError };
 
 /** The status of each outcome. */
 export function statusOfReply({ outcome }: Reply): 200 | 502 | 504 {
@@ -31,57 +29,48 @@ export function nameTurn(c: ApiContext, { sessionId, turnId }: Pick<Reply, 'sess
   if (turnId !== null) outgoing.setHeader('x-moirai-turn', turnId);
 }
 
-/**
- * What is told of a turn. It listens from the moment it is made, which is when the turn was taken: nothing is missed while
- * the answer is on its way. Who stops listening stops nothing.
- */
-export class TurnFeed {
-  readonly #mailbox = new Mailbox<TurnNews>(MAILBOX_CHARS);
-  #drop: () => void = () => undefined;
-
-  constructor(accepted: AcceptedTurn, log: ApiLog) {
-    const stopWatching = accepted.events?.watch((event) => {
-      if (!this.#mailbox.put({ event }, sizeOf(event))) this.#drop();
-    });
-    const end = (news: TurnNews): void => {
-      stopWatching?.();
-      this.#mailbox.close(news);
-    };
-    accepted.reply.then(
-      (reply) => end({ reply }),
-      (thrown: unknown) => {
-        const failure = MoiraiError.wrap(thrown);
-        // The client is told no more than that there is a defect.
-        if (statusOf(failure.code) === 500) {
-          log.error('a turn was lost sight of', { session: accepted.sessionId, turn: accepted.turnId, error: failure });
-        }
-        end({ failure });
-      },
-    );
-  }
-
-  /** The turn as it goes on, its end last; null now and then while nothing happens. */
-  async *news(listener: Listener): AsyncGenerator<TurnNews | null> {
-    this.#drop = listener.drop;
-    const leave = (): void => this.#mailbox.close();
-    listener.signal.addEventListener('abort', leave);
-    try {
-      for (;;) {
-        const news = await this.#mailbox.take(HEARTBEAT_MS);
-        if (news === null) return;
-        if (news.length === 0) yield null;
-        yield* news;
-      }
-    } finally {
-      listener.signal.removeEventListener('abort', leave);
-      this.#mailbox.close();
-    }
-  }
+/** How one kind of client reads a turn: the text of its server-sent events, empty for what it has no use for. */
+export interface TurnWriter {
+  opening(): string;
+  event(event: TurnEvent): string;
+  /** The turn is over. */
+  reply(reply: Reply): string;
+  /** Nothing is known of how the turn ended. */
+  failure(failure: MoiraiError): string;
 }
 
-function sizeOf(event: TurnEvent): number {
-  if (event.type === 'question') return event.action.length + 500;
-  return event.type === 'text' || event.type === 'reasoning' ? event.text.length + 100 : 500;
+/**
+ * Answers with a turn as a stream. It listens from now on, which is when the turn was taken: nothing is missed while the
+ * answer is on its way. A client that stops listening does not stop the turn.
+ */
+export function streamTurn(c: ApiContext, parts: ApiParts, accepted: AcceptedTurn, writer: TurnWriter): Response {
+  const mailbox = new Mailbox<string>(MAILBOX_CHARS);
+  const put = (text: string): void => {
+    if (text !== '' && !mailbox.put(text, text.length)) c.env.outgoing.destroy();
+  };
+  put(writer.opening());
+  const stopWatching = accepted.events?.watch((event) => put(writer.event(event)));
+  const end = (text: string): void => {
+    stopWatching?.();
+    mailbox.close(text);
+  };
+  accepted.reply.then(
+    (reply) => end(writer.reply(reply)),
+    (thrown: unknown) => {
+      const failure = MoiraiError.wrap(thrown);
+      // The client is told no more than that there is a defect.
+      if (statusOf(failure.code) === 500) {
+        const { sessionId: session, turnId: turn } = accepted;
+        parts.log.error('a turn was lost sight of', { session, turn, error: failure });
+      }
+      end(writer.failure(failure));
+    },
+  );
+  return streamEvents(c, parts.closing, async function* ({ signal }) {
+    for await (const texts of mailbox.batches(HEARTBEAT_MS, signal)) {
+      yield texts.length === 0 ? HEARTBEAT : texts.join('');
+    }
+  });
 }
 
 /**

@@ -13,7 +13,9 @@ const CHAT_PATHS = new Set(['/v1/chat', '/v1/chat/completions', '/v1/responses']
 export function readBody(limit: number): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
-    const text = await readText(c, bodyLimit(c.req.path, limit));
+    const most = bodyLimit(c.req.path, limit);
+    const length = Number(c.env.incoming.headers['content-length'] ?? Number.NaN);
+    const text = await (length <= Math.min(SHORT, most) ? readShort(c) : readLong(c, most));
     if (text !== '') assertJson(c);
     // Where a body may be left out, an empty one is as good as none. (What is kept there is awaited, whatever its type.)
     c.req.bodyCache.text = Promise.resolve(text.trim() === '' ? '{}' : text) as never;
@@ -42,11 +44,6 @@ export async function* chunksOf(c: ApiContext, limit: number): AsyncGenerator<Bu
 /** A short body comes in one piece or two: those are put together, the others decoded as they come. */
 const SHORT = 65_536;
 const shortDecoder = new TextDecoder('utf-8', { fatal: true });
-
-async function readText(c: ApiContext, limit: number): Promise<string> {
-  const length = Number(c.env.incoming.headers['content-length'] ?? Number.NaN);
-  return length <= Math.min(SHORT, limit) ? readShort(c) : readLong(c, limit);
-}
 
 async function readShort(c: ApiContext): Promise<string> {
   const { incoming } = c.env;

@@ -1,4 +1,4 @@
-import { z } from '@hono/zod-openapi';
+import { createRoute, type RouteConfig, z } from '@hono/zod-openapi';
 import { END_REASONS, LINEAGES, RESUME_REASONS, SESSION_KINDS, SESSION_STATES } from '../lifecycle/states.ts';
 
 /** The shapes of `src/engine/views.ts`, as the specification shows them. */
@@ -122,6 +122,15 @@ export function pageOf<T extends z.ZodType>(item: T) {
   });
 }
 
+/** The definition of a route: what the specification says of it, and what of a request is checked. */
+export function route<
+  const Method extends 'get' | 'post' | 'delete',
+  const Path extends string,
+  const Rest extends Pick<RouteConfig, 'summary' | 'request' | 'responses'>,
+>(method: Method, path: Path, operationId: string, rest: Rest) {
+  return createRoute({ method, path, operationId, ...rest });
+}
+
 /** An answer in JSON, for a route's definition. */
 export function json<T extends z.ZodType>(schema: T, description: string) {
   return { description, content: { 'application/json': { schema } } };
@@ -132,8 +141,10 @@ export function jsonBody<T extends z.ZodType>(schema: T, required: boolean) {
   return { required, content: { 'application/json': { schema } } };
 }
 
-/** Server-sent events, for a route's definition. */
-export const eventStream = { 'text/event-stream': { schema: z.string() } };
+/** An answer in JSON or as server-sent events, as the client wants it, for a route's definition. */
+export function jsonOrStream<T extends z.ZodType>(schema: T, description: string) {
+  return { description, content: { 'application/json': { schema }, 'text/event-stream': { schema: z.string() } } };
+}
 
 export const idParams = z.object({
   id: z.string().openapi({ description: 'The id of a session, or any beginning of it that is its alone.' }),

@@ -1,32 +1,17 @@
-import type { Engine } from '../engine/engine.ts';
-import type { PageHook } from './access.ts';
 import type { ApiLog, ApiParts } from './api.ts';
-import { createApp } from './app.ts';
-import type { ApiBackend } from './backend.ts';
+import { type AppOptions, createApp } from './app.ts';
 import { EventTail } from './event-tail.ts';
-import { openPort } from './port.ts';
+import { type OpenPort, openPort } from './port.ts';
 
-export interface ApiOptions {
+export interface ApiOptions extends AppOptions, Pick<ApiParts, 'backend' | 'engine' | 'version'> {
   readonly host: string;
   /** 0 for any free one. */
   readonly port: number;
-  /** Null lets in whoever is on this machine, and nobody else. */
-  readonly apiKey: string | null;
-  /** Origins of pages that may call, beside the gateway's own: `https://example.org`. */
-  readonly allowedOrigins: readonly string[];
-  readonly backend: ApiBackend;
-  readonly engine: Engine;
-  readonly version: string;
   readonly log?: ApiLog;
-  readonly maxBodyBytes?: number;
-  readonly page?: PageHook;
 }
 
-export interface RunningApi {
-  readonly url: string;
-  /** Takes no new requests, ends streams, and gives what is under way a moment. */
-  close(): Promise<void>;
-}
+/** The API at its port. Closing it takes no new requests, ends streams, and gives what is under way a moment. */
+export type RunningApi = OpenPort;
 
 const SILENT: ApiLog = { error: () => undefined, warn: () => undefined };
 

@@ -22,7 +22,7 @@ import { type EngineOptions, Instance } from './instance.ts';
 import { readOwnTranscript, readTranscript } from './transcript.ts';
 
 /** A message for a conversation, as the outside hands it in. */
-export type Inbound = Pick<ReceiveArgs, 'conversation' | 'text' | 'originRef' | 'by' | 'before'> & {
+export type Inbound = Pick<ReceiveArgs, 'conversation' | 'text' | 'originRef' | 'refTtlMs' | 'by' | 'before'> & {
   /** Begin its turn at once when the session is free (default). */
   readonly begin?: boolean;
 };
@@ -113,9 +113,9 @@ export class Engine extends Instance {
     return this.#settleTurn(hold, (context) => this.store.write('appendMessages', { context, ...hold, messages }));
   }
 
-  /** Adds to the transcript beside any turn: what a command leaves behind. */
+  /** Adds to the transcript beside any turn: what a command leaves behind; repeated until the outcome is known. */
   appendBeside(sessionId: string, messages: readonly MessageToAppend[]): Promise<number> {
-    return this.store.write('appendMessages', { context: this.commandContext(), sessionId, epoch: null, messages });
+    return this.settle((context) => this.store.write('appendMessages', { context, sessionId, epoch: null, messages }));
   }
 
   /** Interrupts a running turn so that it can be resumed; repeated until the store has taken it. */

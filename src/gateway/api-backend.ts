@@ -6,9 +6,9 @@ import { keyFor } from '../lifecycle/session-key.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
+import { parseCommand } from '../turns/command.ts';
+import type { ReceiveResult } from '../turns/conversations.ts';
 import type { TurnChannel } from '../turns/turn-channel.ts';
-import { parseCommand } from './commands/command.ts';
-import type { ReceiveResult } from './conversations.ts';
 import type { Gateway } from './gateway.ts';
 
 const IDEMPOTENCY_MS = 24 * 3_600_000;
@@ -51,25 +51,26 @@ export function apiBackend({ gateway, model, readiness, state, figures }: ApiBac
 async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn> {
   const conversation = conversationOf(request);
   const originRef = refOf(request);
-  const known = originRef === null ? null : await knownTurn(gateway, originRef, request, conversation);
-  if (known !== null) return attach(gateway, known, request);
-  const before = await rowsBefore(gateway, conversation, request);
+  // A one-shot request has no conversation that a command could be about.
+  const verbatim = request.conversation === null && request.history.length > 0;
+  const isCommand = !verbatim && parseCommand(request.text) !== null;
+  const known = originRef === null ? null : await knownTurn(gateway, originRef, isCommand);
+  if (known !== null) {
+    await assertSame(gateway, known, request, conversation);
+    return followed(gateway, gateway.turns.channels.follow(known.id), known.sessionId, request);
+  }
   const result = await gateway.conversations.receive({
     conversation,
     text: request.text,
     originRef,
-    before,
-    ...verbatim(request),
+    refTtlMs: IDEMPOTENCY_MS,
+    before: await rowsBefore(gateway, conversation, request),
+    ...(verbatim ? { verbatim } : {}),
   });
   if (result.type === 'answer') return answered(gateway, result, conversation);
-  if (result.received.duplicate)
-    await assertSame(gateway, result.received.turn, request, result.received.session.key, conversation);
-  return accepted(gateway, result, request);
-}
-
-/** A one-shot request has no conversation that a command could be about. */
-function verbatim(request: ChatRequest): { verbatim?: true } {
-  return request.conversation === null && request.history.length > 0 ? { verbatim: true } : {};
+  const { duplicate, turn, session } = result.received;
+  if (duplicate && !isCommand) await assertSame(gateway, turn, request, conversation);
+  return followed(gateway, result.channel, session.id, request);
 }
 
 function conversationOf({ conversation, platform, userId, credential, idempotencyKey }: ChatRequest): ConversationRef {
@@ -88,32 +89,36 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 32);
 }
 
-/** The turn an idempotency key stands for, as long as it is remembered. */
+/** The turn an idempotency key stands for, as long as it is remembered. Commands are recognised where they are accepted. */
 async function knownTurn(
-  gateway: Gateway,
+  { engine: { store } }: Gateway,
   originRef: string,
-  request: ChatRequest,
-  conversation: ConversationRef,
+  isCommand: boolean,
 ): Promise<TurnResultRow | null> {
-  const turn = await gateway.engine.store.read('turnByRef', { originRef });
-  if (turn === null || turn.createdAt < Date.now() - IDEMPOTENCY_MS) return null;
-  const session = await gateway.engine.store.read('getSession', { sessionId: turn.sessionId });
-  await assertSame(gateway, turn, request, session?.key ?? conversation.key, conversation);
-  return turn;
+  const [turn, command] = await Promise.all([
+    store.read('turnByRef', { originRef, ttlMs: IDEMPOTENCY_MS }),
+    store.read('acceptedCommand', { ref: originRef, ttlMs: IDEMPOTENCY_MS }),
+  ]);
+  const wasCommand = command !== null;
+  if (wasCommand !== isCommand && (wasCommand || turn !== null)) throw conflict();
+  return isCommand ? null : turn;
 }
 
 async function assertSame(
-  gateway: Gateway,
-  turn: { readonly id: string },
-  request: ChatRequest,
-  key: string,
-  conversation: ConversationRef,
+  { engine: { store } }: Gateway,
+  { id: turnId, sessionId }: Pick<TurnResultRow, 'id' | 'sessionId'>,
+  { text }: ChatRequest,
+  { key }: ConversationRef,
 ): Promise<void> {
-  const text = await gateway.engine.store.read('turnText', { turnId: turn.id });
-  const message = request.text.toWellFormed();
-  // The turn of `/queue TEXT` is TEXT.
-  if ((text === message || text === parseCommand(message)?.args) && key === conversation.key) return;
-  throw new MoiraiError('idempotency_conflict', 'the idempotency key was used before, with another body');
+  const [kept, session] = await Promise.all([
+    store.read('turnText', { turnId }),
+    store.read('getSession', { sessionId }),
+  ]);
+  if (kept !== text.toWellFormed() || (session?.key ?? key) !== key) throw conflict();
+}
+
+function conflict(): MoiraiError {
+  return new MoiraiError('idempotency_conflict', 'the idempotency key was used before, with another body');
 }
 
 /** What the turn finds in the transcript: what the client says was said before, and the model it asks for. */
@@ -154,19 +159,6 @@ function answered(
     text: result.text,
   }));
   return { sessionId, turnId: null, reply, events: null };
-}
-
-function accepted(
-  gateway: Gateway,
-  { received, channel }: Extract<ReceiveResult, { type: 'turn' }>,
-  request: ChatRequest,
-): AcceptedTurn {
-  return followed(gateway, channel, received.session.id, request);
-}
-
-/** The same request again: it waits for the same turn, wherever that runs. */
-function attach(gateway: Gateway, turn: TurnResultRow, request: ChatRequest): AcceptedTurn {
-  return followed(gateway, gateway.turns.channels.follow(turn.id), turn.sessionId, request);
 }
 
 function followed(gateway: Gateway, events: TurnChannel, sessionId: string, request: ChatRequest): AcceptedTurn {

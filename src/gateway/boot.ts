@@ -5,10 +5,10 @@ import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { buildKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
+import { findHome } from '../outbound/home-channel.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
-import { findHome } from './home-channel.ts';
-import { BOOT_NOTE, NOTHING_TO_SAY } from './texts.ts';
-import type { Turns } from './turns.ts';
+import { BOOT_NOTE, NOTHING_TO_SAY } from '../turns/texts.ts';
+import type { Turns } from '../turns/turns.ts';
 
 export interface BootDeps {
   readonly home: string;

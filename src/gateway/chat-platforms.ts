@@ -1,27 +1,27 @@
 import type { AgentRunner, ApprovalRequest, TurnReport } from '../agent/runner.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
+import { PlatformManager, type PlatformStatus } from '../inbound/platform-manager.ts';
+import { Reception } from '../inbound/reception.ts';
+import { Stickers } from '../inbound/stickers.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
+import { displayFor } from '../outbound/display.ts';
+import { EditPace } from '../outbound/edit-pace.ts';
+import { footerOf, outgoing } from '../outbound/outgoing.ts';
+import { Places } from '../outbound/places.ts';
+import { platformSender, type ReplyShape } from '../outbound/platform-sender.ts';
+import { Presentation } from '../outbound/presentation.ts';
 import { Access } from '../people/access.ts';
+import type { Approvals } from '../people/approvals.ts';
 import type { Platform, Sender } from '../platforms/platform.ts';
 import type { ConfiguredPlatform } from '../platforms/registry.ts';
 import type { Timers } from '../queue/timers.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
-import type { Approvals } from './approvals.ts';
-import type { Conversations } from './conversations.ts';
-import { footerOf, outgoing } from './outgoing.ts';
-import { Places } from './places.ts';
-import { PlatformManager, type PlatformStatus } from './platform-manager.ts';
-import { platformSender, type ReplyShape } from './platform-sender.ts';
-import { displayFor } from './presentation/display.ts';
-import { EditPace } from './presentation/edit-pace.ts';
-import { Presentation } from './presentation/presentation.ts';
-import { Reception } from './reception/reception.ts';
-import { Stickers } from './reception/stickers.ts';
-import { deliverable } from './reply-target.ts';
-import type { TurnRun } from './turn-run.ts';
+import type { Conversations } from '../turns/conversations.ts';
+import { deliverable } from '../turns/reply-target.ts';
+import type { TurnRun } from '../turns/turn-run.ts';
 
 export interface ChatPlatformsDeps {
   readonly config: Config;
@@ -38,6 +38,8 @@ export interface ChatPlatformsDeps {
   readonly conversations: () => Conversations;
   readonly commands: () => readonly { name: string; summary: string }[];
   readonly newDeliveryId: () => string;
+  /** Something was said to a conversation that nothing is sent to, beside its replies. */
+  readonly onNote: (session: Session, text: string) => void;
   /** Something can be sent that could not before. */
   readonly wakeOutbox: () => void;
 }
@@ -144,8 +146,25 @@ export class ChatPlatforms {
     return outgoing(session, text, this.platformOf(session), id, shape);
   }
 
-  /** How a person on a chat platform is asked to allow something. */
-  question(session: Session, id: string, { action }: ApprovalRequest): { text: string; shape: ReplyShape } {
+  /** Says something in a session's conversation that is no reply: in the outbox where there is one, else the transcript. */
+  async tell(session: Session, text: string, id: string, shape: ReplyShape = {}): Promise<void> {
+    const { engine, onNote } = this.#deps;
+    if (deliverable(session)) {
+      const deliveries = this.notice(session, text, id, shape);
+      await engine.store.write('addDeliveries', {
+        context: engine.commandContext(),
+        sessionId: session.id,
+        deliveries,
+      });
+    } else {
+      await engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
+      onNote(session, text);
+    }
+  }
+
+  /** Asks a person on a chat platform to allow something; others see the question in the turn. */
+  async ask(session: Session, id: string, { action }: ApprovalRequest): Promise<void> {
+    if (!deliverable(session)) return;
     const buttons = [
       [
         { label: 'Allow', data: `ok:${id}` },
@@ -153,7 +172,8 @@ export class ChatPlatforms {
       ],
     ];
     const shows = this.platformOf(session)?.abilities.buttons ?? false;
-    return { text: `Allow this? ${action}\n/approve or /deny`, shape: shows ? { buttons } : {} };
+    const text = `Allow this? ${action}\n/approve or /deny`;
+    await this.tell(session, text, this.#deps.newDeliveryId(), shows ? { buttons } : {});
   }
 
   #receptionDeps() {

@@ -1,4 +1,6 @@
 import { randomInt } from 'node:crypto';
+import type { AgentRunner } from '../agent/runner.ts';
+import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Figures } from '../api/figures.ts';
 import type { Config } from '../config/config.ts';
 import { Engine } from '../engine/engine.ts';
@@ -6,11 +8,46 @@ import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
 import { Dispatcher } from '../events/dispatcher.ts';
 import { ExtensionHost } from '../extensions/host/extension-host.ts';
+import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import { createProviders } from '../memory/create-provider.ts';
 import type { MemoryProvider } from '../memory/provider.ts';
+import type { Sender } from '../platforms/platform.ts';
+import type { ConfiguredPlatform } from '../platforms/registry.ts';
 import type { Store } from '../store/port.ts';
+import type { Tracer } from '../tracing/tracer.ts';
 import { PluginBridge } from './plugin-bridge.ts';
+
+export interface GatewayOptions {
+  readonly config: Config;
+  readonly store: Store;
+  readonly log: Logger;
+  readonly version: string;
+  /** Ways out beside the chat platforms. */
+  readonly platforms: readonly Sender[];
+  /** The chat platforms it is to be on; none unless said. */
+  readonly chat?: readonly ConfiguredPlatform[];
+  /** What hooks may see a harmless part of. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly makeRunner: (ports: ToolPorts) => AgentRunner;
+  /** Asks the process to restart; null where that is nobody's business. */
+  readonly restart: (() => void) | null;
+  /** The lease was lost: this process is over and must begin again. */
+  readonly lost: () => void;
+  /**
+   * Also ends what expires, finds turns nobody runs, and announces its comings and goings. A terminal beside a gateway
+   * leaves all that to it.
+   */
+  readonly primary: boolean;
+  /** What plugins remember with; `memory.provider` says whether one of them does. */
+  readonly memoryProviders?: readonly MemoryProvider[];
+  /** Hears what is said to a conversation that nothing is sent to, beside its replies. */
+  readonly onNote?: (session: Session, text: string) => void;
+  /** Where what is measured goes; nowhere unless given. */
+  readonly figures?: Figures;
+  /** Where traces go; null and nothing for nowhere. */
+  readonly tracer?: Tracer | null;
+}
 
 /** What has to be there before a gateway can be made. */
 export interface Foundation {
@@ -23,20 +60,8 @@ export interface Foundation {
   readonly providers: readonly MemoryProvider[];
 }
 
-/** Of what a gateway is told, what it stands on. */
-export interface FoundationOptions {
-  readonly config: Config;
-  readonly store: Store;
-  readonly version: string;
-  readonly log: Logger;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly primary: boolean;
-  readonly memoryProviders?: readonly MemoryProvider[];
-  readonly figures?: Figures;
-}
-
 /** Throws what no later start would change, such as `memory_provider`; then nothing of it stays behind. */
-export async function createFoundation(options: FoundationOptions): Promise<Foundation> {
+export async function createFoundation(options: GatewayOptions): Promise<Foundation> {
   const { config, store, version, log, environment, primary, figures } = options;
   const ids = timeSortedIds(Date.now, () => randomInt(2 ** 32) / 2 ** 32);
   const id = ids.command().replace(/^cmd/, 'ins');

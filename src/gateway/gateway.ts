@@ -1,81 +1,40 @@
-import { randomBytes } from 'node:crypto';
-import type { AgentRunner, Approval, ApprovalRequest } from '../agent/runner.ts';
-import type { ToolPorts } from '../agent/tools/ports.ts';
+import type { AgentRunner } from '../agent/runner.ts';
 import type { Readiness } from '../api/backend.ts';
-import type { Figures } from '../api/figures.ts';
-import type { Config, ModelConfig } from '../config/config.ts';
+import { measuring } from '../api/measuring.ts';
+import { COMMANDS, slashCommands } from '../commands/catalogue.ts';
+import type { ModelConfig } from '../config/config.ts';
+import { JobRuns } from '../cron/job-runs.ts';
+import { JobService } from '../cron/job-service.ts';
+import { schedulePort } from '../cron/schedule-port.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Ids } from '../engine/ids.ts';
 import { isLeaseLost } from '../engine/instance.ts';
 import { Upkeep } from '../engine/upkeep.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
 import type { ExtensionHost } from '../extensions/host/extension-host.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
-import type { Session } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
-import type { Logger } from '../log/logger.ts';
-import type { MemoryProvider } from '../memory/provider.ts';
-import type { Sender } from '../platforms/platform.ts';
-import type { ConfiguredPlatform } from '../platforms/registry.ts';
+import { SessionMemory } from '../memory/session-memory.ts';
+import type { EndedHandlers } from '../outbound/notices.ts';
+import { Outbox } from '../outbound/outbox.ts';
+import { Approvals } from '../people/approvals.ts';
 import { processTimers } from '../queue/timers.ts';
-import type { Store } from '../store/port.ts';
-import type { Tracer } from '../tracing/tracer.ts';
-import { Approvals } from './approvals.ts';
+import { traces } from '../tracing/turn-traces.ts';
+import { Children } from '../turns/children.ts';
+import { Conversations } from '../turns/conversations.ts';
+import { EndedSessions } from '../turns/ended-sessions.ts';
+import { type Observer, observeWith } from '../turns/observer.ts';
+import { deliverable } from '../turns/reply-target.ts';
+import { stoppingText } from '../turns/texts.ts';
+import { Transcripts } from '../turns/transcripts.ts';
+import { Turns } from '../turns/turns.ts';
+import { askPeople } from './ask-people.ts';
 import { Banner } from './banner.ts';
 import { runBoot } from './boot.ts';
 import { ChatPlatforms } from './chat-platforms.ts';
-import { Children } from './children.ts';
-import { COMMANDS } from './commands/catalogue.ts';
-import { Conversations } from './conversations.ts';
-import { GatewayCron } from './cron.ts';
-import { EndedSessions } from './ended-sessions.ts';
-import { createFoundation, type Foundation } from './foundation.ts';
+import { createFoundation, type Foundation, type GatewayOptions } from './foundation.ts';
 import { Listeners } from './listeners.ts';
-import { measuring } from './measuring.ts';
-import { GatewayMemory } from './memory.ts';
-import type { EndedHandlers } from './notices.ts';
-import { type Observer, observeWith } from './observer.ts';
-import { Outbox } from './outbox.ts';
-import type { ReplyShape } from './platform-sender.ts';
 import type { PluginBridge } from './plugin-bridge.ts';
-import { deliverable } from './reply-target.ts';
-import { stoppingText } from './texts.ts';
 import { toolPorts } from './tool-ports.ts';
-import { traces } from './traces.ts';
-import { Transcripts } from './transcripts.ts';
-import type { TurnRun } from './turn-run.ts';
-import { Turns } from './turns.ts';
-
-export interface GatewayOptions {
-  readonly config: Config;
-  readonly store: Store;
-  readonly log: Logger;
-  readonly version: string;
-  /** Ways out beside the chat platforms. */
-  readonly platforms: readonly Sender[];
-  /** The chat platforms it is to be on; none unless said. */
-  readonly chat?: readonly ConfiguredPlatform[];
-  /** What hooks may see a harmless part of. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly makeRunner: (ports: ToolPorts) => AgentRunner;
-  /** Asks the process to restart; null where that is nobody's business. */
-  readonly restart: (() => void) | null;
-  /** The lease was lost: this process is over and must begin again. */
-  readonly lost: () => void;
-  /**
-   * Also ends what expires, finds turns nobody runs, and announces its comings and goings. A terminal beside a gateway
-   * leaves all that to it.
-   */
-  readonly primary: boolean;
-  /** What plugins remember with; `memory.provider` says whether one of them does. */
-  readonly memoryProviders?: readonly MemoryProvider[];
-  /** Hears what is said to a conversation that nothing is sent to, beside its replies. */
-  readonly onNote?: (session: Session, text: string) => void;
-  /** Where what is measured goes; nowhere unless given. */
-  readonly figures?: Figures;
-  /** Where traces go; null and nothing for nowhere. */
-  readonly tracer?: Tracer | null;
-}
 
 /**
  * A running gateway without its doors: sessions, turns, outbox, upkeep. HTTP, terminals and platforms talk to its
@@ -89,9 +48,9 @@ export class Gateway {
   readonly approvals: Approvals;
   readonly dispatcher: Dispatcher;
   readonly transcripts: Transcripts;
-  readonly memory: GatewayMemory;
+  readonly memory: SessionMemory;
   readonly chat: ChatPlatforms;
-  readonly cron: GatewayCron;
+  readonly cron: JobRuns;
   readonly #options: GatewayOptions;
   readonly #upkeep: Upkeep;
   readonly #outbox: Outbox;
@@ -100,7 +59,6 @@ export class Gateway {
   readonly #children: Children;
   readonly #plugins: PluginBridge;
   readonly #extensions: ExtensionHost;
-  readonly #ids: Ids;
   readonly #observer: Observer;
   #rules: ResetRules;
   #hurry: () => void = () => undefined;
@@ -109,7 +67,6 @@ export class Gateway {
     const { config, log, primary } = options;
     const { engine, ids, plugins, providers } = foundation;
     this.#options = options;
-    this.#ids = ids;
     this.#plugins = plugins;
     this.#extensions = foundation.extensions;
     this.#rules = config.sessions;
@@ -117,15 +74,12 @@ export class Gateway {
     this.engine = engine;
     this.transcripts = new Transcripts(engine);
     this.dispatcher = foundation.dispatcher;
-    this.memory = new GatewayMemory({
+    this.memory = new SessionMemory({
       ...{ config, engine, log, primary, providers, dispatcher: this.dispatcher, transcripts: this.transcripts },
       runner: () => this.runner,
     });
-    this.cron = new GatewayCron({
-      ...{ config, engine, log, primary },
-      turns: () => this.turns,
-      chat: () => this.chat,
-    });
+    const { timezone } = config.sessions.reset;
+    const jobs = new JobService({ store: engine.store, timezone, random: Math.random });
     this.approvals = new Approvals(processTimers, config.agent.approvalTimeoutMs);
     const { more = () => [], ...memoryPorts } = this.memory.ports;
     this.runner = options.makeRunner({
@@ -133,7 +87,7 @@ export class Gateway {
         ...{ engine, rules: config.sessions, children: () => this.#children },
         platform: (name) => this.chat.find(name),
       }),
-      ...this.cron.ports,
+      schedule: schedulePort(engine, jobs),
       ...memoryPorts,
       more: () => [...plugins.tools, ...more()],
     });
@@ -145,22 +99,28 @@ export class Gateway {
       brought: () => plugins.platforms,
       commands: () => [...COMMANDS, ...plugins.commands],
       newDeliveryId: () => ids.delivery(),
+      onNote: options.onNote ?? (() => undefined),
       wakeOutbox: () => this.#outbox.refresh(),
     });
     this.turns = this.#makeTurns();
+    this.cron = new JobRuns({ config, engine, log, primary, jobs, turns: this.turns, chat: this.chat });
     this.#children = new Children({
       ...{ engine, turns: this.turns, log },
-      tell: (to, text, id) => this.tell(to, text, id),
+      tell: (to, text, id) => this.chat.tell(to, text, id),
       notice: (to, text, id) => this.chat.notice(to, text, id),
     });
     const { runner, turns, approvals, transcripts, memory } = this;
     const commandDeps = {
-      ...{ engine, turns, runner, approvals, transcripts, memory },
+      ...{ engine, turns, runner, approvals, transcripts, memory, jobs },
       children: this.#children,
-      jobs: this.cron.jobs,
       ...{ restart: options.restart, prices: pricesOf(config.model), more: () => plugins.commands },
     };
-    this.conversations = new Conversations(commandDeps, (message) => plugins.dispatch(message));
+    this.conversations = new Conversations({
+      engine,
+      turns,
+      commands: slashCommands(commandDeps),
+      gate: (message) => plugins.dispatch(message),
+    });
     this.#outbox = new Outbox({
       ...{ engine, log, random: Math.random },
       senders: () => this.chat.senders,
@@ -245,11 +205,7 @@ export class Gateway {
     await this.#upkeep.stop();
     await this.#outbox.stop();
     await this.#announce('gateway:shutdown', reason);
-    await Promise.all([this.memory.stop(), this.dispatcher.stop()]);
-    await Promise.all([this.#listeners?.stop(), this.#plugins.stop()]);
-    await this.#extensions.stop();
-    this.#ended.stop();
-    await this.runner.close();
+    await this.#closeReaders();
     await this.chat.leave();
     await this.engine.stop();
   }
@@ -262,27 +218,16 @@ export class Gateway {
     void this.cron.pause();
     await this.#upkeep.stop();
     await this.#outbox.stop();
+    await this.#closeReaders();
+  }
+
+  /** Everything that reads the log, then what runs their code. */
+  async #closeReaders(): Promise<void> {
     await Promise.all([this.memory.stop(), this.dispatcher.stop()]);
     await Promise.all([this.#listeners?.stop(), this.#plugins.stop()]);
     await this.#extensions.stop();
     this.#ended.stop();
     await this.runner.close();
-  }
-
-  /** Says something in a session's conversation that is no reply: in the outbox where there is one, else the transcript. */
-  async tell(session: Session, text: string, id: string, shape: ReplyShape = {}): Promise<void> {
-    const { engine } = this;
-    if (deliverable(session)) {
-      const deliveries = this.chat.notice(session, text, id, shape);
-      await engine.store.write('addDeliveries', {
-        context: engine.commandContext(),
-        sessionId: session.id,
-        deliveries,
-      });
-    } else {
-      await engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
-      this.#options.onNote?.(session, text);
-    }
   }
 
   async #begin(): Promise<void> {
@@ -330,7 +275,7 @@ export class Gateway {
 
   #makeTurns(): Turns {
     const { config, log } = this.#options;
-    const { engine, runner, transcripts, memory } = this;
+    const { engine, runner, transcripts, memory, approvals } = this;
     const observer = this.#observer;
     return new Turns({
       engine,
@@ -349,41 +294,9 @@ export class Gateway {
         timeoutMs: config.agent.turnTimeoutMs,
         transcript: (session) => transcripts.of(session),
         deliveries: (run, text, report) => this.chat.repliesOf(run, text, report),
-        approve: (run, request) => this.#ask(run, request),
+        approve: (run, request) => askPeople({ engine, approvals, turns: this.turns, chat: this.chat }, run, request),
       },
     });
-  }
-
-  /** Asks the people of the conversation that a turn works for, wherever they are. */
-  async #ask(run: TurnRun, request: ApprovalRequest): Promise<Approval> {
-    const session = await this.#askedSession(run);
-    if (session === null) return { allowed: false, reason: 'nobody is there to be asked' };
-    const id = randomBytes(8).toString('hex');
-    const answer = this.approvals.ask({ id, key: session.key, request, askedOf: session.userId }, run.signal);
-    const question = { type: 'question', id, ...request } as const;
-    // Work that was delegated asks in the turn that waits for it, too.
-    const channels = new Set([run.channel, this.turns.runOf(session.id)?.channel ?? run.channel]);
-    for (const channel of channels) channel.publish({ ...question, state: 'asked' });
-    void answer.then(({ allowed }) => {
-      for (const channel of channels) channel.publish({ ...question, state: allowed ? 'allowed' : 'denied' });
-    });
-    if (deliverable(session)) {
-      const { text, shape } = this.chat.question(session, id, request);
-      await this.tell(session, text, this.#ids.delivery(), shape);
-    }
-    return answer;
-  }
-
-  /** The session whose people can answer: that of the conversation which work was delegated from; null for nobody. */
-  async #askedSession(run: TurnRun): Promise<Session | null> {
-    let session: Session | null = run.session;
-    while (session !== null && session.kind === 'child' && session.parentId !== null) {
-      session = await this.engine.store.read('getSession', { sessionId: session.parentId });
-    }
-    if (session === null || session.kind === 'cron' || session.kind === 'batch') return null;
-    // A request that is answered as a whole shows its sender no question.
-    const alone = session.kind === 'api' && session.attached;
-    return alone && !run.channel.watched ? null : session;
   }
 
   #sessionEnded(sessionId: string): void {
@@ -398,7 +311,9 @@ export class Gateway {
   async #tellUnfinished(reason: Exclude<ResumeReason, 'crash'>): Promise<void> {
     const runs = this.turns.running.filter(({ session }) => deliverable(session));
     const id = (turnId: string): string => `${turnId}:${this.engine.instance}:stopping`;
-    await Promise.allSettled(runs.map(({ session, turn }) => this.tell(session, stoppingText(reason), id(turn.id))));
+    await Promise.allSettled(
+      runs.map(({ session, turn }) => this.chat.tell(session, stoppingText(reason), id(turn.id))),
+    );
   }
 }
 

@@ -6,7 +6,7 @@ import type { ExtensionHost } from '../extensions/host/extension-host.ts';
 import { webhookSubscriber } from '../extensions/webhooks/webhook.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Logger } from '../log/logger.ts';
-import { type EndedHandlers, noticesSubscriber } from './notices.ts';
+import { type EndedHandlers, noticesSubscriber } from '../outbound/notices.ts';
 
 export interface ListenersDeps {
   readonly config: Config;
@@ -32,8 +32,9 @@ export class Listeners {
     const { config, engine, dispatcher, extensions: host, log, environment, rules, ended } = deps;
     await dispatcher.subscribe(noticesSubscriber(engine, rules, ended));
     const { home, hooks } = config;
+    const { maxAttempts, timeoutMs } = hooks;
     const fileHooks = await FileHooks.start({
-      ...{ home, host, dispatcher, store: engine.store, config: hooks, log, environment },
+      ...{ home, host, dispatcher, store: engine.store, log, environment, maxAttempts, timeoutMs },
     });
     for (const webhook of hooks.webhooks) {
       await dispatcher.subscribe(webhookSubscriber(webhook, { ...hooks, log }));

@@ -1,6 +1,7 @@
 import type { ToolPermission, ToolResult, ToolUse } from '../agent/runner.ts';
 import type { AgentTool } from '../agent/tools/tool.ts';
 import type { Readiness } from '../api/backend.ts';
+import { COMMANDS } from '../commands/catalogue.ts';
 import type { Config } from '../config/config.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
 import type { ExtensionHost } from '../extensions/host/extension-host.ts';
@@ -11,10 +12,9 @@ import type { MemoryProvider } from '../memory/provider.ts';
 import type { Platform } from '../platforms/platform.ts';
 import { PLATFORM_NAMES } from '../platforms/registry.ts';
 import type { Store } from '../store/port.ts';
-import { COMMANDS } from './commands/catalogue.ts';
-import type { SlashCommandSpec } from './commands/command.ts';
-import type { InboundMessage } from './conversations.ts';
-import type { TurnPlugins, TurnRun } from './turn-run.ts';
+import type { SlashCommand } from '../turns/command.ts';
+import type { InboundMessage } from '../turns/conversations.ts';
+import type { TurnPlugins, TurnRun } from '../turns/turn-run.ts';
 
 export interface PluginBridgeDeps {
   readonly config: Config;
@@ -89,7 +89,7 @@ export class PluginBridge implements TurnPlugins {
     return this.#plugins.tools();
   }
 
-  get commands(): readonly SlashCommandSpec[] {
+  get commands(): readonly SlashCommand[] {
     return this.#plugins.commands();
   }
 

@@ -3,11 +3,11 @@ import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Asker } from '../agent/tools/tool.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
+import { sendOut } from '../outbound/send-out.ts';
+import { resolveTarget } from '../outbound/targets.ts';
 import type { Platform } from '../platforms/platform.ts';
 import type { Message } from '../store/transactions/messages.ts';
-import type { Children } from './children.ts';
-import { sendOut } from './send-out.ts';
-import { resolveTarget } from './targets.ts';
+import type { Children } from '../turns/children.ts';
 
 export interface ToolPortsDeps {
   readonly engine: Engine;

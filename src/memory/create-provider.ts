@@ -38,9 +38,8 @@ export function createProviders(
   if (name === 'none') return [];
   const own = find(OWN, name)?.(store) ?? find(SERVICES, name)?.(settings);
   const provider = own ?? fromPlugins.find((brought) => brought.name === name);
-  if (provider !== undefined) return [provider];
-  const names = ['none', ...OUR_PROVIDERS, ...fromPlugins.map((provider) => provider.name)];
-  throw new MoiraiError('memory_provider', `no memory is called "${name}"; there are ${names.join(', ')}`);
+  if (provider === undefined) throw unknownProvider(name, fromPlugins);
+  return [provider];
 }
 
 /** What plugins cannot call theirs. */
@@ -49,10 +48,13 @@ export const OUR_PROVIDERS = [...Object.keys(OWN), ...Object.keys(SERVICES)];
 /** Throws as `createProviders` would, before there is a store. With `plugins` a name may be one of theirs. */
 export function checkProvider(settings: MemorySettings, { plugins }: { plugins: boolean }): void {
   const { provider: name } = settings;
-  if (name === 'none' || find(OWN, name) !== undefined) return;
-  if (find(SERVICES, name)?.(settings) !== undefined || plugins) return;
-  const names = ['none', ...OUR_PROVIDERS].join(', ');
-  throw new MoiraiError('memory_provider', `no memory is called "${name}"; there are ${names}`);
+  const known = name === 'none' || find(OWN, name) !== undefined || find(SERVICES, name)?.(settings) !== undefined;
+  if (!known && !plugins) throw unknownProvider(name, []);
+}
+
+function unknownProvider(name: string, fromPlugins: readonly MemoryProvider[]): MoiraiError {
+  const names = ['none', ...OUR_PROVIDERS, ...fromPlugins.map((provider) => provider.name)];
+  return new MoiraiError('memory_provider', `no memory is called "${name}"; there are ${names.join(', ')}`);
 }
 
 function find<T>(makers: Readonly<Record<string, T>>, name: string): T | undefined {

@@ -50,7 +50,9 @@ export function* rememberFact(ctx: TxContext, args: Omit<Fact, 'at'>): Tx<boolea
 /** An owner's facts that have any of the words, best match first; the newest ones where the text has no word. */
 export function* recallFacts(ctx: TxContext, args: { owner: string; text: string; limit: number }): Tx<Fact[]> {
   const limit = pageSize(args.limit);
-  const words = askedWords(args.text);
+  // Long words say more: where a question has too many, the short ones are left out.
+  const byLength = wordsOf(args.text).sort((a, b) => b.length - a.length);
+  const words = byLength.slice(0, MAX_WORDS);
   if (words.length === 0) return yield* FACTS.select('WHERE owner = ? ORDER BY no DESC LIMIT ?', args.owner, limit);
   const { sql, params } = ctx.dialect.recallFacts(FACTS.listOf('facts'), args.owner, words, limit);
   return yield* FACTS.selectAs(sql, ...params);
@@ -84,11 +86,4 @@ function wordsOf(text: string): string[] {
     .replace(/[\u0300-\u036f]/g, '')
     .toLowerCase();
   return [...new Set(plain.match(/[\p{L}\p{M}\p{N}]+/gu))];
-}
-
-/** Long words say more: where a question has too many, the short ones are left out. */
-function askedWords(text: string): string[] {
-  return wordsOf(text)
-    .sort((a, b) => b.length - a.length)
-    .slice(0, MAX_WORDS);
 }

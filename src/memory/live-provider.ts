@@ -25,7 +25,9 @@ export class LiveProvider {
 
   /** Initializes it if that has not been done. Throws `subscriber_unavailable` when it cannot be. */
   ready(): Promise<void> {
-    this.#ready ??= this.#initialize().catch((thrown: unknown) => {
+    this.#ready ??= this.#within(INITIALIZE_MS, async (signal) => {
+      await this.provider.initialize?.(this.#context, signal);
+    }).catch((thrown: unknown) => {
       this.#ready = null;
       throw unavailable(this.provider.name, thrown);
     });
@@ -66,10 +68,6 @@ export class LiveProvider {
     } catch (error) {
       this.#log.warn('memory could not be shut down', { error });
     }
-  }
-
-  async #initialize(): Promise<void> {
-    await this.#within(INITIALIZE_MS, async (signal) => this.provider.initialize?.(this.#context, signal));
   }
 
   async #within<T>(ms: number, call: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -49,12 +49,6 @@ export class MemoryManager {
     this.#live = providers.map((provider) => new LiveProvider(provider, context, timers, log));
   }
 
-  static async start(options: MemoryOptions): Promise<MemoryManager> {
-    const manager = new MemoryManager(options);
-    await manager.begin();
-    return manager;
-  }
-
   /** Starts to tell the providers what happens. Does not wait for them: one that is down catches up later. */
   async begin(): Promise<void> {
     const { log, store, dispatcher, delivery, serves = true } = this.#options;

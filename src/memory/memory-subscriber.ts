@@ -3,7 +3,7 @@ import type { EventFields, MoiraiEvent } from '../lifecycle/events.ts';
 import type { SessionKind } from '../lifecycle/states.ts';
 import type { Store } from '../store/port.ts';
 import type { LiveProvider } from './live-provider.ts';
-import { type EndedSession, type MemoryProvider, type MemorySession, wants } from './provider.ts';
+import { type MemoryProvider, type MemorySession, wants } from './provider.ts';
 import { scopeOf } from './scope.ts';
 import { wholeTranscript } from './transcript.ts';
 
@@ -40,10 +40,11 @@ export function memorySubscriber(
     concurrency: CONCURRENCY,
     handle: async (event, signal) => {
       const session = sessionIn(event);
-      if (session === null) return;
+      const heard = HEARD.find(({ type }) => type === event.type);
+      if (session === null || heard === undefined) return;
       // First: what a plugin wants to hear of is known once it is loaded.
       await live.ready();
-      if (wants(provider, session.kind)) await live.hear(() => tell(provider, store, session, event, signal));
+      if (wants(provider, session.kind)) await live.hear(() => heard.tell({ provider, store, session, event, signal }));
     },
   };
 }
@@ -53,25 +54,25 @@ export function subscriberName({ name }: Pick<MemoryProvider, 'name'>): string {
   return `memory:${name}`;
 }
 
-/** What a provider wants to hear of. */
-export function eventsFor(provider: MemoryProvider): string[] {
-  return [
-    ...(provider.onSessionSwitch === undefined ? [] : ['session:start']),
-    ...(provider.syncTurn === undefined ? [] : ['agent:end']),
-    ...(provider.onSessionEnd === undefined ? [] : ['session:end']),
-  ];
+/** One event on its way to a provider. */
+interface Delivery {
+  readonly provider: MemoryProvider;
+  readonly store: Store;
+  readonly session: MemorySession;
+  readonly event: MoiraiEvent;
+  readonly signal: AbortSignal;
 }
 
-async function tell(
-  provider: MemoryProvider,
-  store: Store,
-  session: MemorySession,
-  event: MoiraiEvent,
-  signal: AbortSignal,
-): Promise<void> {
-  if (event.type === 'session:end') await provider.onSessionEnd?.(await endedIn(store, session, event), signal);
-  else if (event.type === 'agent:end') await tellTurn(provider, store, session, event, signal);
-  else if (event.type === 'session:start') await tellSwitch(provider, session, event, signal);
+/** The events that providers hear of, each with the method that hears it. */
+const HEARD = [
+  { type: 'session:start', method: 'onSessionSwitch', tell: tellSwitch },
+  { type: 'agent:end', method: 'syncTurn', tell: tellTurn },
+  { type: 'session:end', method: 'onSessionEnd', tell: tellEnd },
+] as const;
+
+/** What a provider wants to hear of. */
+export function eventsFor(provider: MemoryProvider): string[] {
+  return HEARD.filter(({ method }) => provider[method] !== undefined).map(({ type }) => type);
 }
 
 function sessionIn({ session_id: id, session_key: key, platform, user_id: userId, kind }: MoiraiEvent) {
@@ -79,11 +80,11 @@ function sessionIn({ session_id: id, session_key: key, platform, user_id: userId
   return { id, key, platform, userId, kind: kind as SessionKind };
 }
 
-async function endedIn(store: Store, session: MemorySession, event: MoiraiEvent): Promise<EndedSession> {
+async function tellEnd({ provider, store, session, event, signal }: Delivery): Promise<void> {
   const { reason, cause, duration_ms } = event as MoiraiEvent & EventFields['session:end'];
   const row = await store.read('getSession', { sessionId: session.id });
   const endedAt = Date.parse(event.at);
-  return {
+  const ended = {
     session: {
       ...session,
       title: row?.title ?? null,
@@ -99,16 +100,11 @@ async function endedIn(store: Store, session: MemorySession, event: MoiraiEvent)
     eventId: event.id,
     messages: row === null ? [] : await wholeTranscript(store, session.id),
   };
+  await provider.onSessionEnd?.(ended, signal);
 }
 
 /** The event has the beginnings of both texts only. */
-async function tellTurn(
-  provider: MemoryProvider,
-  store: Store,
-  session: MemorySession,
-  event: MoiraiEvent,
-  signal: AbortSignal,
-): Promise<void> {
+async function tellTurn({ provider, store, session, event, signal }: Delivery): Promise<void> {
   const { turn_id: turnId, outcome } = event as MoiraiEvent & EventFields['agent:end'];
   if (outcome !== 'done') return;
   const turn = await store.read('turnResult', { turnId });
@@ -120,12 +116,7 @@ async function tellTurn(
   await provider.syncTurn?.(finished, signal);
 }
 
-async function tellSwitch(
-  provider: MemoryProvider,
-  session: MemorySession,
-  event: MoiraiEvent,
-  signal: AbortSignal,
-): Promise<void> {
+async function tellSwitch({ provider, session, event, signal }: Delivery): Promise<void> {
   const { parent_id: from, lineage } = event as MoiraiEvent & EventFields['session:start'];
   if (from === null || lineage === null || lineage === 'spawn') return;
   const change = { scope: scopeOf(session), eventId: event.id, from, to: session.id, lineage };

@@ -1,5 +1,6 @@
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
+import type { EndedSession } from './provider.ts';
 
 const PAGE = 500;
 
@@ -21,17 +22,22 @@ export async function wholeTranscript(store: Store, sessionId: string): Promise<
 export function spokenIn(messages: readonly Message[]): Message[] {
   let kept: Message[] = [];
   for (const message of messages) {
-    if (message.role === 'undo') kept = kept.filter((row) => !isUndone(row, message));
-    else if (isSpeech(message)) kept.push(message);
+    const { role, text, sessionId, data } = message;
+    const from = data?.from;
+    if (role === 'undo' && typeof from === 'number') {
+      kept = kept.filter((row) => row.sessionId !== sessionId || row.position < from);
+    } else if ((role === 'user' || role === 'assistant') && text.trim() !== '') kept.push(message);
   }
   return kept;
 }
 
-function isSpeech({ role, text }: Message): boolean {
-  return (role === 'user' || role === 'assistant') && text.trim() !== '';
+/** What was said in this session itself: what came before it was sent when those sessions ended. */
+export function ownSpeech({ session, messages }: EndedSession): Message[] {
+  return spokenIn(messages).filter(({ sessionId }) => sessionId === session.id);
 }
 
-function isUndone(row: Message, undo: Message): boolean {
-  const from = undo.data?.from;
-  return typeof from === 'number' && row.sessionId === undo.sessionId && row.position >= from;
+/** The texts of an answer's list that are there, as a list for the model; null when there are none. */
+export function listOf(texts: readonly (string | undefined)[]): string | null {
+  const lines = texts.flatMap((text) => (text === undefined || text.trim() === '' ? [] : [`- ${text.trim()}`]));
+  return lines.length === 0 ? null : lines.join('\n');
 }

@@ -48,8 +48,6 @@ export interface Platform {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
   }): Promise<{ readonly status: 200 | 401 | 404 | 503 }>;
-  /** The places it knows by itself, for people who name one. */
-  listPlaces?(signal: AbortSignal): Promise<readonly Place[]>;
 }
 
 /** What a platform can do. What it cannot is said in text instead. */

@@ -35,9 +35,10 @@ interface WithPlatforms {
 export function configuredPlatforms({ platforms }: WithPlatforms): ConfiguredPlatform[] {
   return SERVED.filter((each) => isConfigured(each, platforms)).map((descriptor: PlatformDescriptor) => {
     const settings = settingsOf(descriptor, platforms);
+    const digest = createHash('sha256').update(descriptor.credential(settings)).digest('hex');
     return {
       name: descriptor.name,
-      credential: `${descriptor.name}:${digestOf(descriptor.credential(settings))}`,
+      credential: `${descriptor.name}:${digest.slice(0, 32)}`,
       make: (runtime) => descriptor.make(settings, runtime),
     };
   });
@@ -78,8 +79,4 @@ function settingsByName<D extends { readonly name: string; readonly settings: un
   return Object.fromEntries(descriptors.map(({ name, settings }) => [name, settings])) as {
     readonly [Each in D as Each['name']]: Each['settings'];
   };
-}
-
-function digestOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex').slice(0, 32);
 }

@@ -5,7 +5,7 @@ export type Measure = Pick<Abilities, 'maxText' | 'counts' | 'markdown'>;
 
 /** A piece of a text. The bodies of all pieces are the text; what is around them mends a code fence that was cut. */
 export interface Piece {
-  /** Opens the fence again, in the same language. */
+  /** Opens the fence again, in the same language. ASCII: all platforms count it the same. */
   readonly reopen: string;
   readonly body: string;
   /** Closes the fence that is open at the end. */
@@ -60,14 +60,14 @@ function nextPiece(rest: Rest): Piece {
   const open = fenceAround(rest, start);
   const reopen = open === null ? '' : `${open.mark}${open.language}\n`;
   // With hardly any room the mending would be all there is: then the text goes as it is.
-  const mends = open === null ? maxText >= LEAST_FOR_MENDING : size(reopen, counts) + LEAST_FOR_MENDING <= maxText;
-  const room = mends ? maxText - size(reopen, counts) : maxText;
+  const mends = reopen.length + LEAST_FOR_MENDING <= maxText;
+  const room = mends ? maxText - reopen.length : maxText;
   const whole = { reopen: mends ? reopen : '', body: text.slice(start), close: '' };
   if (reach(text, start, room, counts) === text.length) return whole;
   const end = cutWithin(rest, room);
   if (!mends) return { ...whole, body: text.slice(start, end) };
-  const close = closingAt(rest, end);
-  if (size(text.slice(start, end) + close, counts) <= room) return { ...whole, body: text.slice(start, end), close };
+  const [body, close] = [text.slice(start, end), closingAt(rest, end)];
+  if (reach(body + close, 0, room, counts) === body.length + close.length) return { ...whole, body, close };
   const earlier = cutWithin(rest, room - MOST_MARK - 1);
   return { ...whole, body: text.slice(start, earlier), close: closingAt(rest, earlier) };
 }
@@ -173,17 +173,6 @@ function pointSize(text: string, at: number, length: number, counts: Measure['co
   return point < 0x10000 ? 3 : 4;
 }
 
-/** How long a text is, as the platform counts. */
-function size(text: string, counts: Measure['counts']): number {
-  let sum = 0;
-  for (let at = 0; at < text.length; ) {
-    const length = firstPoint(text, at);
-    sum += pointSize(text, at, length, counts);
-    at += length;
-  }
-  return sum;
-}
-
 const characters = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 const LOOK_AHEAD = 64;
 
@@ -197,13 +186,14 @@ function wholeCharacter(text: string, start: number, end: number): number {
 function findFences(text: string): Fence[] {
   const fences: Fence[] = [];
   let open: Omit<Fence, 'close' | 'end'> | null = null;
-  for (const line of linesOf(text)) {
-    const end = line.start + line.text.length;
+  // Each line with its line break.
+  for (const { 0: line, index: start } of text.matchAll(/[^\n]*\n|[^\n]+$/g)) {
+    const end = start + line.length;
     if (open === null) {
       const opening = openingOf(line);
-      if (opening !== null) open = { ...opening, start: line.start, code: end };
-    } else if (isClosing(line.text, open.mark)) {
-      fences.push({ ...open, close: line.start, end });
+      if (opening !== null) open = { ...opening, start, code: end };
+    } else if (isClosing(line, open.mark)) {
+      fences.push({ ...open, close: start, end });
       open = null;
     }
   }
@@ -211,25 +201,8 @@ function findFences(text: string): Fence[] {
   return fences;
 }
 
-interface Line {
-  readonly start: number;
-  readonly text: string;
-}
-
-/** Each with its line break. */
-function linesOf(text: string): Line[] {
-  const lines: Line[] = [];
-  for (let start = 0; start < text.length; ) {
-    const end = text.indexOf('\n', start);
-    const line = text.slice(start, end < 0 ? text.length : end + 1);
-    lines.push({ start, text: line });
-    start += line.length;
-  }
-  return lines;
-}
-
-function openingOf({ text }: Line): { mark: string; language: string } | null {
-  const [, mark, info = ''] = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)\n?$/.exec(text) ?? [];
+function openingOf(line: string): { mark: string; language: string } | null {
+  const [, mark, info = ''] = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)\n?$/.exec(line) ?? [];
   if (mark === undefined || mark.length > MOST_MARK) return null;
   return { mark, language: /^[\w+#.-]{1,16}/.exec(info)?.[0] ?? '' };
 }

@@ -38,6 +38,12 @@ const PASSED_DOWN = [
 /** Their answer takes as long as a turn does. */
 const TURN_PATHS = new Set(['/v1/chat', '/v1/chat/completions', '/v1/responses']);
 
+/** Why a gateway refuses, by the status of its answer; 401 is about the key. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  403: 'it does not let this machine in; it needs a gateway.api_key for that',
+  429: 'too many wrong keys came from here; it looks at none for a while',
+};
+
 /** Passes requests on to one gateway, and its answers back, byte by byte as they come. */
 export class GatewayLink {
   readonly name: string;
@@ -80,7 +86,11 @@ export class GatewayLink {
     });
     c.env.outgoing.once('close', () => sent.destroy());
     return new Promise((resolve, reject) => {
-      const slow = setTimeout(() => sent.destroy(this.#slow()), this.#patience.headersMs);
+      const { headersMs } = this.#patience;
+      const slow = setTimeout(() => {
+        const message = `${this.#described} has not answered for ${headersMs / 1000} s`;
+        sent.destroy(new MoiraiError('gateway_slow', message));
+      }, headersMs);
       sent.once('response', resolve);
       sent.on('error', (error) => reject(this.#unreachable(error)));
       sent.once('close', () => clearTimeout(slow));
@@ -127,24 +137,13 @@ export class GatewayLink {
   #refusal(status: number, headers: IncomingHttpHeaders): MoiraiError {
     const wait = Number(headers['retry-after']);
     const retryAfterSeconds = wait > 0 ? wait : Math.ceil(this.#patience.refusedMs / 1000);
-    const why =
-      status === 429
-        ? 'too many wrong keys came from here; it looks at none for a while'
-        : status === 403
-          ? 'it does not let this machine in; it needs a gateway.api_key for that'
-          : this.#key === null
-            ? 'it wants a key, and none was given for it'
-            : 'the key that was given for it is wrong';
-    const message = `${this.#described} refused: ${why}`;
+    const wrongKey =
+      this.#key === null ? 'it wants a key, and none was given for it' : 'the key that was given for it is wrong';
+    const message = `${this.#described} refused: ${REFUSALS[status] ?? wrongKey}`;
     const fault = new MoiraiError('gateway_refused_key', message, { details: { retryAfterSeconds } });
     const pause = status === 429 && wait > 0 ? wait * 1000 : this.#patience.refusedMs;
     this.#refused = { until: performance.now() + pause, fault };
     return fault;
-  }
-
-  #slow(): MoiraiError {
-    const seconds = this.#patience.headersMs / 1000;
-    return new MoiraiError('gateway_slow', `${this.#described} has not answered for ${seconds} s`);
   }
 
   #unreachable(error: NodeJS.ErrnoException): MoiraiError {

@@ -1,11 +1,10 @@
 import { Hono } from 'hono';
-import { admit, type PageHook } from '../api/access.ts';
+import { admit, type PageHook, protect } from '../api/access.ts';
 import type { ApiContext, ApiEnv, ApiLog } from '../api/api.ts';
 import { answerError } from '../api/error-answer.ts';
 import { isLoopbackAddress } from '../api/loopback.ts';
 import { type OpenPort, openPort } from '../api/port.ts';
-import { protect } from '../api/protection.ts';
-import type { Sources } from '../api/routes/sources.ts';
+import type { Sources } from '../api/routes/space.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { GatewayLink, LINK_PATIENCE, type LinkPatience, type SpaceGateway } from './gateway-link.ts';
 

@@ -1,9 +1,10 @@
 import * as jobs from '../cron/job-store.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import * as credentials from '../gateway/credential-store.ts';
-import * as places from '../gateway/place-store.ts';
+import * as credentials from '../inbound/credential-store.ts';
 import * as facts from '../memory/fact-store.ts';
+import * as places from '../outbound/place-store.ts';
 import * as pairing from '../people/pairing-store.ts';
+import * as commands from '../turns/command-store.ts';
 import { storable } from './text.ts';
 import type { Tx, TxContext } from './transaction.ts';
 import * as activity from './transactions/activity.ts';
@@ -19,20 +20,20 @@ import * as messages from './transactions/messages.ts';
 import * as promises from './transactions/promises.ts';
 import * as reading from './transactions/reading.ts';
 import * as reaping from './transactions/reaping.ts';
-import * as commands from './transactions/session-commands.ts';
+import * as sessionCommands from './transactions/session-commands.ts';
 import * as settings from './transactions/settings.ts';
 import * as subscribers from './transactions/subscribers.ts';
 import * as turns from './transactions/turns.ts';
 
 /** Transactions that change the store, by name: the whole vocabulary of its port. */
 export const WRITES = {
-  startSession: commands.startSession,
+  startSession: sessionCommands.startSession,
   receive: conversations.receive,
-  rollOver: commands.rollOver,
-  resetSession: commands.resetSession,
-  continueSession: commands.continueSession,
-  endSession: commands.endSession,
-  command: commands.command,
+  rollOver: sessionCommands.rollOver,
+  resetSession: sessionCommands.resetSession,
+  continueSession: sessionCommands.continueSession,
+  endSession: sessionCommands.endSession,
+  command: sessionCommands.command,
   deleteSession: deletion.deleteSession,
   pruneSessions: deletion.pruneSessions,
   finishTurn: turns.finishTurn,
@@ -61,6 +62,9 @@ export const WRITES = {
   rememberFact: facts.rememberFact,
   forgetFact: facts.forgetFact,
   keepSetting: settings.keepSetting,
+  acceptCommand: commands.acceptCommand,
+  settleCommand: commands.settleCommand,
+  forgetCommand: commands.forgetCommand,
   requestPairing: pairing.requestPairing,
   approvePairing: pairing.approvePairing,
   admit: pairing.admit,
@@ -109,6 +113,7 @@ export const READS = {
   recallFacts: facts.recallFacts,
   factOwners: facts.factOwners,
   findSetting: settings.findSetting,
+  acceptedCommand: commands.acceptedCommand,
   listPairings: pairing.listPairings,
   isPaired: pairing.isPaired,
   listPlaces: places.listPlaces,

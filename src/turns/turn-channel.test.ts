@@ -12,7 +12,7 @@ function recording(): { events: TurnEvent[]; listener: (event: TurnEvent) => voi
 }
 
 test('a late subscriber gets what was so far, its text in one piece, and then what happens', () => {
-  const channel = new TurnChannel('trn_1', log);
+  const channel = new TurnChannel('trn_1', log, () => 0);
   channel.publish({ type: 'accepted', sessionId: 'ses_1', turnId: 'trn_1' });
   channel.publish({ type: 'text', text: 'Hel' });
   channel.publish({ type: 'text', text: 'lo' });
@@ -31,7 +31,7 @@ test('a late subscriber gets what was so far, its text in one piece, and then wh
 });
 
 test('a listener that throws keeps nothing from the others', () => {
-  const channel = new TurnChannel('trn_1', log);
+  const channel = new TurnChannel('trn_1', log, () => 0);
   const { events, listener } = recording();
   channel.subscribe(() => {
     throw new TypeError('broken');
@@ -42,7 +42,7 @@ test('a listener that throws keeps nothing from the others', () => {
 });
 
 test('the activity follows the events', () => {
-  const channel = new TurnChannel('trn_1', log);
+  const channel = new TurnChannel('trn_1', log, () => 0);
   expect(channel.activity).toEqual({ phase: 'thinking', tool: null });
   channel.publish({ type: 'text', text: 'hi' });
   expect(channel.activity).toEqual({ phase: 'replying', tool: null });
@@ -54,11 +54,11 @@ test('the activity follows the events', () => {
 
 test('the end of the turn resolves who waits for it, and a closed channel resolves them with null', async () => {
   const turn = { id: 'trn_1', outcome: 'done' } as TurnResultRow;
-  const channel = new TurnChannel('trn_1', log);
+  const channel = new TurnChannel('trn_1', log, () => 0);
   channel.publish({ type: 'finished', turn });
   channel.close();
   expect(await channel.ended).toBe(turn);
-  const other = new TurnChannel('trn_2', log);
+  const other = new TurnChannel('trn_2', log, () => 0);
   other.close();
   expect(await other.ended).toBeNull();
 });

@@ -17,22 +17,35 @@ export class TurnChannel {
   readonly ended: Promise<TurnResultRow | null>;
   readonly #resolve: (turn: TurnResultRow | null) => void;
   readonly #log: Logger;
+  readonly #elapsed: () => number;
   readonly #history: TurnEvent[] = [];
   readonly #listeners = new Set<Listener>();
   readonly #viewers = new Set<Listener>();
   #activity: TurnActivity = { phase: 'thinking', tool: null };
 
-  constructor(turnId: string, log: Logger) {
+  /** When something was last published, by the clock given to the constructor; 0 before. */
+  publishedAt = 0;
+
+  constructor(turnId: string, log: Logger, elapsed: () => number) {
     this.turnId = turnId;
     this.#log = log;
+    this.#elapsed = elapsed;
     const { promise, resolve } = Promise.withResolvers<TurnResultRow | null>();
     this.ended = promise;
     this.#resolve = resolve;
   }
 
   publish(event: TurnEvent): void {
+    this.publishedAt = this.#elapsed();
     this.#remember(event);
-    for (const listener of this.#listeners) this.#notify(listener, event);
+    for (const listener of this.#listeners) {
+      // The path of every piece of text: one call from here to its reader.
+      try {
+        listener(event);
+      } catch (error) {
+        this.#failed(error);
+      }
+    }
     if (event.type === 'finished') this.#resolve(event.turn);
   }
 
@@ -43,7 +56,11 @@ export class TurnChannel {
 
   /** Calls back with what was so far, and then with what happens. The returned function stops it. */
   subscribe(listener: Listener): () => void {
-    for (const event of this.#history) this.#notify(listener, event);
+    try {
+      for (const event of this.#history) listener(event);
+    } catch (error) {
+      this.#failed(error);
+    }
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -76,13 +93,9 @@ export class TurnChannel {
     return this.#activity;
   }
 
-  #notify(listener: Listener, event: TurnEvent): void {
-    try {
-      listener(event);
-    } catch (error) {
-      // To be looked at must not change what happens.
-      this.#log.warn('a listener of a turn failed', { turn: this.turnId, error });
-    }
+  /** A listener that fails must not change what happens. */
+  #failed(error: unknown): void {
+    this.#log.warn('a listener of a turn failed', { turn: this.turnId, error });
   }
 
   #remember(event: TurnEvent): void {

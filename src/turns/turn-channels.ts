@@ -28,7 +28,7 @@ export class TurnChannels {
   open(turnId: string): TurnChannel {
     const known = this.#channels.get(turnId);
     if (known !== undefined) return known;
-    const channel = new TurnChannel(turnId, this.#log);
+    const channel = new TurnChannel(turnId, this.#log, () => this.#timers.elapsed());
     if (this.#closed) channel.close();
     else {
       this.#channels.set(turnId, channel);

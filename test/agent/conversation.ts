@@ -92,9 +92,11 @@ export class Conversation {
         this.append(rows);
         return rows;
       },
-      show: (progress) => {
-        this.shown.push(progress);
-        this.onShow(progress);
+      channel: {
+        publish: (event) => {
+          this.shown.push(event);
+          this.onShow(event);
+        },
       },
       approve: async (request) => {
         this.order.push('approve');

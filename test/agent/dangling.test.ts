@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { settleDangling } from '../../src/agent/settle-dangling.ts';
 import { assistantRow, numbered, toolRow, userRow } from '../../src/agent/transcript.ts';
+import { settleDangling } from '../../src/agent/turn.ts';
 import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
 import { Conversation, runnerAt } from './conversation.ts';

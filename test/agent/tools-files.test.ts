@@ -1,10 +1,8 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { listFilesTool } from '../../src/agent/tools/list-files.ts';
-import { readFileTool } from '../../src/agent/tools/read-file.ts';
+import { listFilesTool, readFileTool, writeFileTool } from '../../src/agent/tools/file-tools.ts';
 import type { AgentTool, ToolContext } from '../../src/agent/tools/tool.ts';
-import { writeFileTool } from '../../src/agent/tools/write-file.ts';
 import { temporaryFolder } from './conversation.ts';
 
 let home: string;

@@ -80,3 +80,58 @@ test('the same request again joins its turn, with what was so far', async () => 
   scene.runner.release();
   expect((await again.reply).text).toBe((await first.reply).text);
 });
+
+test('a command that comes again with its key is answered alike and done once', async () => {
+  const keyed = (text: string, idempotencyKey: string) => request(text, { idempotencyKey, conversation: 'c' });
+  const say = async (text: string, key: string) => (await backend().receive(keyed(text, key))).reply;
+  await say('one', 'k1');
+  await say('two', 'k2');
+  const undone = await say('/undo', 'k3');
+  expect(undone.text).toContain('two');
+  expect(await say('/undo', 'k3')).toEqual(undone);
+  expect((await say('/undo', 'k4')).text).toContain('one');
+  const again = await say('three', 'k5').then(() => say('/retry', 'k6'));
+  expect(again.text).toBe('did: three');
+  expect(await say('/retry', 'k6')).toEqual(again);
+  const fresh = await say('/new', 'k7');
+  expect(await say('/new', 'k7')).toEqual(fresh);
+  expect(await scene.store.read('stats', {})).toMatchObject({ total: 2 });
+});
+
+test('a key that was used with another body is refused, whether a command or a message', async () => {
+  const keyed = (text: string, idempotencyKey: string) => request(text, { idempotencyKey, conversation: 'c' });
+  await (await backend().receive(keyed('one', 'message'))).reply;
+  await (await backend().receive(keyed('/title A', 'command'))).reply;
+  for (const [text, key] of [
+    ['/undo', 'message'],
+    ['two', 'message'],
+    ['two', 'command'],
+    ['/title B', 'command'],
+  ] as const) {
+    await expect(backend().receive(keyed(text, key))).rejects.toMatchObject({ code: 'idempotency_conflict' });
+  }
+});
+
+test('a command whose process stopped in the middle says so when it comes again, and is not done', async () => {
+  await scene.ask('ada', 'one');
+  await scene.ask('ada', 'two');
+  await scene.say('ada', '/undo', 'ref-1');
+  // As a process leaves it that was killed between the acceptance and the answer.
+  await scene.store.write('settleCommand', { ref: 'ref-1', answer: null, sessionId: null, turnId: null });
+  const again = await scene.say('ada', '/undo', 'ref-1');
+  expect(again).toMatchObject({
+    type: 'answer',
+    text: expect.stringMatching(/^The gateway stopped while it did \/undo/),
+  });
+  expect(await scene.ask('ada', '/undo')).toContain('one');
+});
+
+test('a key is forgotten after 24 hours', async () => {
+  const keyed = request('one', { idempotencyKey: 'k', conversation: 'c' });
+  const first = await backend().receive(keyed);
+  await first.reply;
+  scene.later(25 * 3_600_000);
+  const second = await backend().receive(keyed);
+  expect(second.turnId).not.toBe(first.turnId);
+  expect((await second.reply).text).toBe('did: one');
+});

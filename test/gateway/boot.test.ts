@@ -77,7 +77,7 @@ test('a failure is told to the home channel', async () => {
   await scene.ask('ada', '/sethome');
   await startWith('now fail');
   await scene.until('the failure is told', () => scene.pigeons.textsTo('ada').length === 2);
-  expect(scene.pigeons.textsTo('ada')[1]).toContain('That did not work');
+  expect(scene.pigeons.textsTo('ada')[1]).toMatch(/\([a-z_]+\)$/);
   expect(await ended(1)).toMatchObject([{ endReason: 'batch_failed' }]);
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../src/gateway/commands/catalogue.ts';
-import { parseCommand } from '../../src/gateway/commands/command.ts';
+import { COMMANDS } from '../../src/commands/catalogue.ts';
+import { parseCommand } from '../../src/turns/command.ts';
 import { Scene } from './scene.ts';
 
 let scene: Scene;

@@ -5,12 +5,12 @@ import { expect, test } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
 import { describeThisProcess } from '../../src/engine/host.ts';
 import { timeSortedIds } from '../../src/engine/ids.ts';
-import { EndedSessions } from '../../src/gateway/ended-sessions.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import type { Logger } from '../../src/log/logger.ts';
 import type { Timers } from '../../src/queue/timers.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/port.ts';
+import { EndedSessions } from '../../src/turns/ended-sessions.ts';
 
 const log: Logger = {
   debug: () => undefined,

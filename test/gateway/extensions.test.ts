@@ -28,8 +28,6 @@ async function lagOf(subscriber: string): Promise<number | undefined> {
 }
 
 const OFFLINE = { model: { provider: 'offline' } };
-/** Before a plugin that hangs is given up, which takes 15 s. */
-const BEFORE_GIVEN_UP_MS = 12_000;
 
 describe('a gateway', () => {
   test('is ready and answers while a plugin hangs at its import', async () => {
@@ -39,11 +37,11 @@ describe('a gateway', () => {
       'works',
       "export function setup(ctx: any) { ctx.command({ name: 'work', summary: 'works', run: () => 'done' }); }",
     );
-    const began = performance.now();
     await gateway.start();
-    expect((await checks()).plugins).toMatchObject({ ok: false, detail: expect.stringContaining('hangs is loading') });
+    const hanging = { ok: false, detail: expect.stringContaining('hangs is loading') };
+    expect((await checks()).plugins).toMatchObject(hanging);
     await until('the other plugin is loaded', async () => (await gateway.chat({ text: '/work' })).reply === 'done');
-    expect(performance.now() - began).toBeLessThan(BEFORE_GIVEN_UP_MS);
+    expect((await checks()).plugins).toMatchObject(hanging);
   });
 
   test('starts with a memory whose plugin is broken, says so, and keeps its events until it is mended', async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { COMMANDS } from '../../src/gateway/commands/catalogue.ts';
+import { COMMANDS } from '../../src/commands/catalogue.ts';
 
 const docs = fileURLToPath(new URL('../../docs/gateway.md', import.meta.url));
 

@@ -212,7 +212,7 @@ const PATHS: readonly Path[] = [
   {
     name: 'a job that fails',
     ends: { reason: 'cron_failed', cause: null, trigger: 'process' },
-    tells: /That did not work/,
+    tells: /\([a-z_]+\)$/,
     go: () => inScene(NEVER, (scene) => jobRun(scene, 'please fail now')),
   },
 ];

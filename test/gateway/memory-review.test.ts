@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { REVIEW_SUBSCRIBER } from '../../src/gateway/memory-review.ts';
+import { REVIEW_SUBSCRIBER } from '../../src/memory/memory-review.ts';
 import type { MemoryProvider, MemoryScope } from '../../src/memory/provider.ts';
 import type { HttpFake, RecordedRequest } from '../fakes/http-fake.ts';
 import type { ScriptedReply } from '../fakes/model-script.ts';

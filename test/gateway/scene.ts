@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig } from '../../src/config/load-config.ts';
-import type { ReceiveResult } from '../../src/gateway/conversations.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
@@ -16,6 +15,7 @@ import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
 import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
 import type { Message } from '../../src/store/transactions/messages.ts';
 import type { Span } from '../../src/tracing/tracer.ts';
+import type { ReceiveResult } from '../../src/turns/conversations.ts';
 import { patience } from '../support/patience.ts';
 import { ScriptedRunner } from './scripted-runner.ts';
 

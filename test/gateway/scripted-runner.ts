@@ -71,7 +71,7 @@ export class ScriptedRunner implements AgentRunner {
       if (task.signal.aborted) resolve();
       task.signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    task.context.show({ type: 'text', text: 'thinking' });
+    task.context.channel.publish({ type: 'text', text: 'thinking' });
     await Promise.race([this.#released, stopped]);
     if (!task.signal.aborted) return;
     const partial: MessageToAppend = {

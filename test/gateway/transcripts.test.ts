@@ -5,11 +5,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
 import { describeThisProcess } from '../../src/engine/host.ts';
 import { timeSortedIds } from '../../src/engine/ids.ts';
-import { Transcripts } from '../../src/gateway/transcripts.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/port.ts';
+import { Transcripts } from '../../src/turns/transcripts.ts';
 
 let home: string;
 let real: Store;

@@ -60,9 +60,10 @@ export class Scene {
       ...engine.queueDeps((error) => console.error(error)),
       store,
     });
-    const manager = await MemoryManager.start({
+    const manager = new MemoryManager({
       ...{ providers, home, store, dispatcher, timers: processTimers, log, ...rest },
     });
+    await manager.begin();
     this.#stops.push(async () => {
       await manager.stop();
       await dispatcher.stop();

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Place } from '../../src/platforms/platform.ts';
-import { createTelegram, type Telegram } from '../../src/platforms/telegram/platform.ts';
+import { Telegram } from '../../src/platforms/telegram/platform.ts';
 import { BotApiFake, type ChatMessage } from '../fakes/bot-api.ts';
 import { type Driver, type Shown, testRuntime, type UserMessage, until, type Where } from './contract/scene.ts';
 
@@ -21,7 +21,7 @@ const CHATS = {
 export function telegramAt(fake: BotApiFake, webhook: { url: string; secret: string } | null = null, speed = 100) {
   const runtime = testRuntime(speed);
   const { token, url: apiRoot } = fake;
-  const platform = createTelegram({ token, apiRoot, webhook, runtime });
+  const platform = new Telegram({ token, apiRoot, webhook, runtime });
   return { platform, warnings: runtime.warnings };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type OutgoingFile, type Place, SendFailure } from '../../src/platforms/platform.ts';
-import { createTelegram } from '../../src/platforms/telegram/platform.ts';
+import { Telegram } from '../../src/platforms/telegram/platform.ts';
 import { BotApiFake, type Fault } from '../fakes/bot-api.ts';
 import { never, TestInbox, testRuntime, until } from './contract/scene.ts';
 import { telegramAt } from './telegram-driver.ts';
@@ -319,7 +319,7 @@ describe('what cannot work', () => {
     [{ ...options, token: '1:a', apiRoot: 'file:///etc' }],
     [{ ...options, token: '1:a', apiRoot: 'https://api.telegram.org', webhook: { url: 'https://x', secret: 'ü' } }],
   ])('is refused before anything is sent, without the token', (odd) => {
-    expect(() => createTelegram(odd)).toThrow(expect.objectContaining({ code: 'bad_input' }));
-    expect(() => createTelegram(odd)).not.toThrow(odd.token);
+    expect(() => new Telegram(odd)).toThrow(expect.objectContaining({ code: 'bad_input' }));
+    expect(() => new Telegram(odd)).not.toThrow(odd.token);
   });
 });

@@ -4,12 +4,12 @@ import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { PluginMemoryProvider } from '../../src/extensions/plugins/api.ts';
 import type { PluginMemory } from '../../src/extensions/plugins/memory-offer.ts';
 import type { PluginCommand, PluginTool } from '../../src/extensions/plugins/offers.ts';
-import type { PluginInbox, PluginIncoming, PluginPlatform } from '../../src/extensions/plugins/plugin-platform.ts';
-import type { SlashCommandSpec } from '../../src/gateway/commands/command.ts';
+import type { PluginInbox, PluginPlatform } from '../../src/extensions/plugins/plugin-platform.ts';
 import { MemoryManager } from '../../src/memory/memory-manager.ts';
 import type { MemoryProvider, MemorySession } from '../../src/memory/provider.ts';
-import type { Platform } from '../../src/platforms/platform.ts';
+import type { Incoming, Platform } from '../../src/platforms/platform.ts';
 import { processTimers } from '../../src/queue/timers.ts';
+import type { SlashCommand } from '../../src/turns/command.ts';
 import { chatConversation } from '../support/stores.ts';
 import { Scene, TOOL_CALL, until } from './scene.ts';
 
@@ -26,7 +26,7 @@ const CONTEXT = { sessionId: 'ses_1', turnId: 'trn_1', platform: 'telegram', use
 
 test('what plugins offer fits where the gateway has such things', () => {
   expectTypeOf<PluginTool>().toExtend<AgentTool>();
-  expectTypeOf<PluginCommand>().toExtend<SlashCommandSpec>();
+  expectTypeOf<PluginCommand>().toExtend<SlashCommand>();
   expectTypeOf<PluginMemory>().toExtend<MemoryProvider>();
   expectTypeOf<MemoryProvider>().toExtend<PluginMemoryProvider>();
   expectTypeOf<PluginMemoryProvider>().toExtend<MemoryProvider>();
@@ -189,7 +189,7 @@ describe('a memory in a plugin', () => {
     scene.plugin('memory', MEMORY);
     const plugins = await scene.start();
     const { engine, dispatcher, log } = scene.base;
-    const manager = await MemoryManager.start({
+    const manager = new MemoryManager({
       ...{
         providers: plugins.memoryProviders(),
         home: scene.home,
@@ -199,6 +199,7 @@ describe('a memory in a plugin', () => {
       },
       log,
     });
+    await manager.begin();
     expect(await manager.systemPromptBlock(session)).toBe('known to user-1');
     expect(await manager.prefetch('the key', session)).toBeNull();
     expect(await manager.remember('it is under the mat', session)).toBe(true);
@@ -223,10 +224,11 @@ describe('a memory in a plugin', () => {
     const plugins = await scene.start();
     const { engine, dispatcher, log } = scene.base;
     const [provider] = plugins.memoryProviders();
-    const manager = await MemoryManager.start({
+    const manager = new MemoryManager({
       ...{ providers: [provider as MemoryProvider], home: scene.home, store: engine.store, dispatcher },
       ...{ timers: processTimers, log },
     });
+    await manager.begin();
     expect(await manager.systemPromptBlock(session)).toBe('known to user-1');
     const use = { name: 'die', args: '', conversation: chatConversation(1), session: null };
     await expect(plugins.commands()[0]?.run(use)).rejects.toThrow('died over it');
@@ -271,7 +273,7 @@ describe('a platform in a plugin', () => {
 
   test('receives when the gateway is ready, is told when it is durable, and sends', async () => {
     scene.plugin('birds', PIGEON('a'));
-    const arrived: PluginIncoming[] = [];
+    const arrived: Incoming[] = [];
     const durable = Promise.withResolvers<void>();
     const [platform] = (await scene.start()).platforms();
     await new Promise((next) => setTimeout(next, 100));

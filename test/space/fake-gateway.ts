@@ -165,7 +165,7 @@ export class FakeGateway {
     for (const stream of this.#streams) stream.write(frame('delta', this.seq, data));
   }
 
-  snapshot(): Snapshot {
+  snapshot(): Omit<Snapshot, 'odd'> {
     const sessions = this.open();
     const totals = { open: sessions.length, unowned: this.unowned };
     return { seq: this.seq, gateways: [this.#view()], sessions, totals, more: false };

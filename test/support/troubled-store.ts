@@ -12,8 +12,17 @@ export interface TroubledStore extends Store {
   readonly asked: Map<WriteName, number>;
 }
 
-export function troubled(store: Store): TroubledStore {
+/** `time` stands still while the store works. */
+export function troubled(store: Store, time: { busy: number }): TroubledStore {
   const asked = new Map<WriteName, number>();
+  const waitFor = async <T>(work: Promise<T>): Promise<T> => {
+    time.busy++;
+    try {
+      return await work;
+    } finally {
+      time.busy--;
+    }
+  };
   const wrapped: TroubledStore = {
     engine: store.engine,
     location: store.location,
@@ -24,11 +33,11 @@ export function troubled(store: Store): TroubledStore {
       asked.set(name, (asked.get(name) ?? 0) + 1);
       const refusal = wrapped.refuse(name);
       if (refusal !== null) throw refusal;
-      const value = await store.write(name, args);
+      const value = await waitFor(store.write(name, args));
       if (wrapped.losesAnswer(name)) throw new MoiraiError('store_outcome_unknown', 'the answer was lost');
       return value;
     },
-    read: (name, args) => store.read(name, args),
+    read: (name, args) => waitFor(store.read(name, args)),
     onCommit: (listener) => store.onCommit(listener),
     useRules: (rules) => store.useRules(rules),
     close: () => store.close(),

@@ -7,7 +7,7 @@ import { isLeaseLost } from '../../src/engine/instance.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { hasCode, MoiraiError } from '../../src/errors/moirai-error.ts';
 import { Dispatcher, type NewSubscriber } from '../../src/events/dispatcher.ts';
-import type { Outbox } from '../../src/gateway/outbox.ts';
+import type { Outbox } from '../../src/outbound/outbox.ts';
 import { processTimers } from '../../src/queue/timers.ts';
 import type { Store } from '../../src/store/port.ts';
 import { type JournalLine, type LineFile, type SentReply, sentFile } from './journal.ts';

@@ -1,5 +1,4 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
-import type { AgentTool } from '../tools/tool.ts';
 import type { ToolCall } from '../transcript.ts';
 import {
   type AnswerListener,
@@ -8,6 +7,7 @@ import {
   type ModelApi,
   type ModelMessage,
   type ModelRequest,
+  oncePerSet,
 } from './model-api.ts';
 import { BrokenAnswer } from './model-error.ts';
 
@@ -101,20 +101,9 @@ function sdkMessage(message: ModelMessage): SdkMessage {
   };
 }
 
-type Offer = NonNullable<CallOptions['tools']>;
-
-const offers = new WeakMap<ReadonlyMap<string, AgentTool>, Offer>();
-
-/** The tools as the provider wants them, made once for each set of them. */
-function offerOf(tools: ReadonlyMap<string, AgentTool>): Offer {
-  const known = offers.get(tools);
-  if (known !== undefined) return known;
-  const offer = [...tools.values()].map(({ name, description, inputSchema }) => ({
-    type: 'function' as const,
-    name,
-    description,
-    inputSchema,
-  }));
-  offers.set(tools, offer);
-  return offer;
-}
+/** The tools as the provider wants them. */
+const offerOf = oncePerSet((tools): NonNullable<CallOptions['tools']> => {
+  return [...tools.values()].map(({ name, description, inputSchema }) => {
+    return { type: 'function', name, description, inputSchema };
+  });
+});

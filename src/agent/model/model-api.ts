@@ -1,6 +1,6 @@
 import type { TokenUsage } from '../../lifecycle/commands.ts';
 import type { PromptMessage } from '../prompt.ts';
-import type { AgentTool } from '../tools/tool.ts';
+import type { ToolSet } from '../tools/tool.ts';
 import type { ToolCall } from '../transcript.ts';
 
 export type UserPart =
@@ -16,8 +16,7 @@ export interface ModelRequest {
   /** What the model is told first; empty for nothing. */
   readonly system: string;
   readonly messages: readonly ModelMessage[];
-  /** The same map while the tools are the same: what an API makes of it is made once. */
-  readonly tools: ReadonlyMap<string, AgentTool>;
+  readonly tools: ToolSet;
   readonly maxTokens?: number;
 }
 
@@ -47,6 +46,18 @@ export interface PendingAnswer {
 /** How a kind of model server is asked. Nothing is tried again here. */
 export interface ModelApi {
   ask(request: ModelRequest, listener: AnswerListener): PendingAnswer;
+}
+
+/** Makes something of a set of tools once, and keeps it for as long as the set is in use. */
+export function oncePerSet<T>(make: (tools: ToolSet) => T): (tools: ToolSet) => T {
+  const made = new WeakMap<ToolSet, T>();
+  return (tools) => {
+    const known = made.get(tools);
+    if (known !== undefined) return known;
+    const value = make(tools);
+    made.set(tools, value);
+    return value;
+  };
 }
 
 /** The arguments of a call from their JSON. What is no object was not readable: the tool will say so, and the server gets back what it can read. */

@@ -20,10 +20,8 @@ export function modelError(thrown: unknown, baseUrl: string, apiKey: string | nu
   if (thrown instanceof MoiraiError) return thrown;
   const failure = failureOf(thrown);
   const code = codeOf(failure, thrown);
-  const message = withoutKey(
-    `${sentences[code] ?? 'the model server failed'} (${place(baseUrl)})${reason(failure)}`,
-    apiKey,
-  );
+  const said = `${sentences[code] ?? 'the model server failed'} (${placeOf(baseUrl)})${reason(failure)}`;
+  const message = apiKey ? said.replaceAll(apiKey, '***') : said;
   const details = {
     ...(failure.status === null ? {} : { status: failure.status }),
     ...(failure.retryAfterMs === null ? {} : { retryAfterMs: failure.retryAfterMs }),
@@ -44,7 +42,7 @@ const sentences: Readonly<Partial<Record<ErrorCode, string>>> = {
 
 function codeOf({ status, text, type }: Failure, thrown: unknown): ErrorCode {
   const said = `${type} ${text}`;
-  if (nameOf(thrown) === 'TimeoutError') return 'model_timeout';
+  if (thrown instanceof Error && thrown.name === 'TimeoutError') return 'model_timeout';
   if (thrown instanceof BrokenAnswer) return 'model_cut';
   if (OVERFLOW.test(said) && (status === null || status === 400 || status === 413)) return 'model_overflow';
   if (status === 401 || status === 403 || /authentication_error|invalid_api_key/.test(type))
@@ -112,11 +110,8 @@ function retryAfter(headers: unknown): number | null {
   return Number.isNaN(at) ? null : Math.max(0, at - Date.now());
 }
 
-function nameOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.name : '';
-}
-
-function place(baseUrl: string): string {
+/** Where a server is, for people. */
+export function placeOf(baseUrl: string): string {
   return URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
 }
 
@@ -126,8 +121,4 @@ function reason({ status, text }: Failure): string {
   const parts = [status === null || status < 400 ? '' : `status ${status}`, text.trim().slice(0, LONGEST_REASON)];
   const said = parts.filter((part) => part !== '').join(', ');
   return said === '' ? '' : `: ${said}`;
-}
-
-function withoutKey(text: string, apiKey: string | null): string {
-  return apiKey === null || apiKey === '' ? text : text.replaceAll(apiKey, '***');
 }

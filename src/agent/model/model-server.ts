@@ -1,7 +1,7 @@
 import type { ModelConfig } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ModelApi } from './model-api.ts';
-import { modelError } from './model-error.ts';
+import { modelError, placeOf } from './model-error.ts';
 
 export type ModelProvider = Exclude<ModelConfig['provider'], 'auto' | 'offline'>;
 
@@ -55,8 +55,7 @@ export function openModelServer(config: ModelConfig, provider: ModelProvider): M
 
 /** Which model answers and where it is, for people. */
 export function describeServer({ defaultName, baseUrl, provider }: ModelServer): string {
-  const place = URL.canParse(baseUrl) ? new URL(baseUrl).host : baseUrl;
-  return `${defaultName ?? 'the first model'} at ${place} (${provider})`;
+  return `${defaultName ?? 'the first model'} at ${placeOf(baseUrl)} (${provider})`;
 }
 
 async function loadApi(provider: ModelProvider, baseUrl: string, apiKey: string): Promise<ModelApi> {

@@ -1,28 +1,27 @@
 import type { PromptMessage } from '../prompt.ts';
-import type { AgentTool } from '../tools/tool.ts';
+import type { ToolSet } from '../tools/tool.ts';
+import { oncePerSet } from './model-api.ts';
 import { modelError } from './model-error.ts';
 import type { ModelServer } from './model-server.ts';
 import { retryPlan, type Wait } from './retry.ts';
-import { type StepRequest, type StepResult, streamStep } from './step.ts';
+import { type StepListener, type StepResult, streamStep } from './step.ts';
 
 export interface ModelSessionSetting {
   readonly name: string;
   readonly server: ModelServer;
   readonly apiKey: string | null;
   readonly system: string;
-  readonly tools: ReadonlyMap<string, AgentTool>;
+  readonly tools: ToolSet;
   readonly window: number;
   readonly silenceMs: number;
   readonly wait: Wait;
 }
 
-type Listeners = Pick<StepRequest, 'onText' | 'onReasoning'>;
-
 /** One model with all that stays the same from request to request: what it is told first and what it may do. */
 export class ModelSession {
   readonly name: string;
   readonly window: number;
-  readonly tools: ReadonlyMap<string, AgentTool>;
+  readonly tools: ToolSet;
   readonly #setting: ModelSessionSetting;
 
   constructor(setting: ModelSessionSetting) {
@@ -38,43 +37,34 @@ export class ModelSession {
   }
 
   /** One answer. Tries again where that can help, and throws a coded error or the signal's reason. */
-  async ask(messages: readonly PromptMessage[], signal: AbortSignal, listeners: Listeners): Promise<StepResult> {
+  async ask(messages: readonly PromptMessage[], signal: AbortSignal, listener: StepListener): Promise<StepResult> {
     let hasShown = false;
     const onText = (text: string): void => {
       hasShown = true;
-      listeners.onText(text);
+      listener.onText(text);
     };
+    const { name: model, server, apiKey, system, tools, silenceMs, wait } = this.#setting;
     const plan = retryPlan(() => hasShown);
     for (;;) {
       try {
-        return await this.#stream(messages, signal, { ...listeners, onText });
+        const api = await server.api();
+        return await streamStep({ api, model, system, messages, tools, signal, silenceMs, ...listener, onText });
       } catch (thrown) {
         signal.throwIfAborted();
-        const error = modelError(thrown, this.#setting.server.baseUrl, this.#setting.apiKey);
+        const error = modelError(thrown, server.baseUrl, apiKey);
         const waitMs = plan(error);
         if (waitMs === null) throw error;
-        await this.#setting.wait(waitMs, signal);
+        await wait(waitMs, signal);
       }
     }
   }
-
-  async #stream(messages: readonly PromptMessage[], signal: AbortSignal, listeners: Listeners): Promise<StepResult> {
-    const { name: model, server, system, tools, silenceMs } = this.#setting;
-    const api = await server.api();
-    return streamStep({ api, model, system, messages, tools, signal, silenceMs, ...listeners });
-  }
 }
 
-const characters = new WeakMap<ReadonlyMap<string, AgentTool>, number>();
-
-/** How long the description of all tools is, counted once for each set of them. */
-function charactersOf(tools: ReadonlyMap<string, AgentTool>): number {
-  const known = characters.get(tools);
-  if (known !== undefined) return known;
+/** How long the description of all tools is. */
+const charactersOf = oncePerSet((tools) => {
   let counted = 0;
   for (const { name, description, inputSchema } of tools.values()) {
     counted += JSON.stringify([name, description, inputSchema]).length;
   }
-  characters.set(tools, counted);
   return counted;
-}
+});

@@ -98,7 +98,8 @@ export class ChatCompletionReader {
 
   #takeCall({ index = null, id, function: called }: CallDelta): void {
     const [name, json] = [called?.name ?? '', called?.arguments ?? ''];
-    const begun = this.#begun(index);
+    // A piece goes on with the call of its number; with the last one where a server does not number them.
+    const begun = index === null ? this.#calls.at(-1) : this.#calls.findLast((call) => call.index === index);
     if (begun === undefined || startsAnother(begun, id ?? '', name, json)) {
       this.#calls.push({ index, id: id ?? '', name, json });
       return;
@@ -106,11 +107,6 @@ export class ChatCompletionReader {
     if (begun.id === '') begun.id = id ?? '';
     if (begun.name === '') begun.name = name;
     begun.json += json;
-  }
-
-  /** The call that a piece with this number goes on with; the last one where a server does not number them. */
-  #begun(index: number | null): BegunCall | undefined {
-    return index === null ? this.#calls.at(-1) : this.#calls.findLast((call) => call.index === index);
   }
 }
 
@@ -128,11 +124,8 @@ function parseChunk(data: string): Chunk {
 function startsAnother(begun: BegunCall, id: string, name: string, json: string): boolean {
   if (name === '' || begun.name === '') return false;
   if (id !== '' && begun.id !== '' && id !== begun.id) return true;
-  return json.trimStart().startsWith('{') && isWhole(begun.json);
-}
-
-function isWhole(json: string): boolean {
-  return json.trimEnd().endsWith('}') && !('unreadable' in (argumentsOf(json) as object));
+  if (!json.trimStart().startsWith('{') || !begun.json.trimEnd().endsWith('}')) return false;
+  return !('unreadable' in (argumentsOf(begun.json) as object));
 }
 
 function finishedCall({ id, name, json }: BegunCall): ModelAnswer['calls'][number] {

@@ -10,20 +10,6 @@ import { chatCompletionBody } from './openai-request.ts';
 /** As much of a refusal as anybody reads. */
 const MOST_OF_A_REFUSAL = 64 * 1024;
 
-/** A refusal of the server, in the shape that `modelError` reads. */
-class RefusedRequest extends Error {
-  readonly statusCode: number;
-  readonly responseHeaders: IncomingMessage['headers'];
-  readonly responseBody: string;
-
-  constructor(response: IncomingMessage, body: string) {
-    super(response.statusMessage ?? '');
-    this.statusCode = response.statusCode ?? 0;
-    this.responseHeaders = response.headers;
-    this.responseBody = body;
-  }
-}
-
 /**
  * Servers that speak OpenAI's chat completions. Read by hand: a chain of web streams and a schema for each chunk cost more
  * than the rest of a turn.
@@ -64,7 +50,8 @@ function send(
     sent.destroy();
   };
   const fail = (thrown: unknown): void => {
-    reject(firstOf(thrown));
+    // A name with several addresses fails with one error for each, and says nothing itself.
+    reject(thrown instanceof AggregateError ? (thrown.errors[0] ?? thrown) : thrown);
     stop();
   };
   sent.on('error', fail);
@@ -72,44 +59,32 @@ function send(
     listener.onActivity();
     response.on('error', fail);
     if (response.statusCode !== 200) return readRefusal(response, fail);
-    const done = (ended: ModelAnswer): void => {
-      // The connection is the next request's from here on.
-      over = true;
-      resolve(ended);
-    };
-    readAnswer(response, listener, done, fail, () => over);
+    const reader = new ChatCompletionReader(listener);
+    const events = new EventData((data) => {
+      if (!over) reader.take(data);
+    });
+    response.setEncoding('utf8');
+    response.on('data', (text: string) => {
+      listener.onActivity();
+      attempt(() => events.push(text), fail);
+    });
+    response.on('end', () => {
+      attempt(() => {
+        events.end();
+        resolve(reader.finished());
+        // The connection is the next request's from here on.
+        over = true;
+      }, fail);
+    });
   });
   sent.end(body);
   return { answer, cancel: stop };
 }
 
-function readAnswer(
-  response: IncomingMessage,
-  listener: AnswerListener,
-  done: (answer: ModelAnswer) => void,
-  fail: (thrown: unknown) => void,
-  isOver: () => boolean,
-): void {
-  const reader = new ChatCompletionReader(listener);
-  const events = new EventData((data) => {
-    if (!isOver()) reader.take(data);
-  });
-  response.setEncoding('utf8');
-  response.on('data', (text: string) => {
-    listener.onActivity();
-    attempt(() => events.push(text), fail);
-  });
-  response.on('end', () => {
-    attempt(() => {
-      events.end();
-      done(reader.finished());
-    }, fail);
-  });
-}
-
 function readRefusal(response: IncomingMessage, fail: (thrown: unknown) => void): void {
-  const { location } = response.headers;
-  if (location !== undefined && (response.statusCode ?? 0) < 400) {
+  const { statusCode = 0, statusMessage = '', headers } = response;
+  const { location } = headers;
+  if (location !== undefined && statusCode < 400) {
     fail(new MoiraiError('model_refused', `the model server has moved to ${location}: set model.base_url accordingly`));
     return;
   }
@@ -118,7 +93,10 @@ function readRefusal(response: IncomingMessage, fail: (thrown: unknown) => void)
   response.on('data', (text: string) => {
     if (body.length < MOST_OF_A_REFUSAL) body += text;
   });
-  response.on('end', () => fail(new RefusedRequest(response, body)));
+  response.on('end', () => {
+    // The fields that `modelError` reads.
+    fail(Object.assign(new Error(statusMessage), { statusCode, responseHeaders: headers, responseBody: body }));
+  });
 }
 
 /** An exception in a listener of a socket would end the process. */
@@ -128,9 +106,4 @@ function attempt(action: () => void, fail: (thrown: unknown) => void): void {
   } catch (thrown) {
     fail(thrown);
   }
-}
-
-/** A name with several addresses fails with one error for each, and says nothing itself. */
-function firstOf(thrown: unknown): unknown {
-  return thrown instanceof AggregateError && thrown.errors.length > 0 ? thrown.errors[0] : thrown;
 }

@@ -1,5 +1,4 @@
-import type { AgentTool } from '../tools/tool.ts';
-import type { ModelMessage, ModelRequest, UserPart } from './model-api.ts';
+import { type ModelMessage, type ModelRequest, oncePerSet, type UserPart } from './model-api.ts';
 
 /** The body of a streamed chat completion. What stays the same from turn to turn comes first, so that servers recognise it. */
 export function chatCompletionBody({ model, system, messages, tools, maxTokens }: ModelRequest): string {
@@ -51,17 +50,11 @@ function assistantMessage(content: Extract<ModelMessage, { role: 'assistant' }>[
     : { role: 'assistant', content: text || null, tool_calls: calls };
 }
 
-const offers = new WeakMap<ReadonlyMap<string, AgentTool>, string>();
-
-/** The tools as text, made once for each set of them. */
-function offerOf(tools: ReadonlyMap<string, AgentTool>): string {
-  const known = offers.get(tools);
-  if (known !== undefined) return known;
+/** The tools as text. */
+const offerOf = oncePerSet((tools) => {
   const functions = [...tools.values()].map(({ name, description, inputSchema }) => ({
     type: 'function',
     function: { name, description, parameters: inputSchema },
   }));
-  const text = functions.length === 0 ? '' : `"tools":${JSON.stringify(functions)},"tool_choice":"auto",`;
-  offers.set(tools, text);
-  return text;
-}
+  return functions.length === 0 ? '' : `"tools":${JSON.stringify(functions)},"tool_choice":"auto",`;
+});

@@ -34,7 +34,8 @@ export function retryPlan(hasShown: () => boolean): RetryPlan {
     if (hasShown()) return null;
     if (hasCode(error, 'model_rate_limited')) {
       limited += 1;
-      const ms = waitAsked(error) ?? 1_000 * 2 ** (limited - 1);
+      const { retryAfterMs } = error.details;
+      const ms = typeof retryAfterMs === 'number' ? retryAfterMs : 1_000 * 2 ** (limited - 1);
       waited += ms;
       return limited < RATE_LIMIT_TRIES && waited <= LONGEST_WAIT_MS ? ms : null;
     }
@@ -42,9 +43,4 @@ export function retryPlan(hasShown: () => boolean): RetryPlan {
     if (hasCode(error, 'model_cut')) return cuts++ === 0 ? 0 : null;
     return null;
   };
-}
-
-function waitAsked(error: MoiraiError): number | null {
-  const { retryAfterMs } = error.details;
-  return typeof retryAfterMs === 'number' ? retryAfterMs : null;
 }

@@ -1,21 +1,17 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { TokenUsage } from '../../lifecycle/commands.ts';
-import type { ToolCall } from '../transcript.ts';
-import type { ModelAnswer, ModelApi, ModelRequest } from './model-api.ts';
+import type { AnswerListener, ModelAnswer, ModelApi, ModelRequest } from './model-api.ts';
 
-export interface StepRequest extends ModelRequest {
+export interface StepRequest extends ModelRequest, StepListener {
   readonly api: ModelApi;
   readonly signal: AbortSignal;
   /** How long the server may be silent. */
   readonly silenceMs: number;
-  onText(text: string): void;
-  onReasoning(text: string): void;
 }
 
-export interface StepResult {
+export type StepListener = Omit<AnswerListener, 'onActivity'>;
+
+export interface StepResult extends Omit<ModelAnswer, 'finishReason'> {
   readonly text: string;
-  readonly calls: readonly ToolCall[];
-  readonly usage: TokenUsage;
 }
 
 /** How providers name an answer that ended before the model said it was done. */

@@ -1,3 +1,4 @@
+import type { Logger } from '../../log/logger.ts';
 import type { Message } from '../../store/transactions/messages.ts';
 import type { AgentTool, Asker } from './tool.ts';
 
@@ -43,6 +44,4 @@ export interface NewSchedule {
 }
 
 /** Where what went wrong beside a turn is told: a fixed sentence, and what varies in the fields. */
-export interface Log {
-  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
-}
+export type Log = Pick<Logger, 'warn'>;

@@ -5,27 +5,21 @@ import type { WebAccess } from './ports.ts';
 
 /** IPv4 networks that are not the public internet: this host, its neighbours, documentation, multicast, reserved. */
 const CLOSED_V4: readonly (readonly [string, number])[] = [
-  ...([
-    ['0.0.0.0', 8],
-    ['10.0.0.0', 8],
-    ['100.64.0.0', 10],
-    ['127.0.0.0', 8],
-    ['169.254.0.0', 16],
-  ] as const),
-  ...([
-    ['172.16.0.0', 12],
-    ['192.0.0.0', 24],
-    ['192.0.2.0', 24],
-    ['192.88.99.0', 24],
-    ['192.168.0.0', 16],
-  ] as const),
-  ...([
-    ['198.18.0.0', 15],
-    ['198.51.100.0', 24],
-    ['203.0.113.0', 24],
-    ['224.0.0.0', 4],
-    ['240.0.0.0', 4],
-  ] as const),
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
 ];
 
 /** In IPv6 only global unicast is open, and of it nothing that wraps an IPv4 address or is for documentation. */
@@ -54,7 +48,7 @@ export function isPublic(address: string): boolean {
  */
 export async function checkedAddress(host: string, web: WebAccess): Promise<string> {
   const name = host.replace(/^\[(.*)\]$/, '$1');
-  const addresses = isIP(name) === 0 ? await (web.resolve ?? systemResolve)(name).catch(unresolved(name)) : [name];
+  const addresses = isIP(name) === 0 ? await resolve(name, web) : [name];
   const allowed = (address: string) => isPublic(address) || (web.allowLoopback === true && isLoopback(address));
   const [first] = addresses;
   if (first === undefined) throw new MoiraiError('tool_failed', `${name} has no address`);
@@ -68,13 +62,11 @@ function isLoopback(address: string): boolean {
   return address === '::1' || (isIPv4(address) && address.startsWith('127.'));
 }
 
-async function systemResolve(host: string): Promise<readonly string[]> {
-  const found = await lookup(host, { all: true });
-  return found.map(({ address }) => address);
-}
-
-function unresolved(host: string) {
-  return (error: unknown): never => {
+async function resolve(host: string, web: WebAccess): Promise<readonly string[]> {
+  try {
+    if (web.resolve !== undefined) return await web.resolve(host);
+    return (await lookup(host, { all: true })).map(({ address }) => address);
+  } catch (error) {
     throw new MoiraiError('tool_failed', `${host} cannot be resolved`, { cause: error });
-  };
+  }
 }

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { z } from 'zod';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { harmlessEnvironment } from './environment.ts';
+import { unlessAborted } from '../unless-aborted.ts';
 import { type AgentTool, bounded, defineTool } from './tool.ts';
 import { rootOf } from './workspace.ts';
 
@@ -71,6 +71,22 @@ const STDIO: ('ignore' | 'pipe')[] = ['ignore', 'pipe', 'pipe', 'pipe'];
 /** The end of the fourth stream is the end of the gateway, however it died: then the whole group goes. */
 const WATCHED = '(read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec /bin/sh -c "$1" 3<&-';
 
+/** What a command needs to work, and nothing that could open a door: names are allowed, not forbidden. */
+const HARMLESS = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|COLORTERM)$/;
+
+const USUAL_PATH = '/usr/local/bin:/usr/bin:/bin';
+
+/** The environment of a command: the harmless part of the gateway's own. */
+function harmlessEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  home: string,
+): Record<string, string> {
+  const kept = Object.entries(environment).filter(
+    (entry): entry is [string, string] => HARMLESS.test(entry[0]) && entry[1] !== undefined,
+  );
+  return { PATH: USUAL_PATH, HOME: home, TERM: 'dumb', ...Object.fromEntries(kept) };
+}
+
 /** Signs that make more than one command of a line; with one of them the first word says too little. */
 const SHELL_SIGNS = /[;&|<>`$(){}\n\r]/;
 
@@ -98,9 +114,9 @@ class RunningCommand {
       child.once('error', (error) => reject(MoiraiError.wrap(error, 'tool_failed')));
       child.once('exit', (code, signal) => {
         // Whatever it started in the background keeps the pipes open and goes with it.
-        this.#kill('SIGKILL');
+        this.#kill();
         child.stdio[3]?.destroy();
-        child.once('close', () => resolve(verdict(code, signal)));
+        child.once('close', () => resolve(signal === null ? `Exit code ${code}.` : `Killed by ${signal}.`));
       });
     });
     // Nobody may be waiting any more when it ends.
@@ -109,39 +125,31 @@ class RunningCommand {
 
   /** Rejects as soon as the signal aborts; the processes are killed behind it. */
   async result(seconds: number, signal: AbortSignal): Promise<string> {
-    const { promise: stopped, reject, resolve } = Promise.withResolvers<string>();
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
+    const { promise: late, resolve } = Promise.withResolvers<string>();
     const timer = setTimeout(() => resolve(`It ran for more than ${seconds} s and was killed.`), seconds * 1_000);
     try {
-      signal.throwIfAborted();
-      const ending = await Promise.race([this.#ended, stopped]);
+      const ending = await unlessAborted(Promise.race([this.#ended, late]), signal);
       return `${ending}\n${this.#output.text}`.trim();
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
-      this.#kill('SIGKILL');
+      this.#kill();
     }
   }
 
   async end(): Promise<void> {
-    this.#kill('SIGKILL');
+    this.#kill();
     await this.#ended.catch(() => undefined);
   }
 
   /** The whole group: the shell, what it started, and what that started. */
-  #kill(signal: NodeJS.Signals): void {
+  #kill(): void {
     if (this.#child.pid === undefined) return;
     try {
-      process.kill(-this.#child.pid, signal);
+      process.kill(-this.#child.pid, 'SIGKILL');
     } catch {
       // Nobody is left in the group: that is what was wanted.
     }
   }
-}
-
-function verdict(code: number | null, signal: NodeJS.Signals | null): string {
-  return signal === null ? `Exit code ${code}.` : `Killed by ${signal}.`;
 }
 
 const KEPT_BYTES = 64 * 1024;

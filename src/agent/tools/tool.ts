@@ -1,20 +1,14 @@
 import { z } from 'zod';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { TurnTask } from '../runner.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** On whose behalf a tool asks: what a port may show or do depends on it. */
-export interface Asker {
-  readonly sessionId: string;
-  readonly turnId: string;
-  readonly platform: string;
-  readonly userId: string | null;
-}
+export type Asker = Pick<TurnTask, 'sessionId' | 'turnId' | 'platform' | 'userId'>;
 
-export interface ToolContext extends Asker {
-  /** Aborts with the turn. */
-  readonly signal: AbortSignal;
-}
+/** The signal aborts with the turn. */
+export type ToolContext = Asker & Pick<TurnTask, 'signal'>;
 
 /** Something the model may do. */
 export interface AgentTool {
@@ -29,9 +23,10 @@ export interface AgentTool {
   run(args: unknown, context: ToolContext): Promise<string>;
 }
 
-interface ToolDefinition<Schema extends z.ZodType> {
-  readonly name: string;
-  readonly description: string;
+/** Tools by name. It is the same map while the tools are the same: what was made of it can be kept. */
+export type ToolSet = ReadonlyMap<string, AgentTool>;
+
+interface ToolDefinition<Schema extends z.ZodType> extends Pick<AgentTool, 'name' | 'description'> {
   readonly schema: Schema;
   readonly parallelSafe?: boolean;
   dangerous?(args: z.output<Schema>): string | null;

@@ -189,7 +189,7 @@ export class ActivityTracker {
   #apply(pulse: Pulse, read: { ids: readonly string[]; sessions: readonly Session[] }, state: string): void {
     const change = this.#change + 1;
     const alive = new Set(pulse.instances.filter(isAlive).map(({ id }) => id));
-    const all = !sameMembers(alive, this.#alive);
+    const all = alive.size !== this.#alive.size || !alive.isSubsetOf(this.#alive);
     const running = [...runningIn(this.#turns), ...runningIn(pulse.turns)];
     this.#seq = Math.max(this.#seq, pulse.seq);
     this.#turns = pulse.turns;
@@ -222,13 +222,11 @@ export class ActivityTracker {
     // One that began and ended between two looks was never seen, but its end is worth telling.
     if (!known && end === null) return false;
     this.#gone.push({ id, end, change, seq: this.#seq });
-    if (this.#gone.length > MOST_ENDS) this.#forgetEnds();
+    if (this.#gone.length > MOST_ENDS) {
+      const forgotten = this.#gone.splice(0, this.#gone.length - MOST_ENDS);
+      this.#knownFrom = Math.max(this.#knownFrom ?? 0, (forgotten.at(-1)?.seq ?? 0) + 1);
+    }
     return true;
-  }
-
-  #forgetEnds(): void {
-    const forgotten = this.#gone.splice(0, this.#gone.length - MOST_ENDS);
-    this.#knownFrom = Math.max(this.#knownFrom ?? 0, (forgotten.at(-1)?.seq ?? 0) + 1);
   }
 
   #draw(id: string, change: number): boolean {
@@ -271,8 +269,4 @@ export class ActivityTracker {
 
 function runningIn(turns: UnderWay): string[] {
   return Object.keys(turns).filter((id) => turns[id]?.runningSince !== null);
-}
-
-function sameMembers(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  return a.size === b.size && a.isSubsetOf(b);
 }

@@ -1,19 +1,16 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Api, ApiParts } from '../api.ts';
-import type { AcceptedTurn, ApiBackend, PastMessage, Reply } from '../backend.ts';
-import { answerJson } from '../direct-answer.ts';
-import { openAiError, shownError, statusOf } from '../error-answer.ts';
-import { frame, HEARTBEAT, type Listener, streamEvents } from '../event-stream.ts';
-import { nameTurn, ReplyText, TurnFeed } from '../replies.ts';
-import { eventStream, jsonBody } from '../schemas.ts';
+import type { AcceptedTurn, Reply } from '../backend.ts';
+import { openAiError, type ShownError } from '../error-answer.ts';
+import { frame } from '../event-stream.ts';
+import { jsonBody, jsonOrStream, route } from '../schemas.ts';
 import {
-  chatRequestOf,
+  answerOpenAi,
   contentSchema,
   conversationField,
   conversationHeaders,
-  failureOf,
+  OpenAiWriter,
   roleOf,
-  tailOfId,
   textOf,
   usageOf,
 } from './conversation.ts';
@@ -30,91 +27,36 @@ const bodySchema = z
     conversation: conversationField,
   })
   .openapi('ChatCompletionRequest');
-type Body = z.output<typeof bodySchema>;
 
-const complete = createRoute({
-  method: 'post',
-  path: '/v1/chat/completions',
-  operationId: 'createChatCompletion',
+const complete = route('post', '/v1/chat/completions', 'createChatCompletion', {
   summary: "OpenAI's chat completions",
   request: { body: jsonBody(bodySchema, true), headers: conversationHeaders },
-  responses: {
-    200: {
-      description: 'A chat completion, or a stream of its chunks.',
-      content: { 'application/json': { schema: z.looseObject({ id: z.string() }) }, ...eventStream },
-    },
-  },
+  responses: { 200: jsonOrStream(z.looseObject({ id: z.string() }), 'A chat completion, or a stream of its chunks.') },
 });
 
 /** Chat completions, for clients written for OpenAI. */
 export function addChatCompletionRoutes(app: Api, parts: ApiParts): void {
-  app.openapi(complete, async (c) => {
-    const body = c.req.valid('json');
-    const { conversation, user, model } = body;
-    const request = chatRequestOf(c, parts.backend, { messages: messagesOf(body), conversation, user, model });
-    const accepted = await parts.backend.receive(request);
-    nameTurn(c, accepted);
-    const writing = new Completion(accepted, request.model ?? parts.backend.model);
-    if (body.stream === true) {
-      const withUsage = body.stream_options?.include_usage === true;
-      const feed = new TurnFeed(accepted, parts.log);
-      return streamEvents(c, parts.closing, (listener) => tellChunks(writing, feed, listener, withUsage));
-    }
-    const reply = await accepted.reply;
-    nameTurn(c, reply);
-    const failure = failureOf(reply);
-    if (failure === null) return answerJson(c, writing.whole(reply));
-    c.header('x-should-retry', 'false');
-    return c.json({ error: openAiError(failure.error, failure.status) }, failure.status);
+  app.openapi(complete, (c) => {
+    const { messages: given, stream_options: options, conversation, user, model, stream } = c.req.valid('json');
+    const messages = given.map(({ role, content }, i) => {
+      const where = `messages[${i}]`;
+      return { role: roleOf(role, where), text: textOf(content, where) };
+    });
+    const withUsage = options?.include_usage === true;
+    return answerOpenAi(c, parts, { messages, conversation, user, model, stream }, (accepted, answering) => {
+      return new CompletionWriter(accepted, answering, withUsage);
+    });
   });
 }
 
-function messagesOf({ messages }: Body): PastMessage[] {
-  return messages.map(({ role, content }, i) => {
-    const where = `messages[${i}]`;
-    return { role: roleOf(role, where), text: textOf(content, where) };
-  });
-}
-
-async function* tellChunks(
-  writing: Completion,
-  feed: TurnFeed,
-  listener: Listener,
-  withUsage: boolean,
-): AsyncGenerator<string> {
-  const text = new ReplyText();
-  yield frame(writing.chunk({ role: 'assistant', content: '' }, null));
-  for await (const item of feed.news(listener)) {
-    if (item === null) yield HEARTBEAT;
-    else if ('failure' in item) {
-      const { code } = item.failure;
-      return yield frame({ error: openAiError(shownError(item.failure), statusOf(code)) });
-    } else if ('reply' in item) return yield* tellEnd(writing, item.reply, text, withUsage);
-    else if (item.event.type === 'text') yield frame(writing.chunk({ content: text.piece(item.event.text) }, null));
-  }
-}
-
-async function* tellEnd(
-  writing: Completion,
-  reply: Reply,
-  text: ReplyText,
-  withUsage: boolean,
-): AsyncGenerator<string> {
-  const failure = failureOf(reply);
-  if (failure !== null) return yield frame({ error: openAiError(failure.error, failure.status) });
-  const rest = text.rest(reply.text);
-  if (rest !== '') yield frame(writing.chunk({ content: rest }, null));
-  yield frame(writing.chunk({}, 'stop'));
-  if (withUsage) yield frame(writing.usageChunk(reply));
-  yield frame('[DONE]');
-}
-
-/** One completion in OpenAI's shapes. */
-class Completion {
+class CompletionWriter extends OpenAiWriter {
+  readonly #withUsage: boolean;
   readonly #facts: { readonly id: string; readonly created: number; readonly model: string };
 
-  constructor(accepted: AcceptedTurn, model: ApiBackend['model']) {
-    this.#facts = { id: `chatcmpl-${tailOfId(accepted)}`, created: Math.floor(Date.now() / 1000), model };
+  constructor(accepted: AcceptedTurn, model: string, withUsage: boolean) {
+    super(accepted, model);
+    this.#withUsage = withUsage;
+    this.#facts = { id: `chatcmpl-${this.tailOfId}`, created: this.createdAt, model };
   }
 
   whole(reply: Reply) {
@@ -122,19 +64,33 @@ class Completion {
     return {
       ...this.#facts,
       object: 'chat.completion',
-      model: reply.model ?? this.#facts.model,
+      model: reply.model ?? this.model,
       choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
       usage: tokens(reply),
     };
   }
 
-  chunk(delta: Readonly<Record<string, string>>, finish: 'stop' | null) {
-    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
-    return { ...this.#facts, object: 'chat.completion.chunk', choices };
+  opening(): string {
+    return this.#chunk({ role: 'assistant', content: '' });
   }
 
-  usageChunk(reply: Reply) {
-    return { ...this.#facts, object: 'chat.completion.chunk', choices: [], usage: tokens(reply) };
+  protected delta(text: string): string {
+    return this.#chunk({ content: text });
+  }
+
+  protected end(reply: Reply): string {
+    const object = 'chat.completion.chunk';
+    const usage = this.#withUsage ? frame({ ...this.#facts, object, choices: [], usage: tokens(reply) }) : '';
+    return `${this.#chunk({}, 'stop')}${usage}${frame('[DONE]')}`;
+  }
+
+  protected failed(error: ShownError, status: number): string {
+    return frame({ error: openAiError(error, status) });
+  }
+
+  #chunk(delta: Readonly<Record<string, string>>, finish: 'stop' | null = null): string {
+    const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
+    return frame({ ...this.#facts, object: 'chat.completion.chunk', choices });
   }
 }
 

@@ -1,8 +1,11 @@
 import { z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { ApiContext } from '../api.ts';
+import type { TurnEvent } from '../../turns/turn-event.ts';
+import type { ApiContext, ApiParts } from '../api.ts';
 import type { AcceptedTurn, ApiBackend, ChatRequest, PastMessage, Reply } from '../backend.ts';
-import { errorOfReply, statusOfReply } from '../replies.ts';
+import { answerJson } from '../direct-answer.ts';
+import { openAiError, type ShownError, shownError, statusOf } from '../error-answer.ts';
+import { errorOfReply, nameTurn, ReplyText, statusOfReply, streamTurn, type TurnWriter } from '../replies.ts';
 import { assertSayable } from '../routes/chat.ts';
 
 /** What the two OpenAI-compatible endpoints have in common: a list of messages becomes something said. */
@@ -49,15 +52,16 @@ export function roleOf(role: string, where: string): PastMessage['role'] {
 /** Names by which a client may ask for whatever model is configured. */
 const CONFIGURED = ['moirai', 'default', ''];
 
-export interface OpenAiRequest {
+interface OpenAiRequest {
   readonly messages: readonly PastMessage[];
   readonly conversation: z.output<typeof conversationField>;
   readonly user: string | null | undefined;
   readonly model: string | null | undefined;
+  readonly stream: boolean | null | undefined;
 }
 
 /** The last message is what is said; the ones before are the history, unless the conversation has its own. */
-export function chatRequestOf(c: ApiContext, backend: ApiBackend, asked: OpenAiRequest): ChatRequest {
+function chatRequestOf(c: ApiContext, backend: ApiBackend, asked: OpenAiRequest): ChatRequest {
   const last = asked.messages.at(-1);
   if (last === undefined || last.role !== 'user') {
     throw new MoiraiError('bad_input', 'the last message is what is said, and must be of the role "user"');
@@ -65,6 +69,7 @@ export function chatRequestOf(c: ApiContext, backend: ApiBackend, asked: OpenAiR
   if (last.text === '') throw new MoiraiError('bad_input', 'the last message is empty');
   assertSayable(last.text);
   const { conversation: field, model } = asked;
+  const isConfigured = model === backend.model || CONFIGURED.includes(model ?? '');
   const conversation = c.req.header('x-moirai-conversation') ?? (typeof field === 'object' ? field?.id : field) ?? null;
   return {
     text: last.text,
@@ -73,26 +78,71 @@ export function chatRequestOf(c: ApiContext, backend: ApiBackend, asked: OpenAiR
     userId: asked.user ?? null,
     idempotencyKey: c.req.header('idempotency-key') ?? null,
     credential: c.get('credential'),
-    model: isConfigured(backend, model) ? null : (model ?? null),
+    model: isConfigured ? null : (model ?? null),
     history: conversation === null ? asked.messages.slice(0, -1) : [],
   };
 }
 
-function isConfigured(backend: ApiBackend, model: string | null | undefined): boolean {
-  return model === null || model === undefined || model === backend.model || CONFIGURED.includes(model);
+/** One reply in the shapes of an endpoint, whole or as a stream. */
+export abstract class OpenAiWriter implements TurnWriter {
+  /** The unique part of ids: they name the turn. A slash command is no turn, and names its session. */
+  protected readonly tailOfId: string;
+  protected readonly model: string;
+  protected readonly createdAt = Math.floor(Date.now() / 1000);
+  protected readonly text = new ReplyText();
+
+  constructor({ turnId, sessionId }: AcceptedTurn, model: string) {
+    this.tailOfId = (turnId ?? sessionId).replace(/^[a-z]+_/, '');
+    this.model = model;
+  }
+
+  abstract whole(reply: Reply): object;
+  abstract opening(): string;
+  protected abstract delta(text: string): string;
+  protected abstract end(reply: Reply): string;
+  protected abstract failed(error: ShownError, status: number): string;
+
+  event(event: TurnEvent): string {
+    return event.type === 'text' ? this.delta(this.text.piece(event.text)) : '';
+  }
+
+  /** A turn that failed is an error here: these clients know no other outcome. */
+  reply(reply: Reply): string {
+    const error = errorOfReply(reply);
+    if (error !== null) return this.failed(error, statusOfReply(reply));
+    const rest = this.text.rest(reply.text);
+    return `${rest === '' ? '' : this.delta(this.text.piece(rest))}${this.end(reply)}`;
+  }
+
+  failure(failure: MoiraiError): string {
+    return this.failed(shownError(failure), statusOf(failure.code));
+  }
 }
 
-/** The unique part of ids in OpenAI's shapes: they name the turn. A slash command is no turn, and names its session. */
-export function tailOfId({ turnId, sessionId }: Pick<AcceptedTurn, 'turnId' | 'sessionId'>): string {
-  return (turnId ?? sessionId).replace(/^[a-z]+_/, '');
+type WriterOf = (accepted: AcceptedTurn, model: string) => OpenAiWriter;
+
+/** Says what a client asked for, and answers with the reply as the writer has it. */
+export async function answerOpenAi(
+  c: ApiContext,
+  parts: ApiParts,
+  asked: OpenAiRequest,
+  writerOf: WriterOf,
+): Promise<Response> {
+  const { backend } = parts;
+  const request = chatRequestOf(c, backend, asked);
+  const accepted = await backend.receive(request);
+  nameTurn(c, accepted);
+  const writer = writerOf(accepted, request.model ?? backend.model);
+  if (asked.stream === true) return streamTurn(c, parts, accepted, writer);
+  const reply = await accepted.reply;
+  nameTurn(c, reply);
+  const error = errorOfReply(reply);
+  if (error === null) return answerJson(c, writer.whole(reply));
+  const status = statusOfReply(reply);
+  c.header('x-should-retry', 'false');
+  return c.json({ error: openAiError(error, status) }, status);
 }
 
 export function usageOf({ usage }: Reply): { input: number; output: number } {
   return usage ?? { input: 0, output: 0 };
-}
-
-/** A turn that failed is an error here: these clients know no other outcome. */
-export function failureOf(reply: Reply) {
-  const error = errorOfReply(reply);
-  return error === null ? null : { error, status: statusOfReply(reply) as 502 | 504 };
 }

@@ -1,25 +1,19 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Api, ApiParts } from '../api.ts';
 import type { ApiBackend } from '../backend.ts';
-import { json } from '../schemas.ts';
+import { json, route } from '../schemas.ts';
 
 const modelSchema = z
   .object({ id: z.string(), object: z.literal('model'), created: z.number().int(), owned_by: z.string() })
   .openapi('Model');
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/models',
-  operationId: 'listModels',
+const list = route('get', '/v1/models', 'listModels', {
   summary: 'The models a conversation may ask for, the configured one first',
   responses: { 200: json(z.object({ object: z.literal('list'), data: z.array(modelSchema) }), 'All of them.') },
 });
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/models/{model}',
-  operationId: 'getModel',
+const show = route('get', '/v1/models/{model}', 'getModel', {
   summary: 'One model',
   request: { params: z.object({ model: z.string() }) },
   responses: { 200: json(modelSchema, 'The model.') },

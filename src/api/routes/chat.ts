@@ -1,4 +1,4 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { TURN_OUTCOMES } from '../../lifecycle/states.ts';
 import { MAX_TEXT_CHARS } from '../../store/limits.ts';
@@ -7,9 +7,9 @@ import type { Api, ApiContext, ApiParts } from '../api.ts';
 import type { AcceptedTurn, ChatRequest, Reply } from '../backend.ts';
 import { answerJson } from '../direct-answer.ts';
 import { shownError } from '../error-answer.ts';
-import { frame, HEARTBEAT, type Listener, streamEvents, wantsStream } from '../event-stream.ts';
-import { errorOfReply, nameTurn, statusOfReply, TurnFeed, type TurnNews } from '../replies.ts';
-import { eventStream, json, jsonBody } from '../schemas.ts';
+import { frame, wantsStream } from '../event-stream.ts';
+import { errorOfReply, nameTurn, statusOfReply, streamTurn, type TurnWriter } from '../replies.ts';
+import { json, jsonBody, jsonOrStream, route } from '../schemas.ts';
 
 /** Names that clients give: long enough for any id, short enough for a key. */
 const name = z.string().min(1).max(512);
@@ -38,20 +38,17 @@ const replySchema = z
   })
   .openapi('ChatReply');
 
-const chat = createRoute({
-  method: 'post',
-  path: '/v1/chat',
-  operationId: 'chat',
+const chat = route('post', '/v1/chat', 'chat', {
   summary: 'Says something and waits for the reply; the turn goes on when the client does not wait',
   request: {
     body: jsonBody(bodySchema, true),
     headers: z.object({ 'idempotency-key': z.string().optional() }),
   },
   responses: {
-    200: {
-      description: 'The reply, or why there is none. As a stream: `session`, `text`, `tool` and `done`.',
-      content: { 'application/json': { schema: replySchema }, ...eventStream },
-    },
+    200: jsonOrStream(
+      replySchema,
+      'The reply, or why there is none. As a stream: `session`, `text`, `tool` and `done`.',
+    ),
     502: json(replySchema, 'The turn failed.'),
     504: json(replySchema, 'The turn took too long.'),
   },
@@ -64,10 +61,7 @@ export function addChatRoutes(app: Api, parts: ApiParts): void {
     assertSayable(body.text);
     const accepted = await parts.backend.receive(chatRequestOf(c, body));
     nameTurn(c, accepted);
-    if (body.stream === true || (body.stream !== false && wantsStream(c))) {
-      const feed = new TurnFeed(accepted, parts.log);
-      return streamEvents(c, parts.closing, (listener) => tellTurn(accepted, feed, listener));
-    }
+    if (body.stream ?? wantsStream(c)) return streamTurn(c, parts, accepted, writerOf(accepted));
     const reply = await accepted.reply;
     nameTurn(c, reply);
     const status = statusOfReply(reply);
@@ -111,19 +105,17 @@ function replyView(reply: Reply) {
   };
 }
 
-async function* tellTurn(accepted: AcceptedTurn, feed: TurnFeed, listener: Listener): AsyncGenerator<string> {
-  const { sessionId, turnId } = accepted;
-  yield frame({ session_id: sessionId, turn_id: turnId }, { event: 'session' });
-  for await (const item of feed.news(listener)) yield item === null ? HEARTBEAT : told(item, accepted);
-}
-
-function told(news: TurnNews, { sessionId, turnId }: AcceptedTurn): string {
-  if ('reply' in news) return frame(replyView(news.reply), { event: 'done' });
-  if ('failure' in news) {
-    const failed = { session_id: sessionId, turn_id: turnId, reply: '', outcome: 'failed', model: null, usage: null };
-    return frame({ ...failed, error: shownError(news.failure) }, { event: 'done' });
-  }
-  return frameOf(news.event);
+function writerOf({ sessionId, turnId }: AcceptedTurn): TurnWriter {
+  const names = { session_id: sessionId, turn_id: turnId };
+  return {
+    opening: () => frame(names, { event: 'session' }),
+    event: frameOf,
+    reply: (reply) => frame(replyView(reply), { event: 'done' }),
+    failure: (failure) => {
+      const nothing = { reply: '', outcome: 'failed', model: null, usage: null };
+      return frame({ ...names, ...nothing, error: shownError(failure) }, { event: 'done' });
+    },
+  };
 }
 
 /** What a client is shown of a turn; nothing for what it has no use for. */

@@ -1,16 +1,13 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { jobView } from '../../cron/job-view.ts';
 import type { Api, ApiParts } from '../api.ts';
-import { JobSchema, json, jsonBody, pageOf } from '../schemas.ts';
+import { JobSchema, json, jsonBody, pageOf, route } from '../schemas.ts';
 
 const jobParams = z.object({
   job: z.string().openapi({ description: 'The id of a job, any beginning of it that is its alone, or its name.' }),
 });
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/cron',
-  operationId: 'listJobs',
+const list = route('get', '/v1/cron', 'listJobs', {
   summary: 'What is scheduled, the next due first',
   responses: { 200: json(pageOf(JobSchema), 'All jobs.') },
 });
@@ -29,34 +26,24 @@ const newJob = z.strictObject({
     .openapi({ default: 'home', description: 'Who is told: `home`, `local` for nobody, or a target.' }),
 });
 
-const add = createRoute({
-  method: 'post',
-  path: '/v1/cron',
-  operationId: 'addJob',
+const add = route('post', '/v1/cron', 'addJob', {
   summary: 'Has something done at its time',
   request: { body: jsonBody(newJob, true) },
   responses: { 201: json(JobSchema, 'The job.') },
 });
 
-const remove = createRoute({
-  method: 'delete',
-  path: '/v1/cron/{job}',
-  operationId: 'removeJob',
+const remove = route('delete', '/v1/cron/{job}', 'removeJob', {
   summary: 'Takes a job out; what runs of it goes on to its end',
   request: { params: jobParams },
   responses: { 200: json(JobSchema, 'The job as it was.') },
 });
 
-function change(verb: 'pause' | 'resume' | 'run', summary: string) {
-  return createRoute({
-    method: 'post',
-    path: `/v1/cron/{job}/${verb}`,
-    operationId: `${verb}Job`,
-    summary,
-    request: { params: jobParams },
-    responses: { 200: json(JobSchema, 'The job as it is now.') },
-  });
-}
+/** What may be done to a job. */
+const CHANGES = {
+  pause: 'Lets a job rest until it is resumed',
+  resume: 'Lets a paused job go on',
+  run: 'Makes a job due now, once',
+} as const;
 
 /** What is done at its time. Whoever has the key is the operator: all jobs are theirs. */
 export function addCronRoutes(app: Api, { backend }: ApiParts): void {
@@ -71,13 +58,12 @@ export function addCronRoutes(app: Api, { backend }: ApiParts): void {
     return c.json(jobView(await service.add({ schedule, prompt, name, timezone, ...made })), 201);
   });
   app.openapi(remove, async (c) => c.json(jobView(await service.remove(c.req.valid('param').job, null)), 200));
-  app.openapi(change('pause', 'Lets a job rest until it is resumed'), async (c) => {
-    return c.json(jobView(await service.pause(c.req.valid('param').job, null)), 200);
-  });
-  app.openapi(change('resume', 'Lets a paused job go on'), async (c) => {
-    return c.json(jobView(await service.resume(c.req.valid('param').job, null)), 200);
-  });
-  app.openapi(change('run', 'Makes a job due now, once'), async (c) => {
-    return c.json(jobView(await service.run(c.req.valid('param').job, null)), 200);
-  });
+  for (const verb of ['pause', 'resume', 'run'] as const) {
+    const change = route('post', `/v1/cron/{job}/${verb}`, `${verb}Job`, {
+      summary: CHANGES[verb],
+      request: { params: jobParams },
+      responses: { 200: json(JobSchema, 'The job as it is now.') },
+    });
+    app.openapi(change, async (c) => c.json(jobView(await service[verb](c.req.valid('param').job, null)), 200));
+  }
 }

@@ -1,4 +1,4 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { eventView } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Store } from '../../store/port.ts';
@@ -6,7 +6,7 @@ import type { Api, ApiContext, ApiParts } from '../api.ts';
 import { streamEvents, wantsStream } from '../event-stream.ts';
 import type { Wanted } from '../event-tail.ts';
 import { limitParam, listParam, parseTypes } from '../query.ts';
-import { EventSchema, eventStream, idParams } from '../schemas.ts';
+import { EventSchema, idParams, jsonOrStream, route } from '../schemas.ts';
 import { findSession } from './sessions.ts';
 
 const pageQuery = z.object({
@@ -17,24 +17,16 @@ const pageQuery = z.object({
 });
 
 const answers = {
-  200: {
-    description: 'A page, or a stream that goes on; the id of a streamed event is its `seq`.',
-    content: {
-      'application/json': {
-        schema: z.object({
-          data: z.array(EventSchema),
-          next: z.number().int().openapi({ description: 'The next `after`.' }),
-        }),
-      },
-      ...eventStream,
-    },
-  },
+  200: jsonOrStream(
+    z.object({
+      data: z.array(EventSchema),
+      next: z.number().int().openapi({ description: 'The next `after`.' }),
+    }),
+    'A page, or a stream that goes on; the id of a streamed event is its `seq`.',
+  ),
 };
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/events',
-  operationId: 'listEvents',
+const list = route('get', '/v1/events', 'listEvents', {
   summary: 'The log, oldest first; with `Accept: text/event-stream` it goes on',
   request: {
     query: pageQuery.extend({ session: z.string().optional().openapi({ description: 'One session.' }) }),
@@ -43,10 +35,7 @@ const list = createRoute({
   responses: answers,
 });
 
-const ofSession = createRoute({
-  method: 'get',
-  path: '/v1/sessions/{id}/events',
-  operationId: 'listSessionEvents',
+const ofSession = route('get', '/v1/sessions/{id}/events', 'listSessionEvents', {
   summary: 'The events of one session',
   request: { params: idParams, query: pageQuery },
   responses: answers,

@@ -1,14 +1,12 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Api, ApiParts } from '../api.ts';
+import { route } from '../schemas.ts';
 
 /** Where platforms bring messages. They know nothing of our key: each proves itself in its own way. */
 export const PLATFORM_PATH = /^\/platforms\/[a-z][a-z0-9_-]*$/;
 
-const webhook = createRoute({
-  method: 'post',
-  path: '/platforms/{name}',
-  operationId: 'receiveFromPlatform',
+const webhook = route('post', '/platforms/{name}', 'receiveFromPlatform', {
   summary: 'Where a chat platform brings its messages; it proves itself by its own secret',
   request: { params: z.object({ name: z.string() }) },
   responses: {

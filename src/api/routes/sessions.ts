@@ -1,12 +1,14 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { messageView, sessionView } from '../../engine/views.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import { END_REASONS, SESSION_KINDS, SESSION_STATES } from '../../lifecycle/states.ts';
 import type { Store } from '../../store/port.ts';
+import { conversationOf } from '../../store/transactions/conversations.ts';
 import type { SessionFilter } from '../../store/transactions/reading.ts';
 import type { Api, ApiParts } from '../api.ts';
 import { cursorParam, limitParam, listParam, parseList, parseNames, parseSince, wholeNumber } from '../query.ts';
-import { idParams, json, MessageSchema, pageOf, SessionSchema } from '../schemas.ts';
+import { idParams, json, jsonBody, MessageSchema, pageOf, route, SessionSchema } from '../schemas.ts';
 
 /** What people mean by "my sessions"; the machine's own kinds are shown when asked for. */
 const DEFAULT_KINDS = ['chat', 'cli', 'api'];
@@ -24,34 +26,58 @@ const listQuery = z.object({
   cursor: cursorParam,
 });
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/sessions',
-  operationId: 'listSessions',
+const list = route('get', '/v1/sessions', 'listSessions', {
   summary: 'Sessions, newest start first',
   request: { query: listQuery },
   responses: { 200: json(pageOf(SessionSchema), 'A page of them.') },
 });
 
-const show = createRoute({
-  method: 'get',
-  path: '/v1/sessions/{id}',
-  operationId: 'getSession',
+const show = route('get', '/v1/sessions/{id}', 'getSession', {
   summary: 'One session',
   request: { params: idParams },
   responses: { 200: json(SessionSchema, 'The session.') },
 });
 
-const messages = createRoute({
-  method: 'get',
-  path: '/v1/sessions/{id}/messages',
-  operationId: 'listMessages',
+const messages = route('get', '/v1/sessions/{id}/messages', 'listMessages', {
   summary: 'The transcript of one session, oldest first',
   request: {
     params: idParams,
     query: z.object({ limit: limitParam, cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER).optional() }),
   },
   responses: { 200: json(pageOf(MessageSchema), 'A page of it.') },
+});
+
+/** The reasons for which somebody from outside may end a session; the others are the machine's to give. */
+const REASONS = ['api_close', 'admin_close'] as const;
+type Reason = (typeof REASONS)[number];
+
+const end = route('post', '/v1/sessions/{id}/end', 'endSession', {
+  summary: 'Ends a session; ending it twice returns the first end',
+  request: {
+    params: idParams,
+    body: jsonBody(
+      z.strictObject({
+        reason: z
+          .string()
+          .nullish()
+          .openapi({ enum: [...REASONS], default: 'api_close' }),
+      }),
+      false,
+    ),
+  },
+  responses: { 200: json(SessionSchema, 'The session as it ended.') },
+});
+
+/** The ways to go on with a session in a new one. */
+const CONTINUATIONS = {
+  resume: 'Goes on with a session in a new one that sees its transcript',
+  branch: 'Starts a new session that sees the transcript of another',
+} as const;
+
+const rename = route('post', '/v1/sessions/{id}/title', 'setTitle', {
+  summary: 'Gives a session a title, or none',
+  request: { params: idParams, body: jsonBody(z.strictObject({ title: z.string().max(1000).nullable() }), true) },
+  responses: { 200: json(SessionSchema, 'The session with its title.') },
 });
 
 /** Sessions to look at. */
@@ -98,4 +124,46 @@ function kindsOf(kind: string | undefined, key: string | undefined): readonly st
   if (kind === undefined) return key === undefined ? DEFAULT_KINDS : [];
   const kinds = parseNames('kind', kind, [...SESSION_KINDS, 'all']);
   return kinds.includes('all') ? [] : kinds;
+}
+
+/** What may be done to a session from outside. */
+export function addSessionChangeRoutes(app: Api, { engine }: ApiParts): void {
+  const { store } = engine;
+  app.openapi(end, async (c) => {
+    const reason = parseReason(c.req.valid('json').reason ?? 'api_close');
+    const { id } = await findSession(store, c.req.valid('param').id);
+    const { session } = await engine.end(id, { reason, trigger: 'api' });
+    return c.json(sessionView(session), 200);
+  });
+  app.openapi(rename, async (c) => {
+    const { id } = await findSession(store, c.req.valid('param').id);
+    const { session } = await engine.setTitle(id, c.req.valid('json').title);
+    return c.json(sessionView(session), 200);
+  });
+  for (const lineage of ['resume', 'branch'] as const) {
+    const goOn = route('post', `/v1/sessions/{id}/${lineage}`, `${lineage}Session`, {
+      summary: CONTINUATIONS[lineage],
+      request: { params: idParams, body: jsonBody(z.strictObject({ title: z.string().max(1000).nullish() }), false) },
+      responses: {
+        200: json(SessionSchema, 'It was open: nothing changed.'),
+        201: json(SessionSchema, 'The new session.'),
+      },
+    });
+    app.openapi(goOn, async (c) => {
+      const { title } = c.req.valid('json');
+      const from = await findSession(store, c.req.valid('param').id);
+      // Over HTTP nobody stays who could die: what was attached to a process is not attached to this one.
+      const conversation = { ...conversationOf(from), attached: false };
+      const named = title === null || title === undefined ? {} : { title };
+      const options = { trigger: 'api', conversation, ...named } as const;
+      const { session, created } = await engine.continueFrom(from.id, lineage, options);
+      return c.json(sessionView(session), created ? 201 : 200);
+    });
+  }
+}
+
+function parseReason(text: string): Reason {
+  const reason = REASONS.find((known) => known === text);
+  if (reason !== undefined) return reason;
+  throw new MoiraiError('bad_reason', `"${text}" is not a reason to give here; use ${REASONS.join(' or ')}`);
 }

@@ -1,4 +1,4 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { isoTime } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Store } from '../../store/port.ts';
@@ -11,7 +11,7 @@ import { sendShared } from '../direct-answer.ts';
 import { knowsTag } from '../entity-tag.ts';
 import { streamEvents, wantsStream } from '../event-stream.ts';
 import { parseSince, wholeNumber } from '../query.ts';
-import { eventStream, json } from '../schemas.ts';
+import { json, jsonOrStream, route } from '../schemas.ts';
 
 const activitySchema = z
   .object({
@@ -26,10 +26,7 @@ const activitySchema = z
   })
   .openapi('Activity');
 
-const activity = createRoute({
-  method: 'get',
-  path: '/v1/space/activity',
-  operationId: 'getActivity',
+const activity = route('get', '/v1/space/activity', 'getActivity', {
   summary: 'What goes on, for visualizers; with `Accept: text/event-stream` it goes on',
   request: {
     query: z.object({
@@ -43,10 +40,10 @@ const activity = createRoute({
     }),
   },
   responses: {
-    200: {
-      description: 'All of it, or with `after` what has changed; or a stream of both, whose id is a `seq`.',
-      content: { 'application/json': { schema: activitySchema }, ...eventStream },
-    },
+    200: jsonOrStream(
+      activitySchema,
+      'All of it, or with `after` what has changed; or a stream of both, whose id is a `seq`.',
+    ),
     304: { description: 'Nothing has changed since the given `ETag`.' },
   },
 });
@@ -55,10 +52,7 @@ const activity = createRoute({
 const MOST_STEPS = 500;
 const DAY_MS = 86_400_000;
 
-const timeline = createRoute({
-  method: 'get',
-  path: '/v1/space/timeline',
-  operationId: 'getTimeline',
+const timeline = route('get', '/v1/space/timeline', 'getTimeline', {
   summary: 'How many sessions began and ended over time, by reason',
   request: {
     query: z.object({
@@ -83,7 +77,27 @@ const timeline = createRoute({
   },
 });
 
-/** What visualizers ask for. */
+const sourcesSchema = z
+  .object({
+    sources: z.array(
+      z.object({
+        name: z.string(),
+        base: z.string().openapi({ description: 'What stands before the paths of this gateway.' }),
+      }),
+    ),
+    chat: z.boolean(),
+  })
+  .openapi('Sources');
+
+/** What the page is told about where it is. */
+export type Sources = z.output<typeof sourcesSchema>;
+
+const sources = route('get', '/space.json', 'getSources', {
+  summary: 'Which gateways the page shows: this one',
+  responses: { 200: json(sourcesSchema, 'The gateways.') },
+});
+
+/** What the page and other visualizers ask for. */
 export function addSpaceRoutes(app: Api, parts: ApiParts): void {
   const tracker = new ActivityTracker(parts);
   const watch = new ActivityWatch(parts, tracker);
@@ -109,6 +123,11 @@ export function addSpaceRoutes(app: Api, parts: ApiParts): void {
     const { started, ended } = await count(parts.engine.store, span);
     const times = { from: isoTime(span.from), to: isoTime(span.to), step: span.stepMs / 1000 };
     return c.json({ ...times, started, ended }, 200);
+  });
+  app.openapi(sources, async (c) => {
+    const instances = await parts.engine.store.read('listInstances', {});
+    const self = instances.find(({ id }) => id === parts.engine.instance);
+    return c.json({ sources: [{ name: self?.name ?? self?.host ?? 'gateway', base: '' }], chat: true }, 200);
   });
 }
 

@@ -1,14 +1,11 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { isoTime } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { SubscriberStatus } from '../../store/transactions/subscribers.ts';
 import type { Api, ApiParts } from '../api.ts';
-import { json, jsonBody, pageOf, SubscriberSchema } from '../schemas.ts';
+import { json, jsonBody, pageOf, route, SubscriberSchema } from '../schemas.ts';
 
-const list = createRoute({
-  method: 'get',
-  path: '/v1/subscribers',
-  operationId: 'listSubscribers',
+const list = route('get', '/v1/subscribers', 'listSubscribers', {
   summary: 'Who listens to the log, and how far they are',
   responses: { 200: json(pageOf(SubscriberSchema), 'All of them.') },
 });
@@ -18,10 +15,7 @@ const replaySchema = z.strictObject({
   dead: z.boolean().nullish().openapi({ description: 'Deliver the dead letters again; so it is without `from`.' }),
 });
 
-const replay = createRoute({
-  method: 'post',
-  path: '/v1/subscribers/{name}/replay',
-  operationId: 'replaySubscriber',
+const replay = route('post', '/v1/subscribers/{name}/replay', 'replaySubscriber', {
   summary: 'Delivers dead letters, or everything from a number on, once more',
   request: { params: z.object({ name: z.string() }), body: jsonBody(replaySchema, false) },
   responses: { 200: json(z.object({ events: z.number().int() }), 'How many events come again, at most.') },

@@ -1,4 +1,4 @@
-import { COMMANDS } from '../../gateway/commands/catalogue.ts';
+import { COMMANDS } from '../../commands/catalogue.ts';
 
 /** Commands of the terminal itself, beside those of every platform. */
 export const LEAVING: readonly string[] = ['quit', 'exit'];

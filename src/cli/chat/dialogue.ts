@@ -1,7 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { PendingApproval } from '../../gateway/approvals.ts';
-import type { ReceiveResult } from '../../gateway/conversations.ts';
-import { failureText } from '../../gateway/texts.ts';
+import type { PendingApproval } from '../../people/approvals.ts';
+import type { ReceiveResult } from '../../turns/conversations.ts';
+import { failureText } from '../../turns/texts.ts';
 import { packageVersion } from '../package-version.ts';
 import { printable } from '../print.ts';
 import type { Settings } from '../settings.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { ERROR_HINTS, type ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { failureMessage } from '../../gateway/texts.ts';
 import type { TurnResultRow } from '../../store/transactions/turns.ts';
+import { failureMessage } from '../../turns/texts.ts';
 import { complain, print, printable, printJson } from '../print.ts';
 import { reportError } from '../report-error.ts';
 import type { Settings } from '../settings.ts';

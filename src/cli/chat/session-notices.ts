@@ -1,7 +1,7 @@
-import { expiredText, rolledOverText } from '../../gateway/texts.ts';
 import { policyFor, type ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { ResetCause } from '../../lifecycle/states.ts';
+import { expiredText, rolledOverText } from '../../turns/texts.ts';
 
 /** What to say about the end of a terminal's session; null for what its own user did. */
 export function noticeOfEnd(session: Session, rules: ResetRules): string | null {

@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { apiBackend } from '../../gateway/api-backend.ts';
 import { Gateway } from '../../gateway/gateway.ts';
-import type { PlatformStatus } from '../../gateway/platform-manager.ts';
+import type { PlatformStatus } from '../../inbound/platform-manager.ts';
 import type { Logger } from '../../log/logger.ts';
 import { configuredPlatforms, NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
 import { openStore } from '../../store/open-store.ts';

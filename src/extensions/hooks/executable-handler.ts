@@ -8,12 +8,10 @@ const LAST_LINE = 300;
 
 /** Starts an executable for every event: the event on its standard input, exit 0 for done. */
 export class ExecutableHandler implements Handler {
-  readonly #command: readonly string[];
   readonly #deps: HandlerDeps;
   readonly #running = new Set<HostedProcess>();
 
-  constructor(command: readonly string[], deps: HandlerDeps) {
-    this.#command = command;
+  constructor(deps: HandlerDeps) {
     this.#deps = deps;
   }
 
@@ -22,10 +20,10 @@ export class ExecutableHandler implements Handler {
   }
 
   async run(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
-    const { name, timeoutMs, timers, host, environment, sink } = this.#deps;
+    const { name, timeoutMs, host, environment, sink } = this.#deps;
     let complaint = '';
     const spec = {
-      ...hookProcess(this.#deps, this.#command),
+      ...hookProcess(this.#deps),
       stdin: `${JSON.stringify(event)}\n`,
       environment: { ...environment, MOIRAI_EVENT: event.type },
     };
@@ -35,13 +33,8 @@ export class ExecutableHandler implements Handler {
     });
     this.#running.add(process);
     const late = `did not finish ${event.id} in ${timeoutMs} ms and was killed`;
-    const callOff = (): void => process.kill('was called off');
-    signal.addEventListener('abort', callOff, { once: true });
-    if (signal.aborted) callOff();
-    const cancel = timers.after(timeoutMs, () => process.kill(late));
-    const { code, why, lost } = await host.hold(process.gone);
-    cancel();
-    signal.removeEventListener('abort', callOff);
+    const giveUp = (reason: string): void => process.kill(reason === 'late' ? late : 'was called off');
+    const { code, why, lost } = await host.wait(process.gone, { timeoutMs, signal, giveUp });
     this.#running.delete(process);
     if (why === late) throw new MoiraiError('subscriber_timeout', `${name} ${why}`);
     if (code !== 0)

@@ -1,7 +1,9 @@
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
-import type { Timers } from '../../queue/timers.ts';
+import { nodeCommand } from '../host/environment.ts';
 import type { ExtensionHost, LineSink } from '../host/extension-host.ts';
 import type { ProcessSpec } from '../host/protocol.ts';
+import type { HandlerFile } from './hook-kind.ts';
+import { PYTHON_RUNNER } from './python-runner.ts';
 
 /** What runs the handler of one hook. */
 export interface Handler {
@@ -22,10 +24,10 @@ export interface Handler {
 export interface HandlerDeps {
   readonly name: string;
   readonly folder: string;
+  readonly handler: HandlerFile;
   readonly timeoutMs: number;
   readonly environment: Readonly<Record<string, string>>;
   readonly host: ExtensionHost;
-  readonly timers: Timers;
   /** Hears what it prints, beside the log. */
   readonly sink?: LineSink;
 }
@@ -36,25 +38,28 @@ export interface HandlerTask {
   readonly name: string;
 }
 
-export interface HookCall {
-  readonly type: string;
-  readonly context: MoiraiEvent;
-}
-
 const MEMORY_MB = 768;
+const NODE_HEAP_MB = 512;
 /** People wait for the gateway, and nobody for a hook. */
 const NICENESS = 10;
 
 /** How a process of a hook is started. */
-export function hookProcess(deps: HandlerDeps, command: readonly string[]): ProcessSpec {
-  const { name, folder, environment } = deps;
+export function hookProcess({ name, folder, environment, handler }: HandlerDeps): ProcessSpec {
   return {
-    extension: `hook:${name}`,
-    command,
+    kind: 'hook',
+    name,
+    command: commandOf(handler),
     folder,
     environment,
     stdin: null,
     niceness: NICENESS,
     memoryMb: MEMORY_MB,
   };
+}
+
+function commandOf({ kind, command }: HandlerFile): readonly string[] {
+  if (kind === 'executable') return command;
+  // -B: a cache of compiled code has no place in the hook's folder; -u: what it prints is seen at once.
+  if (kind === 'python') return [...command, '-B', '-u', '-c', PYTHON_RUNNER];
+  return nodeCommand('node-worker', import.meta.url, NODE_HEAP_MB);
 }

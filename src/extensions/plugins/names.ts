@@ -27,6 +27,27 @@ const NAMED: Readonly<Record<keyof NamedEvents, Observed>> = {
 
 const GATES: Readonly<Record<GateName, true>> = { pre_gateway_dispatch: true, pre_llm_call: true, pre_tool_call: true };
 
+/** What a plugin offers by a name, which only one plugin can have; each kind with the word that people read. */
+export const OFFER_WORDS = {
+  tools: 'tool',
+  commands: 'command',
+  memoryProviders: 'memory provider',
+  platforms: 'platform',
+} as const;
+
+export type OfferKind = keyof typeof OFFER_WORDS;
+export const OFFER_KINDS = Object.keys(OFFER_WORDS) as OfferKind[];
+
+/** The name under which a function of what is offered is called in the plugin's process. */
+export function methodOf(kind: OfferKind | 'gates', name: string, func: string | number): string {
+  return `${kind}/${name}/${func}`;
+}
+
+export const MEMORY_METHODS = [
+  ...['initialize', 'systemPromptBlock', 'prefetch', 'onTurnStart', 'syncTurn', 'onPreCompress'],
+  ...['onSessionEnd', 'onSessionSwitch', 'remember', 'shutdown'],
+] as const;
+
 /** As long as a gate may take. */
 export const LONGEST_GATE_MS = 60_000;
 

@@ -7,7 +7,7 @@ import type { Fact } from '../fact-store.ts';
 import type { Inspectable, MemoryEntry, MemoryOwner } from '../inspect.ts';
 import type { EndedSession, MemoryProvider, MemoryScope, MemoryTool, MemoryToolContext } from '../provider.ts';
 import { hashOf, ownerOf, readableOwner } from '../scope.ts';
-import { spokenIn } from '../transcript.ts';
+import { ownSpeech } from '../transcript.ts';
 
 const RECALLED = 8;
 const EPISODE_CHARS = 300;
@@ -51,9 +51,9 @@ export class FactsMemory implements MemoryProvider, Inspectable {
   }
 
   /** What a session was about. Its id is the event's: however often it comes, it is kept once. */
-  async onSessionEnd({ session, scope, eventId, messages }: EndedSession): Promise<void> {
-    const own = spokenIn(messages).filter(({ sessionId }) => sessionId === session.id);
-    const first = own.find(({ role }) => role === 'user');
+  async onSessionEnd(ended: EndedSession): Promise<void> {
+    const { session, scope, eventId } = ended;
+    const first = ownSpeech(ended).find(({ role }) => role === 'user');
     if (first === undefined) return;
     const about = (session.title ?? first.text).replace(/\s+/g, ' ').trim().slice(0, EPISODE_CHARS).toWellFormed();
     const text = `On ${new Date(session.startedAt).toISOString().slice(0, 10)} (session ${session.id}): ${about}`;

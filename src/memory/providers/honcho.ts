@@ -3,8 +3,8 @@ import { hasCode } from '../../errors/moirai-error.ts';
 import type { Message } from '../../store/transactions/messages.ts';
 import type { EndedSession, MemoryProvider, MemoryScope } from '../provider.ts';
 import { ownerHash } from '../scope.ts';
+import { ownSpeech } from '../transcript.ts';
 import { JsonClient, type ServiceOptions } from './json-client.ts';
-import { ownSpeech } from './spoken.ts';
 
 const WORKSPACE = 'moirai';
 const AGENT = 'agent';
@@ -20,24 +20,21 @@ const known = z.object({ representation: z.string().nullable() });
 export class HonchoMemory implements MemoryProvider {
   readonly name = 'honcho';
   readonly #client: JsonClient;
-  readonly #workspace: string;
 
   /** The key may be missing: a server of one's own may need none. */
-  constructor(options: ServiceOptions & { readonly workspace?: string }) {
-    const { apiKey, baseUrl, workspace = WORKSPACE } = options;
+  constructor({ apiKey, baseUrl }: ServiceOptions) {
     const headers: Record<string, string> = apiKey === null ? {} : { authorization: `Bearer ${apiKey}` };
     this.#client = new JsonClient(this.name, baseUrl ?? 'https://api.honcho.dev', headers);
-    this.#workspace = workspace;
   }
 
   async initialize(_context: unknown, signal: AbortSignal): Promise<void> {
-    await this.#client.post(['v3', 'workspaces'], { id: this.#workspace }, signal);
+    await this.#client.post(['v3', 'workspaces'], { id: WORKSPACE }, signal);
   }
 
   async prefetch(text: string, scope: MemoryScope, signal: AbortSignal): Promise<string | null> {
     const question = { search_query: text.slice(0, 2000), search_top_k: RECALLED };
     try {
-      const path = this.#path('peers', ownerHash(scope), 'representation');
+      const path = pathOf('peers', ownerHash(scope), 'representation');
       return (await this.#client.ask(known, path, question, signal)).representation;
     } catch (thrown) {
       // Somebody it has not heard of yet.
@@ -51,20 +48,18 @@ export class HonchoMemory implements MemoryProvider {
     const peer = ownerHash(ended.scope);
     const pieces = ownSpeech(ended).flatMap((message) => piecesOf(message, peer));
     if (pieces.length === 0) return;
-    const messages = this.#path('sessions', ended.session.id, 'messages');
+    const messages = pathOf('sessions', ended.session.id, 'messages');
     const peers = { [peer]: { observe_me: true }, [AGENT]: { observe_me: false } };
     const metadata = { event_id: ended.eventId, reason: ended.reason };
-    await this.#client.post(this.#path('sessions'), { id: ended.session.id, peers, metadata }, signal);
+    await this.#client.post(pathOf('sessions'), { id: ended.session.id, peers, metadata }, signal);
     const { total } = await this.#client.ask(page, [...messages, 'list'], {}, signal, 'page=1&size=1');
     for (let first = total; first < pieces.length; first += BATCH) {
       await this.#client.post(messages, { messages: pieces.slice(first, first + BATCH) }, signal);
     }
   }
-
-  #path(...parts: readonly string[]): string[] {
-    return ['v3', 'workspaces', this.#workspace, ...parts];
-  }
 }
+
+const pathOf = (...parts: readonly string[]): string[] => ['v3', 'workspaces', WORKSPACE, ...parts];
 
 function piecesOf({ role, text, at }: Message, peer: string) {
   const author = { peer_id: role === 'user' ? peer : AGENT, created_at: new Date(at).toISOString() };

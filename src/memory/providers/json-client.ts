@@ -47,7 +47,9 @@ export class JsonClient {
     address.pathname = `${address.pathname.replace(/\/$/, '')}/${parts}`;
     address.search = query;
     const request = { method: 'POST', headers: this.#headers, body: JSON.stringify(body), redirect: 'manual' } as const;
-    const { status, text } = await this.#send(address, { ...request, signal: withDeadline(signal) });
+    // Ours comes before the courier's: a service that hangs is down, which is no failure of an event.
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const { status, text } = await this.#send(address, { ...request, signal: deadline });
     if (status >= 200 && status < 300) return this.#parse(text);
     const code = UNAVAILABLE.has(status) || status >= 500 ? 'subscriber_unavailable' : 'subscriber_failed';
     throw new MoiraiError(code, `${this.#name} answered ${status}`, { details: { status } });
@@ -69,11 +71,6 @@ export class JsonClient {
       throw new MoiraiError('subscriber_failed', `${this.#name} did not answer with JSON`, { cause: thrown });
     }
   }
-}
-
-/** Ours comes before the courier's: a service that hangs is down, which is no failure of an event. */
-function withDeadline(signal: AbortSignal): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
 }
 
 function baseOf(name: string, address: string): URL {

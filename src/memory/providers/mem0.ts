@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { EndedSession, MemoryProvider, MemoryScope } from '../provider.ts';
 import { ownerHash } from '../scope.ts';
+import { listOf, ownSpeech } from '../transcript.ts';
 import { JsonClient, keyOf, type ServiceOptions } from './json-client.ts';
-import { listOf, ownSpeech } from './spoken.ts';
 
 const RECALLED = 8;
 const found = z.object({ results: z.array(z.object({ memory: z.string() })) });

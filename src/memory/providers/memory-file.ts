@@ -107,7 +107,9 @@ async function unchangedOrRead(path: string): Promise<string> {
   const known = texts.get(path);
   texts.delete(path);
   const text = known?.version === version ? known.text : await readText(path);
-  if (Date.now() - stats.mtimeMs > SETTLED_MS && text.length <= LONGEST_REMEMBERED) remember(path, { version, text });
+  if (Date.now() - stats.mtimeMs <= SETTLED_MS || text.length > LONGEST_REMEMBERED) return text;
+  if (texts.size >= MOST_TEXTS) texts.delete(texts.keys().next().value ?? '');
+  texts.set(path, { version, text });
   return text;
 }
 
@@ -117,11 +119,6 @@ function look(path: string): Stats | undefined {
   } catch (thrown) {
     throw MoiraiError.wrap(thrown, 'memory_unusable');
   }
-}
-
-function remember(path: string, remembered: Remembered): void {
-  if (texts.size >= MOST_TEXTS) texts.delete(texts.keys().next().value ?? '');
-  texts.set(path, remembered);
 }
 
 async function readText(path: string): Promise<string> {

@@ -44,18 +44,17 @@ export class Backlog {
   async take(updates: readonly unknown[], signal: AbortSignal): Promise<boolean> {
     // Nothing waits at the server, so nothing of this can come again; its number may, for another one.
     if (updates.length === 0) this.#ahead.clear();
-    const batch = updates.flatMap((update) => this.#number(update)).toSorted((a, b) => a.id - b.id);
+    const numbered = updates.flatMap((update): Numbered[] => {
+      const id = integerOf(fieldsOf(update)?.update_id);
+      return id === null ? [] : [{ id, parsed: this.#options.parse(update) }];
+    });
+    const batch = numbered.toSorted((a, b) => a.id - b.id);
     const lanes = Map.groupBy(batch, ({ id, parsed }) => (parsed === null ? `skipped:${id}` : laneOf(parsed)));
     await Promise.all([...lanes.values()].map((lane) => this.#takeLane(lane, signal)));
     const untaken = batch.find(({ id }) => !this.#ahead.has(id));
     const last = batch.at(-1);
     if (last !== undefined) this.#moveTo(untaken?.id ?? last.id + 1);
     return untaken === undefined && batch.length === updates.length;
-  }
-
-  #number(update: unknown): Numbered[] {
-    const id = integerOf(fieldsOf(update)?.update_id);
-    return id === null ? [] : [{ id, parsed: this.#options.parse(update) }];
   }
 
   async #takeLane(lane: readonly Numbered[], signal: AbortSignal): Promise<void> {

@@ -1,10 +1,13 @@
 // The build for browsers uses Node's own fetch; the other brings one of its own, whose errors contain the token.
 import { Api, type ApiClientOptions } from 'grammy/web';
+import type { PlatformRuntime } from '../platform.ts';
 
-export interface BotApiSettings {
+export interface BotOptions {
+  /** As BotFather gave it. */
   readonly token: string;
-  /** Without a slash at the end. */
+  /** `https://api.telegram.org`, or a Bot API server of one's own. */
   readonly apiRoot: string;
+  readonly runtime: PlatformRuntime;
 }
 
 /** Every method of the Bot API, as Telegram names them. */
@@ -13,18 +16,29 @@ export type BotApi = Api['raw'];
 /** The types of the library know the signals of another library only; those of Node do as well. */
 export type CallSignal = AbortSignal & NonNullable<Parameters<BotApi['getMe']>[0]>;
 
-export function connectBotApi({ token, apiRoot }: BotApiSettings): BotApi {
-  // No answer may lead a request, which has the token in its address, to another server.
-  const fetchHere = (url: string, init: RequestInit) => fetch(url, { ...init, duplex: 'half', redirect: 'error' });
-  const options: ApiClientOptions = { apiRoot, fetch: fetchHere as unknown as NonNullable<ApiClientOptions['fetch']> };
-  return new Api(token, options).raw;
+/** What everything works with that calls Telegram. */
+export interface Bot {
+  readonly api: BotApi;
+  readonly runtime: PlatformRuntime;
+  /** The address below which files are read. It contains the token. */
+  readonly fileRoot: string;
+  /** Takes the token out of a text: addresses of the Bot API contain it, and so do errors about them. */
+  readonly redact: (text: string) => string;
 }
 
-/** Takes the token out of a text: addresses of the Bot API contain it, and so do errors about them. */
-export function makeRedact(token: string): (text: string) => string {
+export function connectBot({ token, apiRoot, runtime }: BotOptions): Bot {
+  const root = apiRoot.replace(/\/+$/, '');
+  // No answer may lead a request, which has the token in its address, to another server.
+  const fetchHere = (url: string, init: RequestInit) => fetch(url, { ...init, duplex: 'half', redirect: 'error' });
+  const options = { apiRoot: root, fetch: fetchHere as unknown as NonNullable<ApiClientOptions['fetch']> };
   const secret = token.slice(token.indexOf(':') + 1);
   const spellings = [token, encodeURIComponent(token), secret].filter((spelling) => spelling !== '');
-  return (text) => spellings.reduce((rest, spelling) => rest.replaceAll(spelling, '<token>'), text);
+  return {
+    api: new Api(token, options).raw,
+    runtime,
+    fileRoot: `${root}/file/bot${token}`,
+    redact: (text) => spellings.reduce((rest, spelling) => rest.replaceAll(spelling, '<token>'), text),
+  };
 }
 
 /** Runs a call that ends when the signal does, and after `ms` at the latest. */
@@ -34,14 +48,5 @@ export async function withDeadline<T>(
   call: (signal: CallSignal) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  const timer = setTimeout(abort, ms);
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await call(controller.signal as CallSignal);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
-  }
+  return await call(AbortSignal.any([signal, AbortSignal.timeout(ms)]) as CallSignal);
 }

@@ -1,4 +1,5 @@
-import type { Inbox, PlatformRuntime, PlatformState } from '../platform.ts';
+import type { Inbox, PlatformState } from '../platform.ts';
+import type { Bot } from './bot-api.ts';
 import { type Trouble, troubleOf } from './failures.ts';
 
 const RETRY_BASE_MS = 1000;
@@ -6,21 +7,16 @@ const RETRY_CAP_MS = 60_000;
 /** Two that poll by turns throw each other out; whoever waits longer lets the other work. */
 const STANDBY_MS = 5000;
 
-interface ConnectionOptions {
-  readonly runtime: PlatformRuntime;
-  readonly redact: (text: string) => string;
-}
-
 /** How we stand with the server, and how long to wait before the next try. */
 export class Connection {
-  readonly #options: ConnectionOptions;
+  readonly #bot: Bot;
   #state: PlatformState = { phase: 'stopped', problem: null, lastSuccessAt: null };
   #inbox: Inbox | null = null;
   #failures = 0;
   #untaken = 0;
 
-  constructor(options: ConnectionOptions) {
-    this.#options = options;
+  constructor(bot: Bot) {
+    this.#bot = bot;
   }
 
   get state(): PlatformState {
@@ -40,17 +36,29 @@ export class Connection {
 
   succeeded(): void {
     this.#failures = 0;
-    this.#state = { ...this.#state, lastSuccessAt: this.#options.runtime.now() };
+    this.#state = { ...this.#state, lastSuccessAt: this.#bot.runtime.now() };
     this.#become('connected', null);
   }
 
   /** Resolves when it is time to try again; returns what was wrong. */
   async failed(thrown: unknown, signal: AbortSignal): Promise<Trouble> {
-    const trouble = troubleOf(thrown, this.#options.redact);
+    const trouble = troubleOf(thrown, this.#bot.redact);
     this.#become(trouble.phase, trouble.problem);
     const least = trouble.phase === 'standby' ? STANDBY_MS : trouble.waitMs;
     if (trouble.phase !== 'failed') await this.#pause(Math.max(least, this.#backoff(this.#failures++)), signal);
     return trouble;
+  }
+
+  /** Tries until it succeeds; null when the signal ends it, or trying has no use. */
+  async keepTrying<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T | null> {
+    while (!signal.aborted) {
+      try {
+        return await attempt();
+      } catch (thrown) {
+        if (signal.aborted || (await this.failed(thrown, signal)).phase === 'failed') return null;
+      }
+    }
+    return null;
   }
 
   /** What the server gave is taken. */
@@ -66,13 +74,13 @@ export class Connection {
   #become(phase: PlatformState['phase'], problem: string | null): void {
     if (phase === this.#state.phase && problem === this.#state.problem) return;
     this.#state = { ...this.#state, phase, problem };
-    if (problem !== null) this.#options.runtime.warn(`Telegram is ${phase}`, { problem });
+    if (problem !== null) this.#bot.runtime.warn(`Telegram is ${phase}`, { problem });
     this.#inbox?.changed();
   }
 
   #backoff(failures: number): number {
     const full = Math.min(RETRY_BASE_MS * 2 ** failures, RETRY_CAP_MS);
-    return full * (0.5 + this.#options.runtime.random() / 2);
+    return full * (0.5 + this.#bot.runtime.random() / 2);
   }
 
   #pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -82,7 +90,7 @@ export class Connection {
         signal.removeEventListener('abort', finish);
         resolve();
       };
-      const cancel = this.#options.runtime.after(ms, finish);
+      const cancel = this.#bot.runtime.after(ms, finish);
       signal.addEventListener('abort', finish, { once: true });
       if (signal.aborted) finish();
     });

@@ -34,8 +34,8 @@ export const telegram = describePlatform({
   isConfigured: (given: TelegramSettings) => given.enabled && given.token !== null,
   credential: (given: TelegramSettings) => given.token ?? '',
   async make(given: TelegramSettings, runtime) {
-    const { createTelegram } = await import('./platform.ts');
-    return createTelegram({
+    const { Telegram } = await import('./platform.ts');
+    return new Telegram({
       token: given.token ?? '',
       apiRoot: given.apiRoot ?? API_ROOT,
       webhook: webhookOf(given),

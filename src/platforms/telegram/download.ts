@@ -1,22 +1,16 @@
 import { SendFailure } from '../platform.ts';
-import { type BotApi, type BotApiSettings, withDeadline } from './bot-api.ts';
+import { type Bot, withDeadline } from './bot-api.ts';
 import { sendFailureOf } from './failures.ts';
 
 const DOWNLOAD_MS = 120_000;
 const RETRY_MS = 1000;
-
-export interface Download {
-  readonly api: BotApi;
-  readonly settings: BotApiSettings;
-  readonly redact: (text: string) => string;
-}
 
 /**
  * Reads a file that somebody sent. The request goes to the Bot API's own server and nowhere else, and its address, which
  * contains the token, stays here.
  */
 export async function downloadFile(
-  { api, settings, redact }: Download,
+  { api, fileRoot, redact }: Bot,
   fileId: string,
   maxBytes: number,
   signal: AbortSignal,
@@ -25,7 +19,7 @@ export async function downloadFile(
     return await withDeadline(signal, DOWNLOAD_MS, async (deadline) => {
       const { file_path: path, file_size: bytes } = await api.getFile({ file_id: fileId }, deadline);
       if (bytes !== undefined && bytes > maxBytes) throw tooLarge(maxBytes);
-      const response = await fetch(addressOf(settings, path), { redirect: 'manual', signal: deadline });
+      const response = await fetch(addressOf(fileRoot, path), { redirect: 'manual', signal: deadline });
       return await readBody(response, maxBytes);
     });
   } catch (thrown) {
@@ -33,13 +27,13 @@ export async function downloadFile(
   }
 }
 
-function addressOf({ token, apiRoot }: BotApiSettings, path: string | undefined): string {
+function addressOf(fileRoot: string, path: string | undefined): string {
   const steps = path?.split('/') ?? [''];
   // A server in local mode names a file on its own disk; a step upwards would leave the files.
   if (steps.some((step) => step === '' || step === '.' || step === '..')) {
     throw new SendFailure('the server offers the file under no address that can be read', null);
   }
-  return `${apiRoot}/file/bot${token}/${steps.map(encodeURIComponent).join('/')}`;
+  return `${fileRoot}/${steps.map(encodeURIComponent).join('/')}`;
 }
 
 async function readBody(response: Response, maxBytes: number): Promise<Uint8Array> {
@@ -52,11 +46,7 @@ async function readBody(response: Response, maxBytes: number): Promise<Uint8Arra
     await response.body?.cancel();
     throw tooLarge(maxBytes);
   }
-  return await readUpTo(response, maxBytes);
-}
-
-/** The header may be missing or lie, so that what comes is counted as well. */
-async function readUpTo(response: Response, maxBytes: number): Promise<Uint8Array> {
+  // The header may be missing or lie, so that what comes is counted as well.
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   // Leaving the loop cancels the body.

@@ -43,7 +43,7 @@ const DESCRIPTIONS: readonly (readonly [field: string, describe: (content: Field
   ['location', (location) => joined('location', [coordinates(location)])],
   ['contact', (contact) => joined('contact', [fullName(contact), nameOf(contact.phone_number)])],
   ['poll', ({ question, options }) => joined('poll', [nameOf(question), optionsOf(options)])],
-  ['dice', ({ emoji, value }) => joined('dice', [nameOf(emoji), textOfInteger(value)])],
+  ['dice', ({ emoji, value }) => joined('dice', [nameOf(emoji), integerOf(value)?.toString() ?? null])],
   ['checklist', ({ title, tasks }) => joined('checklist', [nameOf(title), optionsOf(tasks)])],
   ['story', () => 'story'],
   ['paid_media', () => 'paid media'],
@@ -109,10 +109,6 @@ function optionsOf(value: unknown): string | null {
     .slice(0, 100)
     .map((option) => nameOf(fieldsOf(option)?.text));
   return nameOf(texts.filter((text) => text !== null).join(' / '));
-}
-
-function textOfInteger(value: unknown): string | null {
-  return integerOf(value)?.toString() ?? null;
 }
 
 function joined(what: string, parts: readonly (string | null)[]): string | null {

@@ -54,6 +54,7 @@ function parseMessage(message: Fields, self: Self, openerOf: FileOpener, edited:
   const command = commandOf(said ?? '', self);
   if (command.addressee === 'other' && place.type !== 'dm') return null;
   const repliesTo = quoteOf(message, self, openerOf);
+  const isDirect = place.type === 'dm' || command.addressee === 'us' || repliesTo?.own === true;
   const second = (edited ? integerOf(message.edit_date) : null) ?? integerOf(message.date) ?? 0;
   return {
     kind: 'message',
@@ -65,7 +66,7 @@ function parseMessage(message: Fields, self: Self, openerOf: FileOpener, edited:
       text: command.text,
       files,
       repliesTo,
-      addressed: isAddressed(place, command, repliesTo, self),
+      addressed: isDirect || mentions(command.text, self.username),
       edited,
       group: nameOf(message.media_group_id),
       at: second * 1000,
@@ -153,11 +154,6 @@ function commandOf(text: string, self: Self): Command {
   if (whole === undefined) return { text, addressee: null };
   if (name.toLowerCase() !== self.username.toLowerCase()) return { text, addressee: 'other' };
   return { text: command + text.slice(whole.length), addressee: 'us' };
-}
-
-function isAddressed(place: Place, command: Command, repliesTo: Quote | null, self: Self): boolean {
-  if (place.type === 'dm' || command.addressee === 'us' || repliesTo?.own === true) return true;
-  return mentions(command.text, self.username);
 }
 
 function mentions(text: string, username: string): boolean {

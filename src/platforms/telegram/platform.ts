@@ -1,35 +1,20 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type {
-  Inbox,
-  Outgoing,
-  Place,
-  Platform,
-  PlatformRuntime,
-  PlatformState,
-  ReactionSign,
-  SentMessage,
-} from '../platform.ts';
+import type { Inbox, Outgoing, Place, Platform, PlatformState, ReactionSign, SentMessage } from '../platform.ts';
 import { TELEGRAM_ABILITIES } from './abilities.ts';
 import { Backlog } from './backlog.ts';
-import { type BotApi, connectBotApi, makeRedact, withDeadline } from './bot-api.ts';
+import { type Bot, type BotOptions, connectBot, withDeadline } from './bot-api.ts';
 import { Connection } from './connection.ts';
 import { downloadFile } from './download.ts';
 import { isRefusal, sendFailureOf } from './failures.ts';
-import { FloodGate } from './flood-gate.ts';
 import { type Parsed, parseUpdate, type Self } from './parse.ts';
 import { poll } from './polling.ts';
 import { Reception } from './reception.ts';
 import { addressOf, chatIdOf, idOf, keyboardOf, Sending, wordsOf } from './send.ts';
 import { isFromTelegram, parseBody, registerWebhook, type Webhook, type WebhookRequest } from './webhook.ts';
 
-export interface TelegramOptions {
-  /** As BotFather gave it. */
-  readonly token: string;
-  /** `https://api.telegram.org`, or a Bot API server of one's own. */
-  readonly apiRoot: string;
+export interface TelegramOptions extends BotOptions {
   /** Telegram brings updates there; null: we ask for them. */
   readonly webhook: Webhook | null;
-  readonly runtime: PlatformRuntime;
 }
 
 const CALL_MS = 30_000;
@@ -48,23 +33,18 @@ interface Session {
 export class Telegram implements Platform {
   readonly name = 'telegram';
   readonly abilities = TELEGRAM_ABILITIES;
-  readonly #options: TelegramOptions;
-  readonly #api: BotApi;
-  readonly #redact: (text: string) => string;
+  readonly #webhook: Webhook | null;
+  readonly #bot: Bot;
   readonly #connection: Connection;
-  readonly #gate: FloodGate;
   readonly #sending: Sending;
   #session: Session | null = null;
 
   constructor(options: TelegramOptions) {
     checkOptions(options);
-    const { runtime, token } = options;
-    this.#options = { ...options, apiRoot: options.apiRoot.replace(/\/+$/, '') };
-    this.#api = connectBotApi(this.#options);
-    this.#redact = makeRedact(token);
-    this.#connection = new Connection({ runtime, redact: this.#redact });
-    this.#gate = new FloodGate(() => runtime.now());
-    this.#sending = new Sending({ api: this.#api, runtime, gate: this.#gate, redact: this.#redact });
+    this.#webhook = options.webhook;
+    this.#bot = connectBot(options);
+    this.#connection = new Connection(this.#bot);
+    this.#sending = new Sending(this.#bot);
   }
 
   get state(): PlatformState {
@@ -73,13 +53,13 @@ export class Telegram implements Platform {
 
   async start(inbox: Inbox): Promise<void> {
     if (this.#session !== null) return;
-    const { runtime } = this.#options;
-    const reception = new Reception({ api: this.#api, inbox, runtime, redact: this.#redact });
+    const { runtime, redact } = this.#bot;
+    const reception = new Reception(this.#bot, inbox);
     const session: Session = { reception, stopped: new AbortController(), self: null, run: Promise.resolve() };
     this.#session = session;
     this.#connection.open(inbox);
     session.run = this.#run(session).catch((thrown: unknown) => {
-      runtime.warn('Telegram stopped by itself', { error: this.#redact(String(thrown)) });
+      runtime.warn('Telegram stopped by itself', { error: redact(String(thrown)) });
     });
   }
 
@@ -95,9 +75,8 @@ export class Telegram implements Platform {
 
   /** For whoever owns the port. 200 only after the inbox has it; everything else makes Telegram bring it again. */
   async receiveWebhook(request: WebhookRequest): Promise<{ readonly status: 200 | 401 | 404 | 503 }> {
-    const { webhook } = this.#options;
-    if (webhook === null) return { status: 404 };
-    if (!isFromTelegram(request, webhook.secret)) return { status: 401 };
+    if (this.#webhook === null) return { status: 404 };
+    if (!isFromTelegram(request, this.#webhook.secret)) return { status: 401 };
     const { self, reception } = this.#session ?? { self: null, reception: null };
     if (self === null || reception === null) return { status: 503 };
     const parsed = parseBody(request, (update) => this.#parse(update, self));
@@ -120,11 +99,11 @@ export class Telegram implements Platform {
     await this.#sending.call(place, signal, async ({ chat, formatted }, deadline) => {
       const { text, mode } = wordsOf(message.text, formatted);
       const target = { chat_id: chatIdOf(chat), message_id: id, ...mode, ...keyboardOf(message.buttons) };
-      const changed = this.#api
+      const changed = this.#bot.api
         .editMessageText({ ...target, text, link_preview_options: { is_disabled: true } }, deadline)
         .catch((thrown: unknown) => {
           if (!isRefusal(thrown, /no text in the message/i)) throw thrown;
-          return this.#api.editMessageCaption({ ...target, caption: text }, deadline);
+          return this.#bot.api.editMessageCaption({ ...target, caption: text }, deadline);
         });
       await unless(changed, /message is not modified/i);
     });
@@ -133,16 +112,16 @@ export class Telegram implements Platform {
   async remove(place: Place, messageId: string, signal: AbortSignal): Promise<void> {
     const id = idOf(messageId);
     await this.#sending.call(place, signal, async ({ chat }, deadline) => {
-      const removed = this.#api.deleteMessage({ chat_id: chatIdOf(chat), message_id: id }, deadline);
+      const removed = this.#bot.api.deleteMessage({ chat_id: chatIdOf(chat), message_id: id }, deadline);
       await unless(removed, /message to delete not found/i);
     });
   }
 
   async showTyping(place: Place, signal: AbortSignal): Promise<void> {
     // A sign of life is no reason to annoy a server that asked for patience.
-    if (this.#gate.isClosed(place.chat)) return;
+    if (this.#sending.closedFor(place.chat) > 0) return;
     await this.#sending.call(place, signal, (form, deadline) =>
-      this.#api.sendChatAction({ ...addressOf(form), action: 'typing' }, deadline),
+      this.#bot.api.sendChatAction({ ...addressOf(form), action: 'typing' }, deadline),
     );
   }
 
@@ -150,7 +129,7 @@ export class Telegram implements Platform {
     const id = idOf(messageId);
     const reaction = sign === null ? [] : [{ type: 'emoji' as const, emoji: SIGNS[sign] }];
     await this.#sending.call(place, signal, ({ chat }, deadline) =>
-      this.#api.setMessageReaction({ chat_id: chatIdOf(chat), message_id: id, reaction }, deadline),
+      this.#bot.api.setMessageReaction({ chat_id: chatIdOf(chat), message_id: id, reaction }, deadline),
     );
   }
 
@@ -161,49 +140,30 @@ export class Telegram implements Platform {
       .slice(0, MOST_COMMANDS)
       .map(({ name, summary }) => ({ command: name, description: summary.slice(0, 256).toWellFormed() }));
     try {
-      await withDeadline(signal, CALL_MS, (deadline) => this.#api.setMyCommands({ commands: offered }, deadline));
+      await withDeadline(signal, CALL_MS, (deadline) => this.#bot.api.setMyCommands({ commands: offered }, deadline));
     } catch (thrown) {
-      throw sendFailureOf(thrown, this.#redact);
+      throw sendFailureOf(thrown, this.#bot.redact);
     }
   }
 
   async #run(session: Session): Promise<void> {
     const { signal } = session.stopped;
-    const self = await this.#introduce(signal);
+    const { api } = this.#bot;
+    const askWho = () => withDeadline(signal, CALL_MS, (deadline) => api.getMe(deadline));
+    const self = await this.#connection.keepTrying(askWho, signal);
     if (self === null) return;
     session.self = self;
-    const [api, connection, { webhook }] = [this.#api, this.#connection, this.#options];
-    if (webhook !== null) return await registerWebhook({ api, webhook, connection }, signal);
+    if (this.#webhook !== null) return await registerWebhook(api, this.#webhook, this.#connection, signal);
     const parse = (update: unknown) => this.#parse(update, self);
     const backlog = new Backlog({ parse, take: (parsed) => session.reception.take(parsed) });
-    await poll({ api, backlog, connection }, signal);
-  }
-
-  /** Asks who we are, until the server says it or does not know us. */
-  async #introduce(signal: AbortSignal): Promise<Self | null> {
-    while (!signal.aborted) {
-      try {
-        const { id, username } = await withDeadline(signal, CALL_MS, (deadline) => this.#api.getMe(deadline));
-        return { id, username };
-      } catch (thrown) {
-        if (signal.aborted) return null;
-        const { phase } = await this.#connection.failed(thrown, signal);
-        if (phase === 'failed') return null;
-      }
-    }
-    return null;
+    await poll(api, backlog, this.#connection, signal);
   }
 
   #parse(update: unknown, self: Self): Parsed | null {
-    const download = { api: this.#api, settings: this.#options, redact: this.#redact };
     return parseUpdate(update, self, (fileId) => (maxBytes, signal) => {
-      return downloadFile(download, fileId, Math.min(maxBytes, this.abilities.files.maxBytes), signal);
+      return downloadFile(this.#bot, fileId, Math.min(maxBytes, this.abilities.files.maxBytes), signal);
     });
   }
-}
-
-export function createTelegram(options: TelegramOptions): Telegram {
-  return new Telegram(options);
 }
 
 /** Both go into addresses and headers: what does not belong there is refused before anything is sent. */

@@ -1,5 +1,5 @@
 import type { Backlog } from './backlog.ts';
-import { type BotApi, withDeadline } from './bot-api.ts';
+import { type BotApi, type CallSignal, withDeadline } from './bot-api.ts';
 import type { Connection } from './connection.ts';
 import { UPDATE_KINDS } from './parse.ts';
 
@@ -8,19 +8,16 @@ const POLL_MARGIN_MS = 10_000;
 const CALL_MS = 30_000;
 const CONFIRM_MS = 1000;
 
-interface Polling {
-  readonly api: BotApi;
-  readonly backlog: Backlog;
-  readonly connection: Connection;
-}
-
 /** Asks for updates until the signal ends it or there is no use in asking. */
-export async function poll({ api, backlog, connection }: Polling, signal: AbortSignal): Promise<void> {
+export async function poll(api: BotApi, backlog: Backlog, connection: Connection, signal: AbortSignal): Promise<void> {
   let webhookInTheWay = true;
   let healthy = false;
   while (!signal.aborted) {
     try {
-      if (webhookInTheWay) await deleteWebhook(api, signal);
+      if (webhookInTheWay) {
+        const order = { drop_pending_updates: false };
+        await withDeadline(signal, CALL_MS, (deadline) => api.deleteWebhook(order, deadline));
+      }
       webhookInTheWay = false;
       // After trouble the first question is a short one: it shows at once whether all is well.
       const updates = await getUpdates(api, backlog.offset, healthy ? POLL_SECONDS : 0, signal);
@@ -40,10 +37,6 @@ export async function poll({ api, backlog, connection }: Polling, signal: AbortS
   await confirm(api, backlog);
 }
 
-async function deleteWebhook(api: BotApi, signal: AbortSignal): Promise<void> {
-  await withDeadline(signal, CALL_MS, (deadline) => api.deleteWebhook({ drop_pending_updates: false }, deadline));
-}
-
 async function getUpdates(
   api: BotApi,
   offset: number | null,
@@ -61,7 +54,5 @@ async function getUpdates(
 async function confirm(api: BotApi, { offset }: Backlog): Promise<void> {
   if (offset === null) return;
   const question = { offset, timeout: 0, limit: 1, allowed_updates: UPDATE_KINDS };
-  await withDeadline(new AbortController().signal, CONFIRM_MS, (deadline) => api.getUpdates(question, deadline)).catch(
-    () => undefined,
-  );
+  await api.getUpdates(question, AbortSignal.timeout(CONFIRM_MS) as CallSignal).catch(() => undefined);
 }

@@ -1,5 +1,5 @@
-import type { Inbox, PlatformRuntime } from '../platform.ts';
-import { type BotApi, withDeadline } from './bot-api.ts';
+import type { Inbox } from '../platform.ts';
+import { type Bot, withDeadline } from './bot-api.ts';
 import type { Parsed } from './parse.ts';
 
 const ANSWER_MS = 10_000;
@@ -7,22 +7,17 @@ const GRACE_MS = 1000;
 /** What Telegram shows to who pressed a button. */
 const MOST_ANSWER = 200;
 
-interface ReceptionOptions {
-  readonly api: BotApi;
-  readonly inbox: Inbox;
-  readonly runtime: PlatformRuntime;
-  readonly redact: (text: string) => string;
-}
-
 /** Brings what people say to the inbox: one at a time per chat, in order. */
 export class Reception {
-  readonly #options: ReceptionOptions;
+  readonly #bot: Bot;
+  readonly #inbox: Inbox;
   readonly #lanes = new Map<string, Promise<unknown>>();
   readonly #answers = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
 
-  constructor(options: ReceptionOptions) {
-    this.#options = options;
+  constructor(bot: Bot, inbox: Inbox) {
+    this.#bot = bot;
+    this.#inbox = inbox;
   }
 
   /** Resolves when the inbox has it; rejects when it has to be brought again. */
@@ -34,7 +29,7 @@ export class Reception {
     try {
       await taken;
     } catch (thrown) {
-      this.#options.runtime.warn('a message was not taken and will be brought again', { error: String(thrown) });
+      this.#bot.runtime.warn('a message was not taken and will be brought again', { error: String(thrown) });
       throw thrown;
     } finally {
       if (this.#lanes.get(lane) === settled) this.#lanes.delete(lane);
@@ -44,22 +39,21 @@ export class Reception {
   /** Lets the inbox finish what it has. */
   async settle(): Promise<void> {
     await Promise.all(this.#lanes.values());
-    const enough = this.#options.runtime.after(GRACE_MS, () => this.#stopped.abort());
+    const enough = this.#bot.runtime.after(GRACE_MS, () => this.#stopped.abort());
     await Promise.all(this.#answers);
     enough();
   }
 
   async #hand(parsed: Parsed): Promise<void> {
-    const { inbox } = this.#options;
-    if (parsed.kind === 'message') return await inbox.receive(parsed.message);
-    const shown = await inbox.press(parsed.press);
+    if (parsed.kind === 'message') return await this.#inbox.receive(parsed.message);
+    const shown = await this.#inbox.press(parsed.press);
     // Nobody waits for it: whoever pressed sees a clock until it is there, and the press itself is taken.
     const answer = this.#answerPress(parsed.query, shown).finally(() => this.#answers.delete(answer));
     this.#answers.add(answer);
   }
 
   async #answerPress(query: string, shown: string | null): Promise<void> {
-    const { api, runtime, redact } = this.#options;
+    const { api, runtime, redact } = this.#bot;
     const text = shown === null ? {} : { text: shown.slice(0, MOST_ANSWER).toWellFormed() };
     try {
       await withDeadline(this.#stopped.signal, ANSWER_MS, (deadline) =>

@@ -6,9 +6,9 @@ export function renderHtml(markdown: string): string {
   const lines = markdown.split('\n');
   const rendered: string[] = [];
   for (let at = 0; at < lines.length; ) {
-    const block = fenceAt(lines, at) ?? tableAt(lines, at) ?? quoteAt(lines, at) ?? lineAt(lines, at);
-    rendered.push(block.html);
-    at = block.next;
+    const block = fenceAt(lines, at) ?? tableAt(lines, at) ?? quoteAt(lines, at);
+    rendered.push(block?.html ?? renderLine(lines[at] ?? ''));
+    at = block?.next ?? at + 1;
   }
   return rendered.join('\n');
 }
@@ -61,10 +61,6 @@ function quoteAt(lines: readonly string[], at: number): Block | null {
   if (quoted.length === 0) return null;
   const html = quoted.join('\n');
   return { html: html.trim() === '' ? '' : `<blockquote>${html}</blockquote>`, next: at + quoted.length };
-}
-
-function lineAt(lines: readonly string[], at: number): Block {
-  return { html: renderLine(lines[at] ?? ''), next: at + 1 };
 }
 
 function renderLine(line: string): string {
@@ -202,16 +198,13 @@ function emphasisEnd(text: string, start: number, mark: string): number | null {
     else {
       const run = runAt(text, at);
       const close = at + run.length - mark.length;
-      if (fits(run.length, mark.length) && canClose(text, at, start, close + mark.length, mark)) return close;
+      // One mark is not closed by two: those open or close something within.
+      const fits = run.length >= mark.length && !(mark.length === 1 && run.length === 2);
+      if (fits && canClose(text, at, start, close + mark.length, mark)) return close;
       at += run.length;
     }
   }
   return null;
-}
-
-/** One mark is not closed by two: those open or close something within. */
-function fits(run: number, mark: number): boolean {
-  return run >= mark && !(mark === 1 && run === 2);
 }
 
 function canClose(text: string, run: number, start: number, behind: number, mark: string): boolean {

@@ -1,15 +1,7 @@
 import { InputFile } from 'grammy/web';
-import {
-  type Button,
-  type Outgoing,
-  type OutgoingFile,
-  type Place,
-  type PlatformRuntime,
-  SendFailure,
-} from '../platform.ts';
-import { type BotApi, type CallSignal, withDeadline } from './bot-api.ts';
+import { type Button, type Outgoing, type OutgoingFile, type Place, SendFailure } from '../platform.ts';
+import { type Bot, type BotApi, type CallSignal, withDeadline } from './bot-api.ts';
 import { isRefusal, sendFailureOf, successorOf } from './failures.ts';
-import type { FloodGate } from './flood-gate.ts';
 import { renderHtml } from './render.ts';
 
 const MAX_CAPTION = 1024;
@@ -30,34 +22,34 @@ interface Form {
   readonly asDocument: boolean;
 }
 
-export interface SendingOptions {
-  readonly api: BotApi;
-  readonly runtime: PlatformRuntime;
-  readonly gate: FloodGate;
-  readonly redact: (text: string) => string;
-}
-
 /** One call of those that make up a message. */
 interface Step {
   /** What is missing without it, for people. */
   readonly carries: string;
   /** Returns the id of what is shown then. */
-  readonly make: (form: Form, signal: CallSignal) => Promise<number>;
+  make(form: Form, signal: CallSignal): Promise<number>;
 }
 
 /** Calls that concern one chat, with what can be mended mended. */
 export class Sending {
-  readonly #options: SendingOptions;
+  readonly #bot: Bot;
   /** Groups that have become another chat. Few ever do. */
   readonly #successors = new Map<string, string>();
+  /** Chats the server does not want to hear from for a while: asking again before makes the while longer. */
+  readonly #closedUntil = new Map<string, number>();
 
-  constructor(options: SendingOptions) {
-    this.#options = options;
+  constructor(bot: Bot) {
+    this.#bot = bot;
+  }
+
+  /** How long the server wants to hear nothing of a chat, in milliseconds; not above 0 when it does not mind. */
+  closedFor(chat: string): number {
+    return (this.#closedUntil.get(chat) ?? 0) - this.#bot.runtime.now();
   }
 
   /** Sends a message, which may become several; returns the id of the last. */
   async send(place: Place, message: Outgoing, signal: AbortSignal): Promise<string> {
-    const [first, ...more] = stepsOf(this.#options.api, message);
+    const [first, ...more] = stepsOf(this.#bot.api, message);
     let last = await this.call(place, signal, first.make, UPLOAD_MS);
     // What is there cannot be taken back, so a failure must not make the caller send all of it again.
     for (const step of more) last = (await this.#retryStep(place, step, signal)) ?? last;
@@ -71,16 +63,16 @@ export class Sending {
     call: (form: Form, signal: CallSignal) => Promise<T>,
     ms = CALL_MS,
   ): Promise<T> {
-    const { gate, redact } = this.#options;
     const chat = this.#successors.get(place.chat) ?? place.chat;
     let form: Form = { chat, thread: place.thread, formatted: true, asDocument: false };
     for (;;) {
-      gate.pass(form.chat);
+      const wait = this.closedFor(form.chat);
+      if (wait > 0) throw new SendFailure('Telegram asked for patience with this chat', wait, 'rate_limited');
       try {
         return await withDeadline(signal, ms, (deadline) => call(form, deadline));
       } catch (thrown) {
         const mended = this.#mend(form, thrown);
-        if (mended === null) throw this.#noteFlood(form.chat, sendFailureOf(thrown, redact));
+        if (mended === null) throw this.#noteFlood(form.chat, sendFailureOf(thrown, this.#bot.redact));
         form = mended;
       }
     }
@@ -102,13 +94,16 @@ export class Sending {
 
   #noteFlood(chat: string, failure: SendFailure): SendFailure {
     const { kind, retryAfterMs } = failure;
-    if (kind === 'rate_limited' && retryAfterMs !== null) this.#options.gate.close(chat, retryAfterMs);
+    if (kind !== 'rate_limited' || retryAfterMs === null) return failure;
+    const now = this.#bot.runtime.now();
+    for (const [other, until] of this.#closedUntil) if (until <= now) this.#closedUntil.delete(other);
+    this.#closedUntil.set(chat, now + retryAfterMs);
     return failure;
   }
 
   /** Tries some times; says what is missing if nothing helps. */
   async #retryStep(place: Place, step: Step, signal: AbortSignal): Promise<number | null> {
-    const { api, runtime, redact } = this.#options;
+    const { api, runtime, redact } = this.#bot;
     for (let tries = 1; ; tries += 1) {
       try {
         return await this.call(place, signal, step.make, UPLOAD_MS);
@@ -139,27 +134,27 @@ function stepsOf(api: BotApi, message: Outgoing): readonly [Step, ...Step[]] {
 }
 
 function textStep(api: BotApi, message: Outgoing): Step {
-  const make: Step['make'] = async (form, signal) => {
-    const words = wordsOf(message.text, form.formatted);
-    const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons) };
-    const sent = await api.sendMessage(
-      { ...options, text: words.text, ...words.mode, link_preview_options: { is_disabled: true } },
-      signal,
-    );
-    return sent.message_id;
+  return {
+    carries: 'a text',
+    async make(form, signal) {
+      const { text, mode } = wordsOf(message.text, form.formatted);
+      const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons), ...mode };
+      const sent = await api.sendMessage({ ...options, text, link_preview_options: { is_disabled: true } }, signal);
+      return sent.message_id;
+    },
   };
-  return { carries: 'a text', make };
 }
 
 function fileStep(api: BotApi, file: OutgoingFile, message: Outgoing): Step {
-  const make: Step['make'] = async (form, signal) => {
-    const words = wordsOf(message.text, form.formatted);
-    const caption = words.text.trim() === '' ? {} : { caption: words.text, ...words.mode };
-    const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons) };
-    const sent = await upload(api, form.asDocument ? 'document' : file.kind, file, { ...options, ...caption }, signal);
-    return sent.message_id;
+  return {
+    carries: nameOf(file),
+    async make(form, signal) {
+      const { text, mode } = wordsOf(message.text, form.formatted);
+      const caption = text.trim() === '' ? {} : { caption: text, ...mode };
+      const options = { ...addressOf(form), ...answerTo(message), ...keyboardOf(message.buttons), ...caption };
+      return (await upload(api, form.asDocument ? 'document' : file.kind, file, options, signal)).message_id;
+    },
   };
-  return { carries: nameOf(file), make };
 }
 
 interface UploadOptions extends ReturnType<typeof addressOf> {
@@ -201,15 +196,17 @@ function isAlbum(files: readonly OutgoingFile[]): boolean {
 }
 
 function albumStep(api: BotApi, files: readonly OutgoingFile[]): Step {
-  const make: Step['make'] = async (form, signal) => {
-    const media = files.map((file) => ({
-      type: form.asDocument ? 'document' : ALBUM_KINDS[file.kind as keyof typeof ALBUM_KINDS],
-      media: inputOf(file),
-    }));
-    const sent = await api.sendMediaGroup({ ...addressOf(form), media: media as never }, signal);
-    return sent.at(-1)?.message_id ?? 0;
+  return {
+    carries: files.map(nameOf).join(', '),
+    async make(form, signal) {
+      const media = files.map((file) => {
+        const type = form.asDocument ? 'document' : ALBUM_KINDS[file.kind as keyof typeof ALBUM_KINDS];
+        return { type, media: inputOf(file) };
+      });
+      const sent = await api.sendMediaGroup({ ...addressOf(form), media: media as never }, signal);
+      return sent.at(-1)?.message_id ?? 0;
+    },
   };
-  return { carries: files.map(nameOf).join(', '), make };
 }
 
 function inputOf(file: OutgoingFile): InputFile {

@@ -19,25 +19,16 @@ export interface WebhookRequest {
 const SECRET_HEADER = 'x-telegram-bot-api-secret-token';
 const CALL_MS = 30_000;
 
-interface Registration {
-  readonly api: BotApi;
-  readonly webhook: Webhook;
-  readonly connection: Connection;
-}
-
 /** Tells Telegram where we are; tries until it knows. */
-export async function registerWebhook({ api, webhook, connection }: Registration, signal: AbortSignal): Promise<void> {
-  const order = { url: webhook.url, secret_token: webhook.secret, allowed_updates: UPDATE_KINDS };
-  while (!signal.aborted) {
-    try {
-      await withDeadline(signal, CALL_MS, (deadline) => api.setWebhook(order, deadline));
-      return connection.succeeded();
-    } catch (thrown) {
-      if (signal.aborted) return;
-      const { phase } = await connection.failed(thrown, signal);
-      if (phase === 'failed') return;
-    }
-  }
+export async function registerWebhook(
+  api: BotApi,
+  { url, secret }: Webhook,
+  connection: Connection,
+  signal: AbortSignal,
+): Promise<void> {
+  const order = { url, secret_token: secret, allowed_updates: UPDATE_KINDS };
+  const register = () => withDeadline(signal, CALL_MS, (deadline) => api.setWebhook(order, deadline));
+  if ((await connection.keepTrying(register, signal)) !== null) connection.succeeded();
 }
 
 /** True when the request carries the secret. How long it takes says nothing about the secret. */

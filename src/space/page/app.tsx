@@ -4,24 +4,14 @@ import { SpaceProvider } from './context.ts';
 import { nameOf } from './data/rooms.ts';
 import type { Space } from './data/space.ts';
 import { countAll } from './data/stores.ts';
-import {
-  announce,
-  announcement,
-  closeSession,
-  goTo,
-  helpOpen,
-  narrow,
-  selectedId,
-  VIEWS,
-  type View,
-  view,
-} from './ui.ts';
+import { announce, announcement, closeSession, goTo, helpOpen, narrow, selectedId, VIEWS, view } from './ui.ts';
 import { ChatView } from './views/chat-view.tsx';
 import { Header } from './views/header.tsx';
 import { HelpDialog } from './views/help-dialog.tsx';
 import { KeyDialog } from './views/key-dialog.tsx';
 import { ListenersView } from './views/listeners-view.tsx';
 import { Panel } from './views/panel.tsx';
+import { Button } from './views/parts.tsx';
 import { SessionsView } from './views/sessions-view.tsx';
 import { SpaceView } from './views/space-view.tsx';
 import { TimelineView } from './views/timeline-view.tsx';
@@ -31,15 +21,16 @@ export function App({ space }: { space: Space }) {
   useShortcuts();
   useNews(space);
   const main = useRef<HTMLElement>(null);
+  const CurrentView = COMPONENTS[view.value];
   return (
     <SpaceProvider value={space}>
-      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+      <Button class="skip" onClick={() => main.current?.focus()}>
         Skip to the view
-      </button>
+      </Button>
       <Header inert={covered.value} />
       <div class={selectedId.value === null ? 'stage' : 'stage with-panel'}>
         <main id="main" ref={main} tabIndex={-1} data-view={view.value} inert={covered.value}>
-          <CurrentView name={view.value} />
+          <CurrentView />
         </main>
         {selectedId.value !== null && <Panel key={selectedId.value} id={selectedId.value} />}
       </div>
@@ -55,13 +46,13 @@ export function App({ space }: { space: Space }) {
 /** What lies under the panel is out of reach, not only out of sight. */
 const covered = computed(() => narrow.value && selectedId.value !== null);
 
-function CurrentView({ name }: { name: View }) {
-  if (name === 'sessions') return <SessionsView />;
-  if (name === 'timeline') return <TimelineView />;
-  if (name === 'listeners') return <ListenersView />;
-  if (name === 'chat') return <ChatView />;
-  return <SpaceView />;
-}
+const COMPONENTS = {
+  space: SpaceView,
+  sessions: SessionsView,
+  timeline: TimelineView,
+  listeners: ListenersView,
+  chat: ChatView,
+};
 
 function useShortcuts(): void {
   useEffect(() => {

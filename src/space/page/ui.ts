@@ -1,4 +1,4 @@
-import { computed, effect, signal } from '@preact/signals';
+import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 
 /** What the person does with the page: where they are, what they look at, how it looks. */
 
@@ -18,8 +18,18 @@ export const now = signal(Date.now());
 export const announcement = signal('');
 export const helpOpen = signal(false);
 
+/** Whether a media query matches. */
+export function mediaSignal(query: string): ReadonlySignal<boolean> {
+  const list = matchMedia(query);
+  const matches = signal(list.matches);
+  list.addEventListener('change', () => {
+    matches.value = list.matches;
+  });
+  return matches;
+}
+
 /** There is no space beside the view: the panel lies over it. */
-export const narrow = signal(false);
+export const narrow = mediaSignal('(max-width: 959px)');
 
 /** Whether somebody looks at the page, or has until a moment ago. */
 export const watched = signal(true);
@@ -82,12 +92,6 @@ export function startUi(): void {
   setInterval(() => {
     now.value = Date.now();
   }, 1000);
-  const query = matchMedia('(max-width: 959px)');
-  const measure = (): void => {
-    narrow.value = query.matches;
-  };
-  query.addEventListener('change', measure);
-  measure();
   watchTheWatcher();
   const remembered = localStorage.getItem(THEME_NAME);
   theme.value = THEMES.find((one) => one === remembered) ?? 'system';

@@ -9,6 +9,7 @@ import { statements as platforms } from './0004-platforms.ts';
 import { statements as jobs } from './0005-jobs.ts';
 import { statements as timeline } from './0006-timeline.ts';
 import { statements as queue } from './0007-queue.ts';
+import { statements as commands } from './0008-commands.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -19,6 +20,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   jobs,
   timeline,
   queue,
+  commands,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -5,7 +5,7 @@ import { policyFor } from '../../lifecycle/reset-policy.ts';
 import type { Session, SessionWithTurns, Turn } from '../../lifecycle/session.ts';
 import type { Actor, ResetCause } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
-import { type Ask, batch, type Query, type Tx, type TxContext } from '../transaction.ts';
+import { type Ask, batch, type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import { apply, type Extras } from './apply.ts';
 import { takeUnanswered } from './external-notes.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
@@ -23,6 +23,8 @@ export interface ReceiveArgs {
   readonly text: string;
   /** Names the message on its platform: received twice, it is one turn. */
   readonly originRef: string | null;
+  /** For so long; without it for ever. */
+  readonly refTtlMs?: number;
   readonly by: Actor;
   readonly turnId: string;
   /** The id of the session that starts if none can be continued. */
@@ -85,11 +87,16 @@ function knownTurn({ originRef, turnId }: ReceiveArgs): Ask<Turn | undefined> {
 }
 
 function* repeated(ctx: TxContext, args: ReceiveArgs, turn: Turn): Tx<Received | undefined> {
+  const again = turn.id === args.turnId;
+  if (!again && args.refTtlMs !== undefined && turn.createdAt < ctx.now - args.refTtlMs) {
+    yield* query('UPDATE turns SET origin_ref = NULL WHERE id = ?', turn.id);
+    return undefined;
+  }
   const [loaded] = yield* batch(sessionQuery(ctx, turn.sessionId));
   if (loaded === undefined) return undefined;
   // The same turn id again is the same call again, whose answer was lost: it begins what it began.
-  const begun = turn.id === args.turnId && turn.state === 'running' && loaded.session.owner === args.context.instanceId;
-  return { session: loaded.session, turn, begun, started: false, ended: null, duplicate: turn.id !== args.turnId };
+  const begun = again && turn.state === 'running' && loaded.session.owner === args.context.instanceId;
+  return { session: loaded.session, turn, begun, started: false, ended: null, duplicate: !again };
 }
 
 /** Journals the message as a turn, of a session that it may start, and begins it when the session is free. */

@@ -154,6 +154,7 @@ function* remove(ctx: TxContext, sessionIds: readonly string[]): Tx<void> {
     { sql: `DELETE FROM turns WHERE session_id IN (${listed}) AND state = 'over'`, params },
     ...forgetMessages(ids),
     { sql: `DELETE FROM deliveries WHERE session_id IN (${listed})`, params },
+    { sql: `DELETE FROM commands WHERE session_id IN (${listed})`, params },
     { sql: `DELETE FROM job_runs WHERE session_id IN (${listed})`, params },
     { sql: `DELETE FROM sessions WHERE id IN (${listed})`, params },
     { sql: DONE_JOBS, params: [] },

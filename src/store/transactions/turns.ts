@@ -95,8 +95,12 @@ export function* turnResult(_ctx: TxContext, args: { turnId: string }): Tx<TurnR
 }
 
 /** The same by the name of the message on its platform. */
-export function* turnByRef(_ctx: TxContext, args: { originRef: string }): Tx<TurnResultRow | null> {
-  return toResult(yield* RESULTS.selectOne('WHERE origin_ref = ?', args.originRef));
+export function* turnByRef(
+  ctx: TxContext,
+  { originRef, ttlMs }: { originRef: string; ttlMs?: number },
+): Tx<TurnResultRow | null> {
+  const since = ttlMs === undefined ? 0 : ctx.now - ttlMs;
+  return toResult(yield* RESULTS.selectOne('WHERE origin_ref = ? AND created_at >= ?', originRef, since));
 }
 
 function toResult(row: RowOf<typeof RESULTS> | undefined): TurnResultRow | null {

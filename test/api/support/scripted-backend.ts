@@ -106,7 +106,7 @@ export class ScriptedBackend implements ApiBackend {
     const conversation = this.#conversationOf(request);
     if (request.text === '/new') return this.#reset(conversation);
     const received = await this.#engine.receive({ conversation, text: request.text, originRef: null, by: 'user' });
-    const events = new TurnChannel(received.turn.id, createLogger({ level: 'silent', format: 'json' }));
+    const events = new TurnChannel(received.turn.id, createLogger({ level: 'silent', format: 'json' }), () => 0);
     const reply = this.#answer(request, received, (event) => events.publish(event));
     reply.catch(() => undefined); // Whoever waits for the reply hears of it; nobody may be waiting.
     return {

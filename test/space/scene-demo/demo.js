@@ -1,7 +1,7 @@
 // A made-up world for the scene: ?n=200&rooms=4&churn=100&seed=1. JavaScript, since the types of a browser must not
 // be seen by the rest of the tests.
 import { PHASES } from '../../../src/space/page/protocol.ts';
-import { createScene } from '../../../src/space/page/scene/scene.ts';
+import { Scene } from '../../../src/space/page/scene/scene.ts';
 
 const asked = new URLSearchParams(location.search);
 const number = (name, otherwise) => Number(asked.get(name) ?? otherwise);
@@ -121,7 +121,7 @@ window.demo = demo;
 addEventListener('error', (event) => demo.errors.push(String(event.message)));
 addEventListener('unhandledrejection', (event) => demo.errors.push(String(event.reason)));
 
-demo.scene = createScene({ canvas, onPick: (id) => demo.picked.push(id) });
+demo.scene = new Scene(canvas, (id) => demo.picked.push(id));
 if (asked.has('still')) demo.scene.setStill(true);
 demo.make();
 if (number('churn', 0) > 0) setInterval(() => demo.change(number('churn', 0) / 10), 100);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import { namedTarget } from '../../../cron/job-targets.ts';
 import { jobLine, jobView } from '../../../cron/job-view.ts';
-import { namedTarget } from '../../../gateway/job-targets.ts';
 import { readConfig } from '../../configuration.ts';
 import { jobService, waitsForGateway } from '../../job-service.ts';
 import { printable, printJson, printLine } from '../../print.ts';

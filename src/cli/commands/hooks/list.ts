@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import { discoverHooks, hooksFolder } from '../../../extensions/hooks/hook-kind.ts';
+import { hookKind } from '../../../extensions/hooks/hook-kind.ts';
+import { discover, folderOf } from '../../../extensions/host/extension-folder.ts';
 import { readConfig } from '../../configuration.ts';
 import { type HookRow, hookRows } from '../../hook-list.ts';
 import { print, printable, printJson, printLine, shorten, table } from '../../print.ts';
@@ -24,12 +25,13 @@ const TROUBLE_CHARS = 100;
 async function list(command: Command): Promise<void> {
   const settings = settingsOf(command);
   const { hooks } = await readConfig(settings);
-  const folder = hooksFolder(settings.home);
-  const found = await discoverHooks(folder, process.env.PATH ?? '');
+  const kind = hookKind(process.env.PATH ?? '');
+  const found = await discover(settings.home, kind);
   await openStoreSession(settings, async ({ store }) => {
     const rows = hookRows(found, hooks.webhooks, await store.read('listSubscribers', {}));
     if (settings.json) return printJson({ data: rows, next: null });
-    if (rows.length === 0) return printLine(`No hooks in ${printable(folder)}, and no webhooks.`);
+    if (rows.length === 0)
+      return printLine(`No hooks in ${printable(folderOf(settings.home, kind))}, and no webhooks.`);
     return print(table(HEADINGS, rows.map(cellsOf)));
   });
 }

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { HooksConfig } from '../../../config/config.ts';
 import { MoiraiError } from '../../../errors/moirai-error.ts';
-import { discoverHooks, hooksFolder, type UsableHook } from '../../../extensions/hooks/hook-kind.ts';
+import { hookKind, type UsableHook } from '../../../extensions/hooks/hook-kind.ts';
 import { sampleEvent } from '../../../extensions/hooks/sample-event.ts';
 import { type Trial, tryHook } from '../../../extensions/hooks/try-hook.ts';
+import { discover } from '../../../extensions/host/extension-folder.ts';
 import { sendEvent } from '../../../extensions/webhooks/webhook.ts';
 import type { MoiraiEvent } from '../../../lifecycle/events.ts';
 import { readConfig } from '../../configuration.ts';
@@ -64,7 +65,7 @@ async function attempt(
   event: MoiraiEvent,
   onLine: (line: OutputLine) => unknown,
 ): Promise<Trial> {
-  const found = await discoverHooks(hooksFolder(settings.home), process.env.PATH ?? '');
+  const found = await discover(settings.home, hookKind(process.env.PATH ?? ''));
   const hook = found.find((each) => each.name === name.replace(/^hook:/, ''));
   if (hook?.state === 'bad') throw new MoiraiError('hook_invalid', `${hook.name}: ${hook.problem}`);
   if (hook !== undefined) return runHook(settings, config, hook, event, onLine);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { subscriberOf } from '../../../extensions/plugins/observers.ts';
-import { discoverPlugins, type FoundPlugin, pluginsFolder } from '../../../extensions/plugins/plugin-kind.ts';
+import { discover, folderOf } from '../../../extensions/host/extension-folder.ts';
+import { subscriberOf } from '../../../extensions/host/subscriptions.ts';
+import { type FoundPlugin, PLUGIN_KIND } from '../../../extensions/plugins/plugin-kind.ts';
 import type { SubscriberStatus } from '../../../store/transactions/subscribers.ts';
 import { print, printable, printJson, printLine, shorten, table } from '../../print.ts';
 import { settingsOf } from '../../settings.ts';
@@ -23,17 +24,17 @@ const TROUBLE_CHARS = 100;
 async function list(command: Command): Promise<void> {
   const settings = settingsOf(command);
   await openStoreSession(settings, async ({ store }) => {
-    const found = await discoverPlugins(pluginsFolder(settings.home));
+    const found = await discover(settings.home, PLUGIN_KIND);
     const subscribers = await store.read('listSubscribers', {});
     const rows = found.map((plugin) => viewOf(plugin, subscribers));
     if (settings.json) return printJson({ data: rows, next: null });
-    if (rows.length === 0) return printLine(`No plugins in ${printable(pluginsFolder(settings.home))}.`);
+    if (rows.length === 0) return printLine(`No plugins in ${printable(folderOf(settings.home, PLUGIN_KIND))}.`);
     return print(table(HEADINGS, rows.map(cellsOf)));
   });
 }
 
 function viewOf(plugin: FoundPlugin, subscribers: readonly SubscriberStatus[]) {
-  const subscriber = subscriberOf(plugin.name);
+  const subscriber = subscriberOf(PLUGIN_KIND.word, plugin.name);
   const status = subscribers.find(({ name }) => name === subscriber);
   return {
     ...{ name: plugin.name, state: plugin.state, folder: plugin.folder, subscriber },

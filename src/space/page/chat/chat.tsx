@@ -3,6 +3,7 @@ import { useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clampText, plainLine } from '../data/plain-text.ts';
 import type { Source } from '../data/source.ts';
+import { Button } from '../views/parts.tsx';
 import { Composer } from './composer.tsx';
 import { ConversationHead, ConversationList } from './conversation-list.tsx';
 import { ConversationStore } from './conversation-store.ts';
@@ -26,19 +27,19 @@ const ANNOUNCED_CHARS = 400;
 export function Chat({ source, changes }: ChatProps) {
   const [announced, setAnnounced] = useState('');
   const [drawer, setDrawer] = useState(false);
-  const { conversations, threads } = useMemo(() => openConversations(source, setAnnounced), [source]);
-  const thread = threads.get(conversations.open.value);
-  useEffect(() => () => threads.close(), [threads]);
+  const { conversations, threadOf, close } = useMemo(() => openConversations(source, setAnnounced), [source]);
+  const thread = threadOf(conversations.open.value);
+  useEffect(() => close, [close]);
   useLooking(conversations, thread, changes);
   const side = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!drawer) return undefined;
     side.current?.querySelector('button')?.focus();
-    const close = (event: KeyboardEvent): void => {
+    const hide = (event: KeyboardEvent): void => {
       if (event.key === 'Escape') setDrawer(false);
     };
-    window.addEventListener('keydown', close);
-    return () => window.removeEventListener('keydown', close);
+    window.addEventListener('keydown', hide);
+    return () => window.removeEventListener('keydown', hide);
   }, [drawer]);
 
   const say = (text: string): void => {
@@ -50,9 +51,7 @@ export function Chat({ source, changes }: ChatProps) {
       <div ref={side} class={`chat-side${drawer ? ' chat-side-open' : ''}`}>
         <ConversationList conversations={conversations} onChosen={() => setDrawer(false)} />
       </div>
-      {drawer && (
-        <button type="button" class="chat-veil" aria-label="Close the list" onClick={() => setDrawer(false)} />
-      )}
+      {drawer && <Button class="chat-veil" aria-label="Close the list" onClick={() => setDrawer(false)} />}
       <div class="chat-main">
         <ConversationHead conversations={conversations} drawer={drawer} onList={() => setDrawer(!drawer)} />
         <Log key={thread.conversation} thread={thread} />
@@ -67,23 +66,25 @@ export function Chat({ source, changes }: ChatProps) {
 
 function openConversations(source: Source, announce: (text: string) => void) {
   const conversations = new ConversationStore(source, localStorage);
-  const open = new Map<string, Thread>();
-  const replied = (text: string): void => announce(`Reply: ${plainLine(clampText(text, ANNOUNCED_CHARS).text)}`);
-  const threads = {
+  const threads = new Map<string, Thread>();
+  const options = {
+    source,
+    shelf: sessionStorage,
+    found: conversations.take.bind(conversations),
+    replied: (text: string) => announce(`Reply: ${plainLine(clampText(text, ANNOUNCED_CHARS).text)}`),
+  };
+  return {
+    conversations,
     /** Conversations stay open, so that a reply comes in while another one is looked at. */
-    get(conversation: string): Thread {
-      const known = open.get(conversation);
-      if (known !== undefined) return known;
-      const found = conversations.take.bind(conversations);
-      const thread = new Thread({ source, conversation, shelf: sessionStorage, found, replied });
-      open.set(conversation, thread);
+    threadOf(conversation: string): Thread {
+      const thread = threads.get(conversation) ?? new Thread({ ...options, conversation });
+      threads.set(conversation, thread);
       return thread;
     },
     close(): void {
-      for (const thread of open.values()) thread.close();
+      for (const thread of threads.values()) thread.close();
     },
   };
-  return { conversations, threads };
 }
 
 /** Looks for what is new: when the conversation is opened, when something changed, and now and then. */

@@ -1,12 +1,8 @@
 import { postJson, type Source } from '../data/source.ts';
 import type { Outcome } from './send-message.ts';
 
-export interface Command {
-  readonly name: string;
-  /** Behind the name. */
-  readonly takes: string;
-  readonly summary: string;
-}
+/** `takes` is what stands behind the name. */
+export type Command = ReturnType<typeof parseHelp>[number];
 
 /** The commands a gateway has, those of its plugins too: what its `/help` says. It leaves no session behind. */
 export async function askForCommands(source: Source): Promise<Command[]> {
@@ -15,7 +11,7 @@ export async function askForCommands(source: Source): Promise<Command[]> {
 }
 
 /** Lines such as `/new, /reset [title] - end this session`; every name is a command of its own. */
-export function parseHelp(text: string): Command[] {
+export function parseHelp(text: string) {
   return text.split('\n').flatMap((line) => {
     const [, names = '', takes = '', summary = ''] = /^((?:\/[\w-]+(?:, )?)+)(.*?) - (.+)$/.exec(line) ?? [];
     const said = names.match(/[\w-]+/g) ?? [];

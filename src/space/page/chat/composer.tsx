@@ -1,5 +1,7 @@
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { keepItem } from '../data/keep-item.ts';
 import type { Source } from '../data/source.ts';
+import { Button } from '../views/parts.tsx';
 import { askForCommands, beginningOf, type Command, matching } from './commands.ts';
 import type { Thread } from './thread.ts';
 
@@ -98,9 +100,9 @@ export function Composer({ source, thread, onSay }: { source: Source; thread: Th
         onBlur={() => popup.close()}
       />
       {busy && (
-        <button type="button" class="chat-stop" onClick={() => thread.say('/stop', true)}>
+        <Button class="chat-stop" onClick={() => thread.say('/stop', true)}>
           Stop
-        </button>
+        </Button>
       )}
       <button type="submit" class="chat-send" disabled={text.trim() === ''}>
         Send
@@ -118,12 +120,7 @@ function useDraft(source: Source, conversation: string): [string, (text: string)
     current,
     (text) => {
       setDraft({ name, text });
-      try {
-        if (text === '') sessionStorage.removeItem(name);
-        else sessionStorage.setItem(name, text);
-      } catch {
-        // Too long for the shelf: it is kept as long as the page is.
-      }
+      keepItem(sessionStorage, name, text === '' ? null : text);
     },
   ];
 }

@@ -1,40 +1,33 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { when } from '../data/spans.ts';
+import { Button } from '../views/parts.tsx';
 import type { ConversationStore, Listed } from './conversation-store.ts';
-import { when } from './when.ts';
+
+interface ListProps {
+  readonly conversations: ConversationStore;
+  readonly onChosen: () => void;
+}
 
 /** The conversations there are, to choose from. */
-export function ConversationList({
-  conversations,
-  onChosen,
-}: {
-  conversations: ConversationStore;
-  onChosen: () => void;
-}) {
-  const known = conversations.listed.value.filter((line) => line.known);
-  const others = conversations.listed.value.filter((line) => !line.known);
+export function ConversationList({ conversations, onChosen }: ListProps) {
+  const { listed, open } = conversations;
+  const others = listed.value.filter((line) => !line.known);
   const choose = (id: string): void => {
     conversations.choose(id);
     onChosen();
   };
+  const begin = (): void => {
+    conversations.begin();
+    onChosen();
+  };
   return (
     <nav class="chat-list" aria-label="Conversations">
-      <button
-        type="button"
-        class="chat-new"
-        onClick={() => {
-          conversations.begin();
-          onChosen();
-        }}
-      >
+      <Button class="chat-new" onClick={begin}>
         New conversation
-      </button>
-      <Lines lines={known} open={conversations.open.value} onChoose={choose} />
-      {others.length > 0 && (
-        <>
-          <h3>On this gateway</h3>
-          <Lines lines={others} open={conversations.open.value} onChoose={choose} />
-        </>
-      )}
+      </Button>
+      <Lines lines={listed.value.filter((line) => line.known)} open={open.value} onChoose={choose} />
+      {others.length > 0 && <h3>On this gateway</h3>}
+      {others.length > 0 && <Lines lines={others} open={open.value} onChoose={choose} />}
     </nav>
   );
 }
@@ -44,7 +37,7 @@ function Lines({ lines, open, onChoose }: { lines: readonly Listed[]; open: stri
     <ul>
       {lines.map(({ id, title, lastAt, unread }) => (
         <li key={id}>
-          <button type="button" aria-current={id === open ? 'true' : undefined} onClick={() => onChoose(id)}>
+          <Button aria-current={id === open ? 'true' : undefined} onClick={() => onChoose(id)}>
             <span class="chat-list-title">{title}</span>
             <span class="chat-list-time">
               {unread && (
@@ -54,7 +47,7 @@ function Lines({ lines, open, onChoose }: { lines: readonly Listed[]; open: stri
               )}
               {lastAt === null ? '' : when(lastAt)}
             </span>
-          </button>
+          </Button>
         </li>
       ))}
     </ul>
@@ -68,37 +61,31 @@ export function ConversationHead(props: { conversations: ConversationStore; draw
   const [doing, setDoing] = useState<{ what: 'rename' | 'remove'; id: string } | null>(null);
   const what = doing !== null && doing.id === line?.id ? doing.what : null;
   const begin = (next: 'rename' | 'remove') => () => setDoing(line === undefined ? null : { what: next, id: line.id });
-  const end = (): void => setDoing(null);
+  const action = line && { line, conversations, onEnd: () => setDoing(null) };
   return (
     <header class="chat-head">
-      <button
-        type="button"
-        class="chat-quiet chat-drawer-button"
-        aria-label="Conversations"
-        aria-expanded={drawer}
-        onClick={onList}
-      >
+      <Button class="chat-quiet chat-drawer-button" aria-label="Conversations" aria-expanded={drawer} onClick={onList}>
         ☰
-      </button>
-      {what === 'rename' && line !== undefined ? (
-        <Rename line={line} conversations={conversations} onEnd={end} />
+      </Button>
+      {what === 'rename' && action ? (
+        <Rename {...action} />
       ) : (
         <>
           <h2>{line?.title ?? ''}</h2>
-          {line?.newest != null && (
-            <button type="button" class="chat-quiet" onClick={begin('rename')}>
-              Rename
-            </button>
-          )}
-          {line?.newest != null && (
-            <button type="button" class="chat-quiet" onClick={begin('remove')}>
-              Remove
-            </button>
-          )}
+          {line?.newest != null && <QuietButton words="Rename" onClick={begin('rename')} />}
+          {line?.newest != null && <QuietButton words="Remove" onClick={begin('remove')} />}
         </>
       )}
-      {what === 'remove' && line !== undefined && <Remove line={line} conversations={conversations} onEnd={end} />}
+      {what === 'remove' && action && <Remove {...action} />}
     </header>
+  );
+}
+
+function QuietButton({ words, onClick }: { words: string; onClick: () => void }) {
+  return (
+    <Button class="chat-quiet" onClick={onClick}>
+      {words}
+    </Button>
   );
 }
 
@@ -135,9 +122,7 @@ function Rename({ line, conversations, onEnd }: LineActionProps) {
         onInput={(event) => setTitle(event.currentTarget.value)}
       />
       <button type="submit">Save</button>
-      <button type="button" onClick={onEnd}>
-        Cancel
-      </button>
+      <Button onClick={onEnd}>Cancel</Button>
       {trouble !== '' && <span role="alert">{trouble}</span>}
     </form>
   );
@@ -145,24 +130,19 @@ function Rename({ line, conversations, onEnd }: LineActionProps) {
 
 function Remove({ line, conversations, onEnd }: LineActionProps) {
   const button = useFocus<HTMLButtonElement>();
+  const remove = (): void => {
+    conversations.remove(line.id);
+    onEnd();
+  };
   return (
     <div class="chat-remove" role="alertdialog" aria-label="Remove from the list">
       <p>
         Take it off this browser's list? The gateway keeps the conversation; it is found again under “On this gateway”.
       </p>
-      <button
-        type="button"
-        ref={button}
-        onClick={() => {
-          conversations.remove(line.id);
-          onEnd();
-        }}
-      >
+      <button type="button" ref={button} onClick={remove}>
         Remove
       </button>
-      <button type="button" onClick={onEnd}>
-        Cancel
-      </button>
+      <Button onClick={onEnd}>Cancel</Button>
     </div>
   );
 }

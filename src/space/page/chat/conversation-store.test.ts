@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { KeptSession } from '../data/kept-session.ts';
 import type { Source } from '../data/source.ts';
 import { ConversationStore, conversationOf, keyOf } from './conversation-store.ts';
-import type { Session } from './transcript.ts';
 
 /** As much of a browser's storage as is used. */
 class Shelf implements Storage {
@@ -33,11 +33,11 @@ function source(answers: Record<string, unknown> = {}): Source {
   return { id: 'here', name: 'here', base: '', fetch };
 }
 
-function session(conversation: string, minute: number, changes: Partial<Session> = {}): Session {
+function session(conversation: string, minute: number, changes: Partial<KeptSession> = {}): KeptSession {
   const at = `2026-08-01T12:${String(minute).padStart(2, '0')}:00.000Z`;
   const times = { started_at: at, last_activity_at: at, ended_at: null };
   const facts = { title: null, state: 'open', end_reason: null, end_cause: null, lineage: null, message_count: 1 };
-  return { id: `s${minute}`, key: keyOf(conversation), ...times, ...facts, ...changes };
+  return { id: `s${minute}`, key: keyOf(conversation), ...times, ...facts, ...changes } as KeptSession;
 }
 
 const titles = (conversations: ConversationStore): string[] => conversations.listed.value.map(({ title }) => title);

@@ -1,13 +1,8 @@
 import { computed, signal } from '@preact/signals';
+import { keepItem } from '../data/keep-item.ts';
+import { askMessages, askSessions, type KeptSession, pathOf } from '../data/kept-session.ts';
 import { clampText, plainLine } from '../data/plain-text.ts';
-import { askJson, postJson, type Source } from '../data/source.ts';
-import { newId } from './new-id.ts';
-import type { Row, Session } from './transcript.ts';
-
-export interface Page<T> {
-  readonly data: readonly T[];
-  readonly next: string | null;
-}
+import { postJson, type Source } from '../data/source.ts';
 
 /** A conversation this browser knows. What was said in it is the gateway's to keep. */
 interface Known {
@@ -19,7 +14,7 @@ interface Known {
 
 /** A conversation as the gateway has it. */
 interface Kept {
-  readonly newest: Session;
+  readonly newest: KeptSession;
   readonly title: string | null;
   readonly lastAt: string;
 }
@@ -33,7 +28,7 @@ export interface Listed {
   /** In the list of this browser, or only in the gateway. */
   readonly known: boolean;
   /** The session that a new title would be given to. */
-  readonly newest: Session | null;
+  readonly newest: KeptSession | null;
 }
 
 const LISTED = 200;
@@ -105,8 +100,8 @@ export class ConversationStore {
     const newest = this.#kept.value.get(id)?.newest;
     if (newest === undefined) return;
     const text = title.trim();
-    const path = `/v1/sessions/${newest.id}/title`;
-    const session = await postJson<Session>(this.#source, path, { title: text === '' ? null : text });
+    const path = `${pathOf(newest.id)}/title`;
+    const session = await postJson<KeptSession>(this.#source, path, { title: text === '' ? null : text });
     this.take([session]);
     this.#change(id, { title: session.title ?? this.#words.value.get(id) ?? null });
   }
@@ -118,14 +113,13 @@ export class ConversationStore {
   }
 
   async refresh(): Promise<void> {
-    const path = `/v1/sessions?platform=web&limit=${LISTED}`;
-    const { data } = await askJson<Page<Session>>(this.#source, path);
+    const { data } = await askSessions(this.#source, { platform: 'web', limit: LISTED });
     this.take(data);
     await this.#readFirstWords();
   }
 
   /** Sessions as the gateway has them now. */
-  take(sessions: readonly Session[]): void {
+  take(sessions: readonly KeptSession[]): void {
     const kept = new Map(this.#kept.value);
     for (const session of sessions.toSorted((a, b) => a.started_at.localeCompare(b.started_at))) {
       const id = conversationOf(session.key);
@@ -149,13 +143,14 @@ export class ConversationStore {
   }
 
   async #readFirstWords(): Promise<void> {
-    const nameless = this.listed.value.filter(({ id, newest }) => {
-      if (newest === null || newest.message_count === 0 || this.#words.value.has(id)) return false;
-      return (this.#kept.value.get(id)?.title ?? this.#known.value.find((known) => known.id === id)?.title) == null;
+    const nameless = this.listed.value.flatMap(({ id, newest }) => {
+      if (newest === null || newest.message_count === 0 || this.#words.value.has(id)) return [];
+      const title = this.#kept.value.get(id)?.title ?? this.#known.value.find((known) => known.id === id)?.title;
+      return title == null ? [{ id, sessionId: newest.id }] : [];
     });
-    for (const { id, newest } of nameless.slice(0, TITLES_AT_ONCE)) {
-      const { data } = await askJson<Page<Row>>(this.#source, `/v1/sessions/${newest?.id}/messages?limit=5`);
-      const first = data.find(({ role }) => role === 'user') ?? data.find(({ role }) => role === 'assistant');
+    for (const { id, sessionId } of nameless.slice(0, TITLES_AT_ONCE)) {
+      const rows = await askMessages(this.#source, sessionId, { cursor: null, limit: 5 });
+      const first = rows.find(({ role }) => role === 'user') ?? rows.find(({ role }) => role === 'assistant');
       const words = titleOf(first?.text ?? 'Untitled');
       this.#words.value = new Map(this.#words.value).set(id, words);
       if (this.#known.value.some((known) => known.id === id)) this.#change(id, { title: words });
@@ -170,16 +165,18 @@ export class ConversationStore {
   }
 
   #write(): void {
-    try {
-      this.#shelf.setItem(this.#name, JSON.stringify({ open: this.open.value, conversations: this.#known.value }));
-    } catch {
-      // A full or forbidden shelf: the gateway's own list still finds every conversation.
-    }
+    // Where this fails, the gateway's own list still finds every conversation.
+    keepItem(this.#shelf, this.#name, JSON.stringify({ open: this.open.value, conversations: this.#known.value }));
   }
 
   get #name(): string {
     return `moirai-chat:${this.#source.id}`;
   }
+}
+
+/** A name that nothing else has. Pages that did not come over https have no `randomUUID`. */
+export function newId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 const KEY = 'agent:main:web:dm:';

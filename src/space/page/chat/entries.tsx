@@ -1,10 +1,11 @@
+import type { KeptSession } from '../data/kept-session.ts';
 import { plainLine, plainText } from '../data/plain-text.ts';
+import { when } from '../data/spans.ts';
+import { Button } from '../views/parts.tsx';
 import { Formatted } from './formatted.tsx';
-import type { ApprovalQuestion } from './live-reply-buffer.ts';
-import { isCommand } from './send-message.ts';
+import { type ApprovalQuestion, isCommand } from './send-message.ts';
 import type { Send, Thread } from './thread.ts';
-import { endWords, type Item, type Note, type Session, type Tool } from './transcript.ts';
-import { when } from './when.ts';
+import { endWords, type Item, type Note, type Tool } from './transcript.ts';
 
 /** Something that was said, and is in the transcript. */
 export function Entry({ item, thread }: { item: Item; thread: Thread }) {
@@ -44,17 +45,13 @@ export function NoteEntry({ note, thread }: { note: Note; thread: Thread }) {
     <div class={`chat-note chat-note-${tone}`}>
       {command !== null && <p class="chat-note-command">{plainText(command)}</p>}
       <p class="chat-note-text">{plainText(text)}</p>
-      {retry && (
-        <button type="button" onClick={() => thread.say('/retry')}>
-          Try again
-        </button>
-      )}
+      {retry && <Button onClick={() => thread.say('/retry')}>Try again</Button>}
     </div>
   );
 }
 
 /** Tells that a session ended here, and why. */
-function EndMark({ session, last }: { session: Session; last: boolean }) {
+function EndMark({ session, last }: { session: KeptSession; last: boolean }) {
   const at = session.ended_at ?? session.last_activity_at;
   const next = last ? 'Your next message begins a new one.' : 'A new one began.';
   return (
@@ -105,12 +102,8 @@ function Failed({ send, thread }: { send: Send; thread: Thread }) {
   return (
     <div class="chat-note chat-note-error" role="alert">
       <p class="chat-note-text">{plainText(send.live.value.trouble ?? '')}</p>
-      <button type="button" onClick={() => thread.sayAgain(send)}>
-        Send again
-      </button>
-      <button type="button" onClick={() => thread.drop(send)}>
-        Dismiss
-      </button>
+      <Button onClick={() => thread.sayAgain(send)}>Send again</Button>
+      <Button onClick={() => thread.drop(send)}>Dismiss</Button>
     </div>
   );
 }
@@ -150,12 +143,12 @@ function Question({ asking, thread }: { asking: ApprovalQuestion; thread: Thread
       </p>
       {state === 'asked' && (
         <>
-          <button type="button" class="chat-allow" onClick={() => thread.say('/approve', true)}>
+          <Button class="chat-allow" onClick={() => thread.say('/approve', true)}>
             Allow once
-          </button>
-          <button type="button" class="chat-deny" onClick={() => thread.say('/deny', true)}>
+          </Button>
+          <Button class="chat-deny" onClick={() => thread.say('/deny', true)}>
             Deny
-          </button>
+          </Button>
         </>
       )}
     </div>

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { clampText, plainText } from '../data/plain-text.ts';
+import { Button } from '../views/parts.tsx';
 import { type Block, type Inline, parseBlocks, splitBlocks } from './markdown.ts';
 
 /** Longer texts are shown whole when somebody asks. */
@@ -19,9 +20,9 @@ export function Formatted({ text, whole = false }: { text: string; whole?: boole
         <Piece key={i} source={part} />
       ))}
       {long && (
-        <button type="button" class="chat-more" onClick={() => setAsked(true)}>
+        <Button class="chat-more" onClick={() => setAsked(true)}>
           Show all {Math.round(text.length / 1000)} thousand characters
-        </button>
+        </Button>
       )}
     </>
   );
@@ -35,14 +36,13 @@ function renderBlock(block: Block, i: number) {
   switch (block.type) {
     case 'paragraph':
       return <p key={i}>{renderInline(block.inside)}</p>;
-    case 'heading': {
+    case 'heading':
       // Headings of a message are no headings of the page.
       return (
         <p key={i} class={`chat-heading chat-heading-${Math.min(block.level, 4)}`}>
           {renderInline(block.inside)}
         </p>
       );
-    }
     case 'code':
       return <CodeBlock key={i} language={block.language} text={block.text} />;
     case 'quote':
@@ -100,20 +100,18 @@ function CodeBlock({ language, text }: { language: string; text: string }) {
   const [copied, setCopied] = useState('');
   const copy = async (): Promise<void> => {
     // Pages that did not come over https may have no clipboard.
-    const done = await navigator.clipboard?.writeText(text).then(
-      () => true,
-      () => false,
+    const said = await navigator.clipboard?.writeText(text).then(
+      () => 'Copied',
+      () => null,
     );
-    setCopied(done ? 'Copied' : 'Not allowed');
+    setCopied(said ?? 'Not allowed');
     setTimeout(() => setCopied(''), 2000);
   };
   return (
     <figure class="chat-code">
       <figcaption>
         <span>{language}</span>
-        <button type="button" onClick={() => void copy()}>
-          {copied || 'Copy'}
-        </button>
+        <Button onClick={() => void copy()}>{copied || 'Copy'}</Button>
       </figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
       <pre tabIndex={0}>
@@ -127,12 +125,6 @@ function renderInline(parts: readonly Inline[]) {
   return parts.map((part, i) => {
     if (typeof part === 'string') return part;
     switch (part.type) {
-      case 'strong':
-        return <strong key={i}>{renderInline(part.inside)}</strong>;
-      case 'em':
-        return <em key={i}>{renderInline(part.inside)}</em>;
-      case 'del':
-        return <del key={i}>{renderInline(part.inside)}</del>;
       case 'code':
         return <code key={i}>{part.text}</code>;
       case 'link':
@@ -141,7 +133,8 @@ function renderInline(parts: readonly Inline[]) {
             {renderInline(part.inside)}
           </a>
         );
+      default:
+        return <part.type key={i}>{renderInline(part.inside)}</part.type>;
     }
-    return null;
   });
 }

@@ -1,8 +1,9 @@
 import { batch, computed, signal } from '@preact/signals';
 import { sentenceOf } from '../data/answer-error.ts';
-import { askJson, type Source } from '../data/source.ts';
-import { keyOf, type Page } from './conversation-store.ts';
-import type { Part, Row, Session } from './transcript.ts';
+import { askMessages, askSessions, type KeptSession, type Message } from '../data/kept-session.ts';
+import type { Source } from '../data/source.ts';
+import { keyOf } from './conversation-store.ts';
+import type { Part } from './transcript.ts';
 
 const PAGE = 60;
 const ENOUGH = 20;
@@ -12,7 +13,7 @@ export interface HistoryOptions {
   readonly source: Source;
   readonly conversation: string;
   /** Hears the sessions of the conversation, as they are now. */
-  readonly found: (sessions: readonly Session[]) => void;
+  readonly found: (sessions: readonly KeptSession[]) => void;
   readonly closing: AbortSignal;
 }
 
@@ -24,7 +25,7 @@ export class History {
   /** Whether it was looked at. */
   readonly opened = signal(false);
   /** Sessions before those that are shown, newest first. */
-  readonly #older = signal<readonly Session[]>([]);
+  readonly #older = signal<readonly KeptSession[]>([]);
   readonly #olderCursor = signal<string | null>(null);
   readonly #options: HistoryOptions;
   #refreshing: Promise<void> | null = null;
@@ -78,19 +79,21 @@ export class History {
     if (this.parts.value.every(({ rows }) => rows.length === 0)) await this.#earlier();
   }
 
-  async #readBehind(shown: readonly Part[], oldest: Session, data: readonly Session[]): Promise<void> {
+  async #readBehind(shown: readonly Part[], oldest: KeptSession, data: readonly KeptSession[]): Promise<void> {
     const current = data.filter(({ started_at, id }) => started_at > oldest.started_at || id === oldest.id).reverse();
     const news: Part[] = [];
     for (const session of current) {
-      const part = shown.find((other) => other.session.id === session.id) ?? partFromEnd(session);
+      const part =
+        shown.find((other) => other.session.id === session.id) ??
+        partBefore(session, Math.max(0, session.message_count - PAGE));
       news.push({ ...part, session, rows: await this.#rowsBehind(session, part) });
     }
     // Earlier rows may have come in the meantime.
     this.parts.value = withNews(this.parts.value, news);
   }
 
-  async #rowsBehind(session: Session, part: Part): Promise<Row[]> {
-    const rows: Row[] = [];
+  async #rowsBehind(session: KeptSession, part: Part): Promise<Message[]> {
+    const rows: Message[] = [];
     let after = part.rows.at(-1)?.position ?? part.before;
     while (after < session.message_count) {
       const page = await this.#rows(session.id, after, 200);
@@ -139,26 +142,21 @@ export class History {
       this.#olderCursor.value = next;
       return;
     }
-    const part = emptyPart(session);
+    const part = partBefore(session, session.message_count);
     batch(() => {
       this.#older.value = older;
       this.parts.value = [part, ...this.parts.value];
     });
   }
 
-  #sessions(cursor: string | null): Promise<Page<Session>> {
-    const more = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-    const key = encodeURIComponent(keyOf(this.#options.conversation));
-    return this.#ask<Page<Session>>(`/v1/sessions?key=${key}&limit=${SESSIONS}${more}`);
+  #sessions(cursor: string | null) {
+    const { source, conversation, closing } = this.#options;
+    return askSessions(source, { key: keyOf(conversation), limit: SESSIONS, cursor }, { signal: closing });
   }
 
-  async #rows(sessionId: string, after: number, limit: number): Promise<readonly Row[]> {
-    const page = await this.#ask<Page<Row>>(`/v1/sessions/${sessionId}/messages?cursor=${after}&limit=${limit}`);
-    return page.data;
-  }
-
-  #ask<T>(path: string): Promise<T> {
-    return askJson<T>(this.#options.source, path, { signal: this.#options.closing });
+  #rows(sessionId: string, cursor: number, limit: number): Promise<readonly Message[]> {
+    const { source, closing } = this.#options;
+    return askMessages(source, sessionId, { cursor, limit }, { signal: closing });
   }
 }
 
@@ -173,12 +171,7 @@ function withNews(shown: readonly Part[], news: readonly Part[]): Part[] {
   return [...grown, ...news.filter(({ session }) => !shown.some((part) => part.session.id === session.id))];
 }
 
-/** A session of which the end is to be read. */
-function partFromEnd(session: Session): Part {
-  return { session, rows: [], before: Math.max(0, session.message_count - PAGE) };
-}
-
-/** A session of which nothing is loaded yet. */
-function emptyPart(session: Session): Part {
-  return { session, rows: [], before: session.message_count };
+/** A session of which the first `before` rows are not to be read yet, and no others are there. */
+function partBefore(session: KeptSession, before: number): Part {
+  return { session, rows: [], before };
 }

@@ -1,5 +1,5 @@
 import type { Signal } from '@preact/signals';
-import type { ApprovalState, ReplyEvent } from './send-message.ts';
+import type { ApprovalQuestion, ReplyEvent } from './send-message.ts';
 import type { Tool } from './transcript.ts';
 
 /** What is heard of a reply before it is in the transcript. */
@@ -13,31 +13,22 @@ export interface Live {
   readonly trouble: string | null;
 }
 
-export interface ApprovalQuestion {
-  readonly id: string;
-  readonly action: string;
-  readonly state: ApprovalState;
-}
-
 /** Often enough to look alive, seldom enough to leave the browser time for everything else. */
 const SHOW_EVERY_MS = 50;
 
 /** Gathers what is heard, and shows it now and then. */
 export class LiveReplyBuffer {
   readonly #live: Signal<Live>;
-  readonly #also: (event: ReplyEvent) => void;
   #reply: string;
   #apart = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(live: Signal<Live>, also: (event: ReplyEvent) => void) {
+  constructor(live: Signal<Live>) {
     this.#live = live;
-    this.#also = also;
     this.#reply = live.value.reply;
   }
 
   receive(event: ReplyEvent): void {
-    this.#also(event);
     if (event.type === 'text') {
       // What was said in between is not told again; the whole comes at the end.
       if (this.#apart && this.#reply !== '') this.#reply += '\n\n…\n\n';
@@ -48,9 +39,9 @@ export class LiveReplyBuffer {
     }
     const { value: live } = this.#live;
     if (event.type === 'apart') this.#apart = true;
-    if (event.type === 'tool') this.#live.value = { ...live, state: 'working', tools: withTool(live.tools, event) };
+    if (event.type === 'tool') this.#live.value = { ...live, state: 'working', tools: withNewest(live.tools, event) };
     else if (event.type === 'approval') {
-      this.#live.value = { ...live, state: 'working', questions: withQuestion(live.questions, event) };
+      this.#live.value = { ...live, state: 'working', questions: withNewest(live.questions, event) };
     } else this.#live.value = { ...live, state: event.type === 'apart' ? 'apart' : 'working' };
   }
 
@@ -65,13 +56,7 @@ export class LiveReplyBuffer {
   }
 }
 
-function withTool(tools: readonly Tool[], { id, name, ok }: Tool): Tool[] {
-  return [...tools.filter((tool) => tool.id !== id), { id, name, ok }];
-}
-
-function withQuestion(
-  questions: readonly ApprovalQuestion[],
-  { id, action, state }: ApprovalQuestion,
-): ApprovalQuestion[] {
-  return [...questions.filter((question) => question.id !== id), { id, action, state }];
+/** The newest last, each once. */
+function withNewest<T extends { readonly id: string }>(all: readonly T[], newest: T): T[] {
+  return [...all.filter(({ id }) => id !== newest.id), newest];
 }

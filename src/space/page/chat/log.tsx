@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Button } from '../views/parts.tsx';
 import { Entry, Unanswered } from './entries.tsx';
 import type { Thread } from './thread.ts';
 
@@ -53,41 +54,36 @@ export function Log({ thread }: { thread: Thread }) {
   }, [said]);
 
   const items = thread.items.value;
+  const { hasEarlier, opened, trouble } = thread.history;
+  const isEmpty = opened.value && items.length === 0 && sends.length === 0 && trouble.value === null;
   return (
     <div class="chat-log-frame">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
       <section class="chat-log" ref={box} aria-label="Messages" tabIndex={0} onScroll={onScroll}>
         <div class="chat-log-inner" ref={inner}>
-          {thread.history.hasEarlier.value && (
-            <button type="button" class="chat-more" onClick={() => void earlier()}>
+          {hasEarlier.value && (
+            <Button class="chat-more" onClick={() => void earlier()}>
               Earlier messages
-            </button>
+            </Button>
           )}
-          {thread.history.opened.value &&
-            items.length === 0 &&
-            sends.length === 0 &&
-            thread.history.trouble.value === null && <p class="chat-empty">Nothing was said here yet.</p>}
+          {isEmpty && <p class="chat-empty">Nothing was said here yet.</p>}
           {items.map((item) => (
             <Entry key={item.key} item={item} thread={thread} />
           ))}
           {sends.map((send) => (
             <Unanswered key={send.key} send={send} thread={thread} />
           ))}
-          {thread.history.trouble.value !== null && (
+          {trouble.value !== null && (
             <p class="chat-remark chat-apart" role="status">
-              The transcript cannot be read just now: {thread.history.trouble.value}
+              The transcript cannot be read just now: {trouble.value}
             </p>
           )}
         </div>
       </section>
       {away && (
-        <button
-          type="button"
-          class="chat-newest"
-          onClick={() => box.current?.scrollTo({ top: box.current.scrollHeight })}
-        >
+        <Button class="chat-newest" onClick={() => box.current?.scrollTo({ top: box.current.scrollHeight })}>
           To the newest
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -16,12 +16,17 @@ export type ReplyEvent =
   | { readonly type: 'taken'; readonly sessionId: string; readonly turnId: string | null }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool'; readonly id: string; readonly name: string; readonly ok: boolean | null }
-  | { readonly type: 'approval'; readonly id: string; readonly action: string; readonly state: ApprovalState }
+  | ApprovalQuestion
   /** The connection is lost; it is tried again. */
   | { readonly type: 'apart' };
 
-/** How leave that the agent asks for stands. */
-export type ApprovalState = 'asked' | 'allowed' | 'denied';
+/** What the agent asks to be allowed. */
+export interface ApprovalQuestion {
+  readonly type: 'approval';
+  readonly id: string;
+  readonly action: string;
+  readonly state: 'asked' | 'allowed' | 'denied';
+}
 
 /** How it came out. */
 export interface Outcome {
@@ -119,7 +124,7 @@ function understand(event: string, data: Frame, receive: (event: ReplyEvent) => 
   else if (event === 'tool') {
     receive({ type: 'tool', id: data.id, name: data.name, ok: data.state === 'end' ? data.ok : null });
   } else if (event === 'approval') {
-    receive({ type: 'approval', id: data.id, action: data.action, state: data.state as ApprovalState });
+    receive({ type: 'approval', id: data.id, action: data.action, state: data.state as ApprovalQuestion['state'] });
   } else if (event === 'done') {
     // The gateway stops, and the turn goes on in the next one: whoever waits comes back.
     if (data.error?.code === 'draining') throw new ConnectionLost(data.error.message);

@@ -1,34 +1,34 @@
-import { batch, computed, type Signal, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import { sentenceOf } from '../data/answer-error.ts';
-import type { Source } from '../data/source.ts';
-import { History } from './history.ts';
+import { keepItem } from '../data/keep-item.ts';
+import { newId } from './conversation-store.ts';
+import { History, type HistoryOptions } from './history.ts';
 import { type Live, LiveReplyBuffer } from './live-reply-buffer.ts';
-import { newId } from './new-id.ts';
-import { ConnectionLost, isCommand, type Outcome, sendMessage } from './send-message.ts';
-import { itemsOf, type Note, noteOf, type Session } from './transcript.ts';
+import { ConnectionLost, isCommand, type Outcome, type ReplyEvent, sendMessage } from './send-message.ts';
+import { itemsOf, type Note, noteOf } from './transcript.ts';
 
 /** Something said here that is not answered yet. */
-export interface Send {
-  readonly key: string;
-  readonly text: string;
-  readonly at: string;
-  readonly turnId: Signal<string | null>;
-  readonly live: Signal<Live>;
-  /** Sent by a button: nobody wants to read it. */
-  readonly quiet: boolean;
-  /** Its reply was received from its beginning. */
-  readonly whole: boolean;
+export type Send = ReturnType<typeof makeSend>;
+
+function makeSend(key: string, text: string, at: string, turnId: string | null, quiet: boolean) {
+  return {
+    key,
+    text,
+    at,
+    turnId: signal(turnId),
+    live: signal(FRESH),
+    /** Sent by a button, and not shown. */
+    quiet,
+    /** Its reply was received from its beginning. */
+    whole: turnId === null,
+  };
 }
 
 const FRESH: Live = { state: 'sending', reply: '', tools: [], questions: [], trouble: null };
 
-export interface ThreadOptions {
-  readonly source: Source;
-  readonly conversation: string;
+export interface ThreadOptions extends Omit<HistoryOptions, 'closing'> {
   /** For what was said and is not answered: a reload goes on waiting for it. */
   readonly shelf: Storage;
-  /** Hears the sessions of the conversation, as they are now. */
-  readonly found: (sessions: readonly Session[]) => void;
   /** Hears each reply once, for those who cannot see it. */
   readonly replied: (text: string) => void;
 }
@@ -51,14 +51,10 @@ export class Thread {
     itemsOf(this.history.parts.value, this.#notes.value, new Set(this.#shownTurns.value.split(' '))),
   );
   /** Turns whose question is in the transcript already. */
-  readonly asked = computed(
-    () =>
-      new Set(
-        this.history.parts.value.flatMap(({ rows }) =>
-          rows.flatMap((row) => (row.role === 'user' ? (row.turn_id ?? []) : [])),
-        ),
-      ),
-  );
+  readonly asked = computed(() => {
+    const rows = this.history.parts.value.flatMap((part) => part.rows);
+    return new Set(rows.flatMap(({ role, turn_id }) => (role === 'user' ? (turn_id ?? []) : [])));
+  });
   readonly busy = computed(() => this.sends.value.some(isTurn));
 
   constructor(options: ThreadOptions) {
@@ -113,14 +109,17 @@ export class Thread {
   async #deliver(send: Send): Promise<void> {
     const { source } = this.#options;
     const { key, text, turnId } = send;
-    const buffer = new LiveReplyBuffer(send.live, (event) => {
-      if (event.type !== 'taken') return;
-      turnId.value = event.turnId;
-      this.#keepUnanswered();
-    });
+    const buffer = new LiveReplyBuffer(send.live);
+    const receive = (event: ReplyEvent): void => {
+      if (event.type === 'taken') {
+        turnId.value = event.turnId;
+        this.#keepUnanswered();
+      }
+      buffer.receive(event);
+    };
     const message = { conversation: this.conversation, text, key, turnId: turnId.value };
     try {
-      const outcome = await sendMessage(source, message, (event) => buffer.receive(event), this.#closing.signal);
+      const outcome = await sendMessage(source, message, receive, this.#closing.signal);
       buffer.close();
       await this.#settle(send, outcome);
     } catch (thrown) {
@@ -160,16 +159,9 @@ export class Thread {
   /** Commands are not kept: a reload must not do them again. */
   #keepUnanswered(): void {
     const kept = this.sends.value.filter(({ text, quiet }) => !quiet && !isCommand(text));
-    const { shelf } = this.#options;
-    try {
-      if (kept.length === 0) shelf.removeItem(this.#shelfName);
-      else {
-        const rows = kept.map(({ key, text, at, turnId }) => ({ key, text, at, turnId: turnId.value }));
-        shelf.setItem(this.#shelfName, JSON.stringify(rows));
-      }
-    } catch {
-      // Too long for the shelf: after a reload the reply is in the transcript all the same.
-    }
+    const rows = kept.map(({ key, text, at, turnId }) => ({ key, text, at, turnId: turnId.value }));
+    // Where this fails, the reply is in the transcript after a reload all the same.
+    keepItem(this.#options.shelf, this.#shelfName, rows.length === 0 ? null : JSON.stringify(rows));
   }
 
   #unanswered(): { key: string; text: string; at: string; turnId: string | null }[] {
@@ -180,10 +172,6 @@ export class Thread {
       return [];
     }
   }
-}
-
-function makeSend(key: string, text: string, at: string, turnId: string | null, quiet: boolean): Send {
-  return { key, text, at, quiet, whole: turnId === null, turnId: signal(turnId), live: signal(FRESH) };
 }
 
 /** Something the agent works at, or will. */

@@ -1,16 +1,17 @@
 import { expect, test } from 'vitest';
-import { endWords, type Item, itemsOf, type Note, noteOf, type Part, type Row, type Session } from './transcript.ts';
+import type { KeptSession, Message } from '../data/kept-session.ts';
+import { endWords, type Item, itemsOf, type Note, noteOf, type Part } from './transcript.ts';
 
 const AT = '2026-08-01T12:00:00.000Z';
 const NONE: ReadonlySet<string> = new Set();
 
-function session(id: string, changes: Partial<Session> = {}): Session {
+function session(id: string, changes: Partial<KeptSession> = {}): KeptSession {
   const times = { started_at: AT, last_activity_at: AT, ended_at: null };
   const facts = { title: null, state: 'open', end_reason: null, end_cause: null, lineage: null, message_count: 0 };
-  return { id, key: 'k', ...times, ...facts, ...changes };
+  return { id, key: 'k', ...times, ...facts, ...changes } as KeptSession;
 }
 
-function part(id: string, rows: Partial<Row>[], changes: Partial<Session> = {}): Part {
+function part(id: string, rows: Partial<Message>[], changes: Partial<KeptSession> = {}): Part {
   const whole = rows.map((row, i) => ({
     role: 'user',
     text: '',
@@ -67,7 +68,7 @@ test('notes stand where they were made', () => {
 });
 
 test('what was taken back is gone, what is told live is left out, and what is for the agent alone is not shown', () => {
-  const rows: Partial<Row>[] = [
+  const rows: Partial<Message>[] = [
     { role: 'setting', data: { memory: 'secret' } },
     { role: 'setting', data: { model: 'large' } },
     { text: 'one', turn_id: 't1' },

@@ -1,34 +1,10 @@
+import type { KeptSession, Message } from '../data/kept-session.ts';
 import type { Outcome } from './send-message.ts';
-
-/** A session as `/v1/sessions` shows it; what of it is used here. */
-export interface Session {
-  readonly id: string;
-  readonly key: string;
-  readonly title: string | null;
-  readonly state: string;
-  readonly started_at: string;
-  readonly last_activity_at: string;
-  readonly ended_at: string | null;
-  readonly end_reason: string | null;
-  readonly end_cause: string | null;
-  readonly lineage: string | null;
-  readonly message_count: number;
-}
-
-/** A row of a transcript. */
-export interface Row {
-  readonly role: string;
-  readonly text: string;
-  readonly at: string;
-  readonly turn_id: string | null;
-  readonly position: number;
-  readonly data: Readonly<Record<string, unknown>> | null;
-}
 
 /** What is known of one session: its rows from a position on. */
 export interface Part {
-  readonly session: Session;
-  readonly rows: readonly Row[];
+  readonly session: KeptSession;
+  readonly rows: readonly Message[];
   /** How many rows before these are not loaded. */
   readonly before: number;
 }
@@ -67,7 +43,7 @@ export type Item =
   | { readonly type: 'tools'; readonly key: string; readonly tools: readonly Tool[] }
   | { readonly type: 'remark'; readonly key: string; readonly text: string }
   | { readonly type: 'note'; readonly key: string; readonly note: Note }
-  | { readonly type: 'end'; readonly key: string; readonly session: Session; readonly last: boolean };
+  | { readonly type: 'end'; readonly key: string; readonly session: KeptSession; readonly last: boolean };
 
 /**
  * What is shown of a conversation, oldest first. The agent's rows of turns that are told live are left out: `live` tells
@@ -104,15 +80,15 @@ export function itemsOf(parts: readonly Part[], notes: readonly Note[], live: Re
 }
 
 /** What stopped or failed leaves nothing but the question behind. */
-function unansweredBefore(rows: readonly Row[], at: number, sessionId: string): Item | null {
+function unansweredBefore(rows: readonly Message[], at: number, sessionId: string): Item | null {
   const [before, row] = [rows[at - 1], rows[at]];
   if (before?.role !== 'user' || before.turn_id === null || before.turn_id === row?.turn_id) return null;
   return { type: 'remark', key: `${sessionId}-${before.position}-none`, text: 'There was no reply.' };
 }
 
 /** Rows without those that were taken back. */
-function withoutUndone(rows: readonly Row[]): Row[] {
-  let kept: Row[] = [];
+function withoutUndone(rows: readonly Message[]): Message[] {
+  let kept: Message[] = [];
   for (const row of rows) {
     const from = row.role === 'undo' ? Number(row.data?.from) : Number.NaN;
     if (!Number.isNaN(from)) kept = kept.filter(({ position }) => position < from);
@@ -121,7 +97,7 @@ function withoutUndone(rows: readonly Row[]): Row[] {
   return kept;
 }
 
-function itemOf(row: Row, sessionId: string): Item | null {
+function itemOf(row: Message, sessionId: string): Item | null {
   const key = `${sessionId}-${row.position}`;
   const remark = (text: string): Item => ({ type: 'remark', key, text });
   switch (row.role) {
@@ -177,7 +153,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 
 /** Why a session ended, in words. */
-export function endWords({ end_reason: reason, end_cause: cause }: Session): string {
+export function endWords({ end_reason: reason, end_cause: cause }: KeptSession): string {
   if (reason === null) return 'ended';
   if (reason === 'auto_reset' && cause !== null) return CAUSES[cause] ?? cause;
   return ENDS[reason] ?? reason.replaceAll('_', ' ');

@@ -1,18 +1,8 @@
-/** One server-sent event. */
-export interface ServerEvent {
-  readonly event: string;
-  readonly id: string | null;
-  readonly data: string;
-}
-
 /**
  * Reads server-sent events as they come. A comment is given as null, since it proves that somebody is there. What is
  * cut off in the middle is not given at all. `heard` is called for every piece, also in the middle of a long event.
  */
-export async function* readEvents(
-  body: ReadableStream<Uint8Array>,
-  heard: () => void = () => undefined,
-): AsyncGenerator<ServerEvent | null> {
+export async function* readEvents(body: ReadableStream<Uint8Array>, heard: () => void = () => undefined) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let pieces: string[] = [];
@@ -35,17 +25,18 @@ export async function* readEvents(
   }
 }
 
-function readBlock(block: string): ServerEvent | null {
+/** One server-sent event; null for a comment. */
+export type ServerEvent = ReturnType<typeof readBlock>;
+
+function readBlock(block: string) {
   let event = 'message';
-  let id: string | null = null;
   const data: string[] = [];
   for (const line of block.split('\n')) {
     const colon = line.indexOf(':');
     const field = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
     if (field === 'event') event = value;
-    else if (field === 'id') id = value;
     else if (field === 'data') data.push(value);
   }
-  return data.length === 0 ? null : { event, id, data: data.join('\n') };
+  return data.length === 0 ? null : { event, data: data.join('\n') };
 }

@@ -1,3 +1,4 @@
+import type { EndView } from '../protocol.ts';
 import { askJson, type Source } from './source.ts';
 
 /** A session as it is kept, open or ended; `/v1/sessions` tells of it. */
@@ -24,12 +25,14 @@ export interface KeptSession {
   readonly tokens: { readonly input: number; readonly output: number };
 }
 
+/** A row of a transcript. */
 export interface Message {
   readonly role: string;
   readonly text: string;
   readonly at: string;
+  readonly turn_id: string | null;
   readonly position: number;
-  readonly data: unknown;
+  readonly data: Readonly<Record<string, unknown>> | null;
 }
 
 export interface LoggedEvent {
@@ -40,55 +43,53 @@ export interface LoggedEvent {
   readonly [field: string]: unknown;
 }
 
-export interface Page<T> {
+interface Page<T, Cursor = string | null> {
   readonly data: readonly T[];
-  readonly next: string | null;
+  readonly next: Cursor;
 }
 
-export interface EndedQuery {
-  readonly text: string;
-  readonly kind: string;
-  readonly reason: string;
-  readonly cursor: string | null;
+export function pathOf(id: string): string {
+  return `/v1/sessions/${encodeURIComponent(id)}`;
 }
-
-const ENDED_PAGE = 100;
-const MESSAGES_PAGE = 50;
-const EVENTS_PAGE = 100;
 
 export function askSession(source: Source, id: string): Promise<KeptSession> {
   return askJson<KeptSession>(source, pathOf(id));
 }
 
-export function askEnded(source: Source, { text, kind, reason, cursor }: EndedQuery): Promise<Page<KeptSession>> {
-  const query = new URLSearchParams({ state: 'ended', kind: kind || 'all', limit: String(ENDED_PAGE) });
-  if (text !== '') query.set('q', text);
-  if (reason !== '') query.set('reason', reason);
-  if (cursor !== null) query.set('cursor', cursor);
-  return askJson<Page<KeptSession>>(source, `/v1/sessions?${query}`);
+type Query = Readonly<Record<string, string | number | null>>;
+
+/** Parameters that are null or '' are left out. */
+function withQuery(path: string, query: Query): string {
+  const set = Object.entries(query).filter(([, value]) => value !== null && value !== '');
+  return `${path}?${new URLSearchParams(set.map(([name, value]) => [name, String(value)]))}`;
 }
 
-/** Up to 50 messages before a position (the newest, when there is none). */
-export async function askMessagesBefore(source: Source, id: string, before: number): Promise<readonly Message[]> {
-  const after = Math.max(0, before - 1 - MESSAGES_PAGE);
-  const limit = Math.max(1, before - 1 - after);
-  return (await askJson<Page<Message>>(source, `${pathOf(id)}/messages?cursor=${after}&limit=${limit}`)).data;
+/** One page of the sessions that match a query. */
+export function askSessions(source: Source, query: Query, init?: RequestInit): Promise<Page<KeptSession>> {
+  return askJson<Page<KeptSession>>(source, withQuery('/v1/sessions', query), init);
 }
 
-export async function askMessagesAfter(source: Source, id: string, after: number): Promise<readonly Message[]> {
-  return (await askJson<Page<Message>>(source, `${pathOf(id)}/messages?cursor=${after}&limit=200`)).data;
-}
-
-export async function askEvents(
+/** Messages behind the position `cursor`, oldest first; null begins at the first one. */
+export async function askMessages(
   source: Source,
   id: string,
-  after: number,
-): Promise<{ events: readonly LoggedEvent[]; next: number; full: boolean }> {
-  const path = `${pathOf(id)}/events?after=${after}&limit=${EVENTS_PAGE}`;
-  const { data, next } = await askJson<{ data: readonly LoggedEvent[]; next: number }>(source, path);
-  return { events: data, next, full: data.length === EVENTS_PAGE };
+  query: { readonly cursor: number | null; readonly limit: number },
+  init?: RequestInit,
+): Promise<readonly Message[]> {
+  return (await askJson<Page<Message>>(source, withQuery(`${pathOf(id)}/messages`, query), init)).data;
 }
 
-export function pathOf(id: string): string {
-  return `/v1/sessions/${encodeURIComponent(id)}`;
+export function askEvents(source: Source, id: string, query: Query): Promise<Page<LoggedEvent, number>> {
+  return askJson<Page<LoggedEvent, number>>(source, withQuery(`${pathOf(id)}/events`, query));
+}
+
+/** How a session ended; null while it has not. */
+export function endOf({ id, state, end_reason, end_cause, ended_at }: KeptSession): EndView | null {
+  if (state !== 'ended') return null;
+  return { id, reason: end_reason ?? 'unknown', cause: end_cause, at: ended_at ?? '' };
+}
+
+/** The reason of an end, and its cause where there is one. */
+export function reasonOf(reason: string | null, cause: string | null): string {
+  return cause === null ? (reason ?? 'unknown') : `${reason ?? 'unknown'} (${cause})`;
 }

@@ -1,11 +1,8 @@
 import { signal } from '@preact/signals';
+import { keepItem } from './keep-item.ts';
 
-/** What is used of `sessionStorage` and `localStorage`. */
-export interface Drawer {
-  getItem(name: string): string | null;
-  setItem(name: string, value: string): void;
-  removeItem(name: string): void;
-}
+/** `sessionStorage` or `localStorage`. */
+type Drawer = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 /** Why a person is asked for the key. */
 export type KeyRequest =
@@ -39,7 +36,7 @@ export class KeyRing {
     this.#clear();
     this.#key = key;
     this.known.value = true;
-    keep(remember ? this.#drawers.lasting : this.#drawers.session, key);
+    keepItem(remember ? this.#drawers.lasting : this.#drawers.session, NAME, key);
     this.asking.value = null;
     this.given.value++;
   }
@@ -71,14 +68,6 @@ export class KeyRing {
   #clear(): void {
     this.#drawers.session.removeItem(NAME);
     this.#drawers.lasting.removeItem(NAME);
-  }
-}
-
-function keep(drawer: Drawer, key: string): void {
-  try {
-    drawer.setItem(NAME, key);
-  } catch {
-    // A full or forbidden drawer only means that the key is asked for again after a reload.
   }
 }
 

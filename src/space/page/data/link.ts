@@ -1,8 +1,8 @@
 import type { ReadonlySignal } from '@preact/signals';
+import { readDelta, readSnapshot, type SessionView } from '../protocol.ts';
 import { AnswerError, sentenceOf } from './answer-error.ts';
 import { readEvents, type ServerEvent } from './event-reader.ts';
 import type { KeyRing } from './key-ring.ts';
-import { readDelta, readSnapshot, type SeenSession, type SeenSnapshot } from './reading.ts';
 import type { Source } from './source.ts';
 import type { World } from './world.ts';
 
@@ -16,19 +16,23 @@ const LONGEST_WAIT_MS = 5_000;
 const NO_STREAM = [404, 405, 406];
 const NO_STREAM_WORDS = `it has no stream and is asked every ${POLL_MS / 1000} seconds`;
 
-export interface LinkParts {
-  readonly world: World;
+/** What it takes to wait before the next attempt. */
+export interface Retrying {
   readonly ring: KeyRing;
   readonly random: () => number;
   /** Resolves after a while, or when the signal aborts. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+export interface LinkParts extends Retrying {
+  readonly world: World;
   /**
    * Whether to hold a stream. A browser opens six connections to one server, for all its pages together: streams that
    * held them all would leave none for anything else. Without a stream the source is asked every two seconds.
    */
   readonly streaming: ReadonlySignal<boolean>;
   /** Hears of sessions that vanished without a word. */
-  readonly vanished: (source: Source, sessions: readonly SeenSession[]) => void;
+  readonly vanished: (source: Source, sessions: readonly SessionView[]) => void;
 }
 
 /** How long to wait before the next attempt: twice as long each time, and not all pages at once. */
@@ -39,36 +43,38 @@ export function backoff(attempt: number, random: () => number): number {
 
 /** Follows one source until the signal aborts, however often it goes away. */
 export async function follow(source: Source, parts: LinkParts, signal: AbortSignal): Promise<void> {
-  const { world, random } = parts;
   let attempt = 0;
   while (!signal.aborted) {
-    const before = parts.ring.given.value;
+    const given = parts.ring.given.value;
     const call = new Call(source, parts, signal);
     const why = await call.stay();
     if (signal.aborted) return;
     if (why === 'switch') continue;
-    world.gone(source.id, why.words);
+    parts.world.gone(source.id, wordsOf(why));
     attempt = call.heard ? 0 : attempt + 1;
-    if (why.keyRefused) await keyAfter(before, parts, signal, why.waitMs);
-    else await parts.pause(backoff(Math.max(attempt - 1, 0), random), signal);
+    await waitAfter(why, Math.max(attempt - 1, 0), given, parts, signal);
   }
 }
 
-/** Waits for another key, or for the door to open again. */
-async function keyAfter(before: number, { ring, pause }: LinkParts, signal: AbortSignal, waitMs: number | null) {
-  const given = new AbortController();
+/**
+ * Waits after a failed attempt: longer each time, or, when the key was refused, for another key than the `given`-th or
+ * until the gateway looks at keys again.
+ */
+export async function waitAfter(
+  thrown: unknown,
+  attempt: number,
+  given: number,
+  { ring, random, pause }: Retrying,
+  signal: AbortSignal,
+): Promise<void> {
+  const refused = thrown instanceof AnswerError && (thrown.status === 401 || thrown.status === 429);
+  if (!refused) return pause(backoff(attempt, random), signal);
+  const another = new AbortController();
   const stop = ring.given.subscribe((count) => {
-    if (count !== before) given.abort();
+    if (count !== given) another.abort();
   });
-  const longest = waitMs ?? 24 * 3_600_000;
-  await pause(longest, AbortSignal.any([signal, given.signal]));
+  await pause((thrown.waitSeconds ?? 24 * 3600) * 1000, AbortSignal.any([signal, another.signal]));
   stop();
-}
-
-interface Disconnection {
-  readonly words: string;
-  readonly keyRefused: boolean;
-  readonly waitMs: number | null;
 }
 
 /** One connection, or one series of questions. */
@@ -88,21 +94,18 @@ class Call {
     this.#signal = AbortSignal.any([signal, this.#cut.signal, this.#switch.signal]);
   }
 
-  /** Stays as long as the source does; returns why it did not, or that it is to be followed in the other way. */
-  async stay(): Promise<Disconnection | 'switch'> {
+  /** Stays as long as the source does; returns the error that ended it, or that it is to be followed in the other way. */
+  async stay(): Promise<unknown> {
     const stream = this.#parts.streaming.value;
     const stop = this.#parts.streaming.subscribe((now) => {
       if (now !== stream) this.#switch.abort();
     });
     try {
       await (stream ? this.#stay() : this.#poll(null, null));
-      return parting('it closed the connection');
+      return new Error('it closed the connection');
     } catch (thrown) {
       if (this.#switch.signal.aborted) return 'switch';
-      if (this.#cut.signal.aborted) return parting(`nothing was heard for ${SILENCE_MS / 1000} seconds`);
-      const refused = thrown instanceof AnswerError && (thrown.status === 401 || thrown.status === 429);
-      const wait = thrown instanceof AnswerError && thrown.waitSeconds !== null ? thrown.waitSeconds * 1000 : null;
-      return { words: wordsOf(thrown), keyRefused: refused, waitMs: wait };
+      return this.#cut.signal.aborted ? new Error(`nothing was heard for ${SILENCE_MS / 1000} seconds`) : thrown;
     } finally {
       stop();
       clearTimeout(this.#silence);
@@ -121,63 +124,62 @@ class Call {
     if (NO_STREAM.includes(response.status)) return this.#poll(null, NO_STREAM_WORDS);
     if (!response.ok) throw await AnswerError.from(response);
     // An older version takes no notice of what is accepted, and answers with JSON.
-    if (!isStream(response)) return this.#poll(response, NO_STREAM_WORDS);
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+    if (!isStream) return this.#poll(response, NO_STREAM_WORDS);
     if (response.body === null) return;
     for await (const event of readEvents(response.body, () => this.#markHeard())) this.#take(event);
   }
 
-  #take(event: ServerEvent | null): void {
+  #take(event: ServerEvent): void {
     const { world } = this.#parts;
     const { id } = this.#source;
     if (event === null) {
       // Before the first word, silence with a heartbeat shows nothing; after it, that nothing has changed.
       if (world.seqOf(id) > 0) world.heard(id);
-    } else if (event.event === 'snapshot') this.#show(readSnapshot(JSON.parse(event.data)));
-    else if (event.event === 'delta') world.applyDelta(id, readDelta(JSON.parse(event.data)));
+    } else if (event.event === 'snapshot' || event.event === 'delta') {
+      this.#apply(event.event === 'delta', JSON.parse(event.data), null);
+    }
     this.heard = true;
   }
 
-  #show(snapshot: SeenSnapshot): void {
-    const missing = this.#parts.world.applySnapshot(this.#source.id, snapshot);
-    // Where not all are told of, who is missing may only have fallen off the end of the list.
-    if (!snapshot.more) this.#parts.vanished(this.#source, missing);
+  #apply(isDelta: boolean, said: unknown, odd: string | null): void {
+    const { world, vanished } = this.#parts;
+    const { id } = this.#source;
+    if (isDelta) {
+      world.applyDelta(id, readDelta(said));
+      return;
+    }
+    const snapshot = readSnapshot(said);
+    const missing = world.applySnapshot(id, { ...snapshot, odd: odd ?? snapshot.odd });
+    // Where not all are told of, a missing session may only have fallen off the end of the list.
+    if (!snapshot.more) vanished(this.#source, missing);
   }
 
   /** Asks again and again; `odd` is said of a source that would have it no other way. */
   async #poll(first: Response | null, odd: string | null): Promise<void> {
     const { world, pause } = this.#parts;
+    const { id } = this.#source;
     let etag: string | null = null;
     let response = first;
     while (true) {
       const headers: Record<string, string> = { accept: 'application/json' };
       if (etag !== null) headers['if-none-match'] = etag;
+      // The changes since `after` are enough; a version without streams does not know them.
+      const after = odd === null ? world.seqOf(id) : 0;
+      const path = after > 0 ? `${PATH}?after=${after}` : PATH;
       this.#markHeard();
-      response ??= await this.#source.fetch(this.#question(odd), { headers, signal: this.#signal });
-      if (response.status === 304) world.heard(this.#source.id);
-      else if (response.ok) {
-        this.#understand(await response.json(), odd);
-      } else throw await AnswerError.from(response);
+      response ??= await this.#source.fetch(path, { headers, signal: this.#signal });
+      if (!response.ok && response.status !== 304) throw await AnswerError.from(response);
+      const said: object | null = response.ok ? await response.json() : null;
+      if (said === null) world.heard(id);
+      else this.#apply('ended' in said, said, odd);
       etag = response.headers.get('etag') ?? etag;
       response = null;
       this.heard = true;
-      // Nobody is to speak now. A page that is not looked at may sleep for minutes here.
+      // Nothing is to be heard now. A page that is not looked at may sleep for minutes here.
       clearTimeout(this.#silence);
       await pause(POLL_MS, this.#signal);
       this.#signal.throwIfAborted();
-    }
-  }
-
-  /** What has changed is enough, for who knows how it was before; a version without streams knows nothing of that. */
-  #question(odd: string | null): string {
-    const seq = this.#parts.world.seqOf(this.#source.id);
-    return odd === null && seq > 0 ? `${PATH}?after=${seq}` : PATH;
-  }
-
-  #understand(said: object, odd: string | null): void {
-    if ('ended' in said) this.#parts.world.applyDelta(this.#source.id, readDelta(said));
-    else {
-      const snapshot = readSnapshot(said);
-      this.#show({ ...snapshot, odd: odd ?? snapshot.odd });
     }
   }
 
@@ -186,14 +188,6 @@ class Call {
     clearTimeout(this.#silence);
     this.#silence = setTimeout(() => this.#cut.abort(), SILENCE_MS);
   }
-}
-
-function parting(words: string): Disconnection {
-  return { words, keyRefused: false, waitMs: null };
-}
-
-function isStream(response: Response): boolean {
-  return (response.headers.get('content-type') ?? '').startsWith('text/event-stream');
 }
 
 const WORDS: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
+import type { GatewayView } from '../protocol.ts';
 import { PHASES, type Phase } from '../protocol.ts';
 import type { SceneRoom, SceneSession } from '../scene/port.ts';
 import { plainLine } from './plain-text.ts';
-import type { SeenGateway } from './reading.ts';
 import type { SourceView, WorldSession } from './world.ts';
 
 /** A gateway as people see it, whoever told of it. */
@@ -11,7 +11,7 @@ export interface Room {
   readonly state: string;
   readonly live: boolean;
   readonly note: string;
-  readonly gateway: SeenGateway | null;
+  readonly gateway: GatewayView | null;
   /** The source that is this gateway; null when it is known by hearsay only. */
   readonly source: SourceView | null;
 }
@@ -46,14 +46,14 @@ export function roomsOf(sources: readonly SourceView[], inhabited: ReadonlySet<s
 /** Lost a moment ago, and no successor of the same name has come. */
 function isFresh({ gateway, id }: Room, all: readonly Room[], now: number): boolean {
   if (gateway === null || gateway.state === 'stopped') return false;
-  const heard = Date.parse(gateway.lastHeartbeatAt ?? '');
+  const heard = Date.parse(gateway.last_heartbeat_at ?? '');
   const succeeded = all.some(
     (one) => one.id !== id && one.live && one.gateway?.name === gateway.name && one.gateway?.host === gateway.host,
   );
   return !succeeded && now - heard < LOST_SHOWN_MS;
 }
 
-function roomOfSource(source: SourceView, self: SeenGateway | null): Room {
+function roomOfSource(source: SourceView, self: GatewayView | null): Room {
   const { state, why } = source;
   const live = state === 'live';
   return {
@@ -74,10 +74,10 @@ export function nameOf({ source, gateways }: Pick<SourceView, 'source' | 'gatewa
   return (isAddress ? self?.name : null) || source.name || self?.name || self?.host || 'gateway';
 }
 
-function roomByHearsay(source: SourceView, gateway: SeenGateway): Room {
+function roomByHearsay(source: SourceView, gateway: GatewayView): Room {
   const live = source.state === 'live' && ALIVE.has(gateway.state);
   const note = source.state === 'live' ? gateway.state : `${gateway.state}, when last heard`;
-  const name = gateway.name ?? (gateway.host === '' ? gateway.id : `${gateway.host} ${gateway.pid ?? ''}`.trim());
+  const name = gateway.name ?? (gateway.host === '' ? gateway.id : `${gateway.host} ${gateway.pid || ''}`.trim());
   return { id: gateway.id, name, state: gateway.state, live, note, gateway, source: null };
 }
 

@@ -22,32 +22,24 @@ export interface Place {
 export type Fetcher = (input: string, init?: RequestInit) => Promise<Response>;
 
 export function makeSource({ name, base }: Place, ring: KeyRing, fetcher: Fetcher): Source {
-  const id = base === '' ? 'here' : base;
-  return { id, name, base, fetch: (path, init) => fetchWithKey(`${base}${path}`, init, ring, fetcher) };
-}
-
-/** Asks this server with the key; see `Source.fetch`. */
-export async function fetchWithKey(
-  url: string,
-  init: RequestInit | undefined,
-  ring: KeyRing,
-  fetcher: Fetcher,
-): Promise<Response> {
-  const key = ring.headers();
-  const headers = new Headers(init?.headers);
-  for (const [name, value] of Object.entries(key)) headers.set(name, value);
-  const response = await fetcher(url, { ...init, headers, credentials: 'omit', cache: 'no-store' });
-  if (response.status === 401) {
-    ring.refused(key);
-    throw await AnswerError.from(response);
-  }
-  if (response.status === 429) {
-    const error = await AnswerError.from(response);
-    ring.closed(Date.now() + (error.waitSeconds ?? 1) * 1000);
-    throw error;
-  }
-  ring.accepted(key);
-  return response;
+  const ask = async (path: string, init?: RequestInit): Promise<Response> => {
+    const key = ring.headers();
+    const headers = new Headers(init?.headers);
+    for (const [name, value] of Object.entries(key)) headers.set(name, value);
+    const response = await fetcher(`${base}${path}`, { ...init, headers, credentials: 'omit', cache: 'no-store' });
+    if (response.status === 401) {
+      ring.refused(key);
+      throw await AnswerError.from(response);
+    }
+    if (response.status === 429) {
+      const error = await AnswerError.from(response);
+      ring.closed(Date.now() + (error.waitSeconds ?? 1) * 1000);
+      throw error;
+    }
+    ring.accepted(key);
+    return response;
+  };
+  return { id: base === '' ? 'here' : base, name, base, fetch: ask };
 }
 
 /** Asks for JSON; everything but a success is thrown as `AnswerError`. */

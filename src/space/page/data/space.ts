@@ -1,10 +1,10 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
-import type { EndView } from '../protocol.ts';
-import { AnswerError, sentenceOf } from './answer-error.ts';
+import type { SessionView } from '../protocol.ts';
+import { sentenceOf } from './answer-error.ts';
+import { askSession, endOf } from './kept-session.ts';
 import type { KeyRing } from './key-ring.ts';
-import { backoff, follow } from './link.ts';
-import type { SeenSession } from './reading.ts';
-import { askJson, type Fetcher, fetchWithKey, makeSource, type Place, type Source } from './source.ts';
+import { follow, type LinkParts, type Retrying, waitAfter } from './link.ts';
+import { askJson, type Fetcher, makeSource, type Place, type Source } from './source.ts';
 import { World } from './world.ts';
 
 /** How many vanished sessions are asked after; of a great flood the rest is in the list of ended ones. */
@@ -29,9 +29,11 @@ export class Space {
   readonly waiting = signal<string | null>('connecting');
   readonly chat = signal(true);
   readonly #parts: SpaceParts;
+  readonly #retrying: Retrying;
 
   constructor(parts: SpaceParts) {
     this.#parts = parts;
+    this.#retrying = { ring: parts.ring, random: Math.random, pause };
     this.ring = parts.ring;
     this.world = new World({ frame: parts.frame, now: Date.now });
   }
@@ -42,68 +44,41 @@ export class Space {
     for (const [index, place] of (await this.#places(signal)).entries()) {
       const source = makeSource(place, this.ring, this.#parts.fetcher);
       this.world.add(source);
-      void follow(
-        source,
-        {
-          ...{ world: this.world, ring: this.ring, random: Math.random, pause },
-          streaming: computed(() => watched.value && index < MOST_STREAMS),
-          vanished: (from, sessions) => void this.#askAfter(from, sessions),
-        },
-        signal,
-      );
+      const parts: LinkParts = {
+        ...this.#retrying,
+        world: this.world,
+        streaming: computed(() => watched.value && index < MOST_STREAMS),
+        vanished: (from, sessions) => void this.#askAfter(from, sessions),
+      };
+      void follow(source, parts, signal);
     }
   }
 
   async #places(signal: AbortSignal): Promise<readonly Place[]> {
+    const here = makeSource({ name: '', base: '' }, this.ring, this.#parts.fetcher);
     for (let attempt = 0; !signal.aborted; attempt++) {
-      const before = this.ring.given.value;
+      const given = this.ring.given.value;
       try {
-        const response = await fetchWithKey('/space.json', { signal }, this.ring, this.#parts.fetcher);
-        if (!response.ok) throw await AnswerError.from(response);
-        const { sources, chat } = (await response.json()) as { sources: readonly Place[]; chat?: boolean };
+        const answer = await askJson<{ sources: readonly Place[]; chat?: boolean }>(here, '/space.json', { signal });
         this.waiting.value = null;
-        this.chat.value = chat !== false;
-        return sources;
+        this.chat.value = answer.chat !== false;
+        return answer.sources;
       } catch (thrown) {
         this.waiting.value = sentenceOf(thrown);
-        const refused = thrown instanceof AnswerError && thrown.status === 401;
-        await (refused ? this.#nextKey(before) : pause(waitOf(thrown) ?? backoff(attempt, Math.random), signal));
+        await waitAfter(thrown, attempt, given, this.#retrying, signal);
       }
     }
     return [];
   }
 
-  #nextKey(before: number): Promise<void> {
-    return new Promise((resolve) => {
-      const stop = this.ring.given.subscribe((count) => {
-        if (count === before) return;
-        resolve();
-        // Not at once: while it is being subscribed there is nothing to stop yet.
-        queueMicrotask(() => stop());
-      });
-    });
-  }
-
   /** Sessions that were there before the connection broke and are not any more: how they ended is asked. */
-  async #askAfter(source: Source, sessions: readonly SeenSession[]): Promise<void> {
+  async #askAfter(source: Source, sessions: readonly SessionView[]): Promise<void> {
     for (const view of sessions.slice(0, ASKED_AFTER)) {
-      const { id } = view;
-      if (this.world.hasEnded(id)) continue;
-      const end = await askEnd(source, id).catch(() => null);
+      if (this.world.hasEnded(view.id)) continue;
+      const end = await askSession(source, view.id).then(endOf, () => null);
       if (end !== null) this.world.end(source.id, end, view);
     }
   }
-}
-
-async function askEnd(source: Source, id: string): Promise<EndView | null> {
-  const session = await askJson<Record<string, string | null>>(source, `/v1/sessions/${encodeURIComponent(id)}`);
-  if (session.state !== 'ended') return null;
-  const { end_reason, end_cause, ended_at } = session;
-  return { id, reason: end_reason ?? 'unknown', cause: end_cause ?? null, at: ended_at ?? '' };
-}
-
-function waitOf(thrown: unknown): number | null {
-  return thrown instanceof AnswerError && thrown.waitSeconds !== null ? thrown.waitSeconds * 1000 : null;
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -22,23 +22,13 @@ export function oneOfEachStore(sources: readonly SourceView[]): SourceView[] {
   return groupByStore(sources).flatMap((group) => group.find(({ state }) => state === 'live') ?? group[0] ?? []);
 }
 
-export interface Count {
-  readonly open: number;
-  readonly unowned: number;
-  /** Names of sources whose figures are missing or what was last known: the count may be wrong by theirs. */
-  readonly unheard: readonly string[];
-}
-
 /** The leak counter over all stores. */
-export function countAll(sources: readonly SourceView[]): Count {
-  let open = 0;
-  let unowned = 0;
-  const unheard: string[] = [];
-  for (const view of oneOfEachStore(sources)) {
-    const { state, totals } = view;
-    open += totals?.open ?? 0;
-    unowned += totals?.unowned ?? 0;
-    if (state !== 'live' || totals === null) unheard.push(nameOf(view));
-  }
-  return { open, unowned, unheard };
+export function countAll(sources: readonly SourceView[]) {
+  const stores = oneOfEachStore(sources);
+  return {
+    open: stores.reduce((sum, { totals }) => sum + (totals?.open ?? 0), 0),
+    unowned: stores.reduce((sum, { totals }) => sum + (totals?.unowned ?? 0), 0),
+    /** Names of sources whose figures are missing or what was last known: the count may be wrong by theirs. */
+    unheard: stores.filter(({ state, totals }) => state !== 'live' || totals === null).map(nameOf),
+  };
 }

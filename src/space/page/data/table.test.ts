@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readSnapshot } from './reading.ts';
+import { readSnapshot } from '../protocol.ts';
 import { compareTexts, compareTimes, EVERYTHING, filterSessions, sortRows } from './table.ts';
 import type { WorldSession } from './world.ts';
 

@@ -2,31 +2,18 @@ import { plainLine } from './plain-text.ts';
 import type { WorldSession } from './world.ts';
 
 /** What is asked of the table of open sessions; '' asks for everything. */
-export interface Filter {
-  readonly gateway: string;
-  readonly platform: string;
-  readonly phase: string;
-  readonly kind: string;
-  readonly text: string;
-}
-
-export const EVERYTHING: Filter = { gateway: '', platform: '', phase: '', kind: '', text: '' };
+export const EVERYTHING = { gateway: '', platform: '', phase: '', kind: '', text: '' };
+export type Filter = Readonly<typeof EVERYTHING>;
 
 export function filterSessions(sessions: Iterable<WorldSession>, filter: Filter): WorldSession[] {
-  const words = filter.text
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
-  const found: WorldSession[] = [];
-  for (const session of sessions) if (isWanted(session, filter, words)) found.push(session);
-  return found;
+  const words = filter.text.toLowerCase().match(/\S+/g) ?? [];
+  return [...sessions].filter((session) => isWanted(session, filter, words));
 }
 
 function isWanted({ view, room }: WorldSession, filter: Filter, words: readonly string[]): boolean {
   if (filter.gateway !== '' && room !== filter.gateway) return false;
-  if (filter.platform !== '' && view.platform !== filter.platform) return false;
-  if (filter.phase !== '' && view.phase !== filter.phase) return false;
-  if (filter.kind !== '' && view.kind !== filter.kind) return false;
+  for (const field of ['platform', 'phase', 'kind'] as const)
+    if (filter[field] !== '' && view[field] !== filter[field]) return false;
   if (words.length === 0) return true;
   const text = `${view.title ?? ''} ${view.key} ${view.user ?? ''} ${view.id} ${view.tool ?? ''}`.toLowerCase();
   return words.every((word) => text.includes(word));

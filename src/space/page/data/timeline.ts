@@ -1,30 +1,18 @@
 import { askJson, type Source } from './source.ts';
 
-export interface Range {
-  readonly id: string;
-  readonly words: string;
-  readonly seconds: number;
-  readonly step: number;
-}
-
-export const RANGES: readonly Range[] = [
-  { id: '1h', words: '1 h', seconds: 3_600, step: 60 },
-  { id: '6h', words: '6 h', seconds: 21_600, step: 300 },
-  { id: '24h', words: '24 h', seconds: 86_400, step: 1_200 },
-  { id: '7d', words: '7 d', seconds: 604_800, step: 7_200 },
-];
+export const RANGES = [
+  { words: '1 h', seconds: 3_600, step: 60 },
+  { words: '6 h', seconds: 21_600, step: 300 },
+  { words: '24 h', seconds: 86_400, step: 1_200 },
+  { words: '7 d', seconds: 604_800, step: 7_200 },
+] as const;
+export type Range = (typeof RANGES)[number];
 
 /** The name of the line of starts, among reasons. */
 export const STARTED = 'started';
 
 /** Starts and ends, slot by slot. */
-export interface Timeline {
-  /** Seconds since 1970 at which each slot begins. */
-  readonly slots: readonly number[];
-  readonly step: number;
-  readonly started: readonly number[];
-  readonly ended: ReadonlyMap<string, readonly number[]>;
-}
+export type Timeline = ReturnType<typeof addUp>;
 
 /** The slots of a range, whole ones: else every refresh would move them all. */
 export function slotsOf({ seconds, step }: Range, now: number): { from: number; to: number; slots: number[] } {
@@ -46,7 +34,8 @@ export async function askTimeline(sources: readonly Source[], range: Range, now:
   return addUp(answers, slots, range.step);
 }
 
-export function addUp(answers: readonly Answer[], slots: readonly number[], step: number): Timeline {
+/** `slots` are the seconds since 1970 at which each slot begins. */
+export function addUp(answers: readonly Answer[], slots: readonly number[], step: number) {
   const started = slots.map(() => 0);
   const ended = new Map<string, number[]>();
   for (const answer of answers) {

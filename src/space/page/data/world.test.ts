@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { fastest } from '../../../../test/support/fastest.ts';
-import { readDelta, readSnapshot } from './reading.ts';
+import { readDelta, readSnapshot } from '../protocol.ts';
 import { nameOf, roomsOf } from './rooms.ts';
 import type { Source } from './source.ts';
 import { countAll, groupByStore } from './stores.ts';

@@ -1,6 +1,5 @@
 import { type Signal, signal } from '@preact/signals';
-import type { EndView, Totals } from '../protocol.ts';
-import type { SeenDelta, SeenGateway, SeenSession, SeenSnapshot } from './reading.ts';
+import type { Delta, EndView, GatewayView, SessionView, Snapshot, Totals } from '../protocol.ts';
 import type { Source } from './source.ts';
 
 /** What is known of one source. Read it after `world.version` or `world.calm` has changed. */
@@ -13,27 +12,19 @@ export interface SourceView {
   readonly heardAt: number | null;
   /** What shows that it is of another version; null when nothing does. */
   readonly odd: string | null;
-  readonly gateways: readonly SeenGateway[];
+  readonly gateways: readonly GatewayView[];
   readonly totals: Totals | null;
-  readonly more: boolean;
 }
 
-interface SourceRecord extends SourceView {
-  state: SourceView['state'];
-  why: string;
-  heardAt: number | null;
-  odd: string | null;
-  gateways: readonly SeenGateway[];
+type SourceRecord = { -readonly [Field in keyof SourceView]: SourceView[Field] } & {
   self: string | null;
-  totals: Totals | null;
-  more: boolean;
   seq: number;
-  readonly sessions: Map<string, SeenSession>;
-}
+  readonly sessions: Map<string, SessionView>;
+};
 
 /** A session as it is shown: once, however many sources tell of it. A new object whenever something of it is new. */
 export interface WorldSession {
-  readonly view: SeenSession;
+  readonly view: SessionView;
   /** The source it is shown from. */
   readonly source: Source;
   /** The gateway whose room it is in. */
@@ -45,7 +36,7 @@ export interface WorldSession {
 export interface WorldEnd extends EndView {
   readonly source: Source;
   /** As it was last seen; null when it was never shown. */
-  readonly view: SeenSession | null;
+  readonly view: SessionView | null;
 }
 
 export interface WorldParts {
@@ -96,8 +87,15 @@ export class World {
     if (this.#records.has(source.id)) return;
     this.#records.set(source.id, {
       source,
-      ...{ state: 'connecting', why: '', heardAt: null, odd: null, gateways: [], self: null },
-      ...{ totals: null, more: false, seq: 0, sessions: new Map() },
+      state: 'connecting',
+      why: '',
+      heardAt: null,
+      odd: null,
+      gateways: [],
+      self: null,
+      totals: null,
+      seq: 0,
+      sessions: new Map(),
     });
     this.#changed();
   }
@@ -129,20 +127,14 @@ export class World {
     return this.#record(id).seq;
   }
 
-  note(id: string, odd: string | null): void {
-    this.#record(id).odd = odd;
-    this.#changed();
-  }
-
   /** Returns the sessions that were there before and are not any more, without a word about their end. */
-  applySnapshot(id: string, snapshot: SeenSnapshot): SeenSession[] {
+  applySnapshot(id: string, snapshot: Snapshot): SessionView[] {
     const record = this.#record(id);
     const before = [...record.sessions.values()];
     record.sessions.clear();
     for (const view of snapshot.sessions) if (!this.#ended.has(view.id)) record.sessions.set(view.id, view);
     record.odd = snapshot.odd;
     record.totals = snapshot.totals;
-    record.more = snapshot.more;
     record.seq = snapshot.seq;
     this.#setGateways(record, snapshot.gateways);
     this.heard(id);
@@ -152,13 +144,12 @@ export class World {
     return before.filter((view) => !record.sessions.has(view.id));
   }
 
-  applyDelta(id: string, delta: SeenDelta): void {
+  applyDelta(id: string, delta: Delta): void {
     const record = this.#record(id);
     for (const end of delta.ended) this.end(id, end);
     for (const session of delta.removed) record.sessions.delete(session);
     for (const view of delta.sessions) if (!this.#ended.has(view.id)) record.sessions.set(view.id, view);
     if (delta.totals !== null) record.totals = delta.totals;
-    if (delta.more !== null) record.more = delta.more;
     if (delta.odd !== null) record.odd = delta.odd;
     record.seq = delta.seq;
     const moved = delta.gateways !== null && this.#setGateways(record, delta.gateways);
@@ -173,7 +164,7 @@ export class World {
    * A session has ended: for every source, also for those that have not heard of it yet. `last` is how it was seen last,
    * where it is not shown any more.
    */
-  end(id: string, end: EndView, last: SeenSession | null = null): void {
+  end(id: string, end: EndView, last: SessionView | null = null): void {
     const { source } = this.#record(id);
     if (this.#ended.has(end.id)) return;
     const view = this.sessions.get(end.id)?.view ?? last;
@@ -199,7 +190,7 @@ export class World {
   }
 
   /** Returns whether sessions may have to be shown from elsewhere, as the source is another gateway than before. */
-  #setGateways(record: SourceRecord, gateways: readonly SeenGateway[]): boolean {
+  #setGateways(record: SourceRecord, gateways: readonly GatewayView[]): boolean {
     const self = gateways.find((one) => one.self)?.id ?? null;
     const moved = self !== record.self;
     record.gateways = gateways;

@@ -1,4 +1,4 @@
-import { paintBubble, paintText } from './bubble.ts';
+import { paintBubble } from './bubble.ts';
 import type { Actor } from './cast.ts';
 import { type Measures, plainText } from './labels.ts';
 import { AREA_HEADING, type Box, inset, ROOM_HEADING } from './layout.ts';
@@ -47,24 +47,14 @@ export class Backdrop {
   /** The name of a room and the words under it. Returns where they stand. */
   paintHeading({ room, box }: Chamber): Box {
     const { unit } = this.#stage;
-    const context = this.#context;
     const { text, muted, floor } = this.#theme;
     const heading = { x: box.x, y: box.y, width: box.width, height: ROOM_HEADING * unit };
     const inner = { ...heading, x: box.x + 2 * unit, y: box.y + 2 * unit, width: box.width - 4 * unit };
     this.#fill(floor, { ...inner, height: heading.height - 2 * unit });
-    const space = box.width - 20 * unit;
-    const lines = [
-      [room.info.name, fontOf(14, unit, '600'), text, 14],
-      [room.info.note, fontOf(11.5, unit), muted, 30],
-    ] as const;
-    context.textAlign = 'left';
-    context.textBaseline = 'middle';
-    for (const [words, font, colour, y] of lines) {
-      const shown = this.#measures.fit(plainText(words, 120), font, space);
-      context.font = font;
-      context.fillStyle = colour;
-      context.fillText(shown, Math.round(box.x + 10 * unit), Math.round(box.y + y * unit));
-    }
+    const line = { x: box.x + 10 * unit, width: box.width - 20 * unit, height: 0 };
+    const [name, note] = [plainText(room.info.name, 120), plainText(room.info.note, 120)];
+    this.#write(name, fontOf(14, unit, '600'), text, { ...line, y: box.y + 14 * unit }, 'left');
+    this.#write(note, fontOf(11.5, unit), muted, { ...line, y: box.y + 30 * unit }, 'left');
     return heading;
   }
 
@@ -100,15 +90,10 @@ export class Backdrop {
   #paintGround(ground: Ground): void {
     const { unit } = this.#stage;
     const { area, box, lines } = ground;
-    const context = this.#context;
     this.#paintFloor(roundBox(inset(box, 1.5 * unit)), area.room.info.live, this.plainFloor(ground) !== null);
-    const font = fontOf(11, unit, '600');
-    context.font = font;
-    context.fillStyle = this.#theme.muted;
-    context.textAlign = 'left';
-    context.textBaseline = 'middle';
-    const name = this.#measures.fit(plainText(area.platform, NAME_LENGTH), font, box.width - 12 * unit);
-    context.fillText(name, Math.round(box.x + 6 * unit), Math.round(box.y + (AREA_HEADING / 2 + 1) * unit));
+    const y = box.y + (AREA_HEADING / 2 + 1) * unit;
+    const line = { x: box.x + 6 * unit, y, width: box.width - 12 * unit, height: 0 };
+    this.#write(plainText(area.platform, NAME_LENGTH), fontOf(11, unit, '600'), this.#theme.muted, line, 'left');
     if (lines.below === 0) return;
     const { width, height } = this.#stage;
     eachWithin(ground, { x: 0, y: 0, width, height }, (actor) =>
@@ -122,22 +107,14 @@ export class Backdrop {
     const { unit } = this.#stage;
     const { text, muted, floor, accent } = this.#theme;
     const figure = figureOf(ground, seat);
-    const under = { ...cell, y: figure.y + figure.height, height: below };
-    const font = fontOf(11, unit);
     const space = cell.width - 4 * unit;
+    const under = { x: cell.x + 2 * unit, y: figure.y + figure.height, width: space, height: below };
     const working = gone === null && session.phase === 'tool' && session.tool !== null;
     const { live } = ground.area.room.info;
-    const colour = live ? text : muted;
     const tool = working ? plainText(session.tool ?? '', NAME_LENGTH) : '';
     // Where there is one line only, what somebody does now is more than their name, which a hover tells.
     if (above > 0 || tool === '')
-      paintText(
-        this.#context,
-        this.#measures.fit(plainText(session.label, NAME_LENGTH), font, space),
-        font,
-        colour,
-        under,
-      );
+      this.#write(plainText(session.label, NAME_LENGTH), fontOf(11, unit), live ? text : muted, under);
     if (tool === '') return;
     const small = fontOf(10, unit, '600');
     const words = this.#measures.fit(tool, small, space - 10 * unit);
@@ -150,7 +127,7 @@ export class Backdrop {
       height: Math.round(line.height),
     };
     paintBubble(this.#context, pill, unit, live ? accent : muted, live ? accent : muted);
-    paintText(this.#context, words, small, floor, pill);
+    this.#write(words, small, floor, pill);
   }
 
   /** The one colour under the figures of a crowd, where nobody would see cloth; null where the floor has a pattern. */
@@ -167,8 +144,20 @@ export class Backdrop {
   }
 
   #say(words: string, box: Box): void {
-    const font = fontOf(13, this.#stage.unit, 'italic');
-    paintText(this.#context, this.#measures.fit(words, font, box.width - 16), font, this.#theme.muted, box);
+    const inside = { ...box, x: box.x + 8, width: box.width - 16 };
+    this.#write(words, fontOf(13, this.#stage.unit, 'italic'), this.#theme.muted, inside);
+  }
+
+  /** As much of the words as fits into a box, in the middle of its height, whatever direction its letters run. */
+  #write(words: string, font: string, colour: string, box: Box, align: 'left' | 'center' = 'center'): void {
+    const context = this.#context;
+    context.font = font;
+    context.fillStyle = colour;
+    context.textAlign = align;
+    context.textBaseline = 'middle';
+    const x = align === 'left' ? box.x : box.x + box.width / 2;
+    const shown = this.#measures.fit(words, font, box.width);
+    context.fillText(shown, Math.round(x), Math.round(box.y + box.height / 2));
   }
 
   #fill(style: string | CanvasPattern, { x, y, width, height }: Box): void {

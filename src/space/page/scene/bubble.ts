@@ -36,18 +36,3 @@ export function paintBeak(
     if (row < 2) context.fillRect(x - (2 - row) * line, top(row), (5 - 2 * row) * line, line);
   }
 }
-
-/** Text in the middle of a box, whatever direction its letters run. */
-export function paintText(
-  context: CanvasRenderingContext2D,
-  text: string,
-  font: string,
-  colour: string,
-  box: Box,
-): void {
-  context.font = font;
-  context.fillStyle = colour;
-  context.textAlign = 'center';
-  context.textBaseline = 'middle';
-  context.fillText(text, Math.round(box.x + box.width / 2), Math.round(box.y + box.height / 2));
-}

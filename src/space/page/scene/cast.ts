@@ -4,23 +4,27 @@ import type { SceneFarewell, SceneRoom, SceneSession, SceneWorld } from './port.
 import { Seats } from './seats.ts';
 
 /** A session in the picture. */
-export interface Actor {
-  session: SceneSession;
-  readonly area: Area;
-  seat: number;
-  /** The row of the sheet. */
-  row: number;
-  readonly offset: number;
-  readonly born: number;
-  /** When it began to leave. */
-  parted: number;
-  /** When it will be gone; null while it stays. */
-  gone: number | null;
-  reason: string | null;
-  /** The picture of it that stands on the canvas; -1 when that is none, or not right any more. */
-  drawn: number;
-  /** Which `show` has seen it last. */
-  seen: number;
+export type Actor = ReturnType<typeof makeActor>;
+
+function makeActor(session: SceneSession, area: Area, born: number, seen: number) {
+  return {
+    session,
+    area,
+    seat: -1,
+    /** The row of the sheet. */
+    row: rowOf(session.phase),
+    offset: hash(session.id) % 8192,
+    born,
+    /** When it began to leave. */
+    parted: 0,
+    /** When it will be gone; null while it stays. */
+    gone: null as number | null,
+    reason: null as string | null,
+    /** The picture of it that stands on the canvas; -1 when that is none, or not right any more. */
+    drawn: -1,
+    /** Which `show` has seen it last. */
+    seen,
+  };
 }
 
 /** The people of one platform in one room. */
@@ -39,17 +43,21 @@ export interface Room {
   readonly areas: Map<string, Area>;
 }
 
-/** What a change asks of whoever paints. */
-export interface Changes {
+/** What changes ask of the picture. */
+export type Changes = ReturnType<typeof unchanged>;
+
+const unchanged = () => ({
   /** There is not enough space, or far too much: everybody may have to move. */
-  layout: boolean;
+  layout: false,
   /** All has to be painted again where it is. */
-  repaint: boolean;
+  repaint: false,
   /** Names and notes of rooms are others. */
-  headings: boolean;
-  readonly actors: Set<Actor>;
-  readonly vacated: { readonly area: Area; readonly seat: number }[];
-}
+  headings: false,
+  actors: new Set<Actor>(),
+  vacated: [] as { readonly area: Area; readonly seat: number }[],
+});
+
+export const isInhabited = ({ areas }: Room): boolean => [...areas.values()].some(({ seats }) => seats.count > 0);
 
 const LEAST_CAPACITY = 3;
 /** Space for those who come next, so that those who are there need not move. */
@@ -147,8 +155,7 @@ export class Cast {
       room.info = info;
     });
     // A gateway that is not told of any more keeps its room while somebody is in it.
-    for (const room of this.rooms)
-      if (!rooms.includes(room) && [...room.areas.values()].some((area) => area.seats.count > 0)) rooms.push(room);
+    for (const room of this.rooms) if (!rooms.includes(room) && isInhabited(room)) rooms.push(room);
     if (rooms.length !== this.rooms.length || rooms.some((room, index) => room !== this.rooms[index]))
       this.changes.layout = true;
     this.rooms = rooms;
@@ -171,19 +178,7 @@ export class Cast {
 
   #arrive(session: SceneSession, born: number): void {
     const area = this.#areaOf(session);
-    const actor: Actor = {
-      session,
-      area,
-      seat: -1,
-      row: rowOf(session.phase),
-      offset: hash(session.id) % 8192,
-      born,
-      parted: 0,
-      gone: null,
-      reason: null,
-      drawn: -1,
-      seen: this.#generation,
-    };
+    const actor = makeActor(session, area, born, this.#generation);
     actor.seat = area.seats.take(actor);
     this.actors.set(session.id, actor);
     this.changes.actors.add(actor);
@@ -245,5 +240,3 @@ export class Cast {
     if (wasteful > 3 * needed) this.changes.layout = true;
   }
 }
-
-const unchanged = (): Changes => ({ layout: false, repaint: false, headings: false, actors: new Set(), vacated: [] });

@@ -7,12 +7,6 @@ export interface Fit {
   readonly scale: number;
 }
 
-/** The heights of the lines over a figure, for what it works with, and under it, for its name; 0 when there is none. */
-export interface Lines {
-  readonly above: number;
-  readonly below: number;
-}
-
 /** Lines of text, and the narrowest cell in which a name says anything, in pixels of the page. */
 const ABOVE = 16;
 const BELOW = 14;
@@ -38,8 +32,8 @@ export function chooseFit(width: number, height: number, unit: number): Fit {
   return { grade: SPECK, scale: 1 };
 }
 
-/** What can be written in a cell beside its figure. */
-export function linesIn(width: number, height: number, { grade, scale }: Fit, unit: number): Lines {
+/** The heights of the lines over a figure, for what it works with, and under it, for its name; 0 when there is none. */
+export function linesIn(width: number, height: number, { grade, scale }: Fit, unit: number) {
   const free = height - grade.cell * scale;
   if (grade !== FIGURE || scale < NAMED_SCALE * unit || width < NAMED_WIDTH * unit || free < BELOW * unit)
     return { above: 0, below: 0 };

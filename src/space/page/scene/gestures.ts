@@ -13,19 +13,10 @@ export interface Gestures {
 const SLIP = 5;
 const ZOOM_STEP = 1.4;
 
-interface Press {
-  x: number;
-  y: number;
-  readonly startX: number;
-  readonly startY: number;
-}
-
-/** Listens to the canvas; returns how to stop that. */
-export function listen(canvas: HTMLCanvasElement, gestures: Gestures): () => void {
-  const presses = new Map<number, Press>();
+/** Listens to the canvas until the signal aborts. */
+export function listen(canvas: HTMLCanvasElement, gestures: Gestures, signal: AbortSignal): void {
+  const presses = new Map<number, { x: number; y: number; readonly startX: number; readonly startY: number }>();
   let dragged = false;
-  const stop = new AbortController();
-  const { signal } = stop;
 
   const at = (event: MouseEvent): [number, number] => {
     const box = canvas.getBoundingClientRect();
@@ -102,5 +93,4 @@ export function listen(canvas: HTMLCanvasElement, gestures: Gestures): () => voi
   canvas.addEventListener('wheel', wheel, { signal, passive: false });
   canvas.addEventListener('dblclick', () => gestures.reset(), { signal });
   canvas.addEventListener('keydown', key, { signal });
-  return () => stop.abort();
 }

@@ -22,21 +22,11 @@ function seatedAt(ground: Ground, x: number, y: number): Actor | null {
   return ground.area.seats.taken[seatAt(ground, column, row)] ?? null;
 }
 
-export type Direction = 'left' | 'right' | 'up' | 'down';
-const AHEAD: Readonly<Record<Direction, readonly [number, number]>> = {
-  left: [-1, 0],
-  right: [1, 0],
-  up: [0, -1],
-  down: [0, 1],
-};
+const AHEAD = { left: [-1, 0], right: [1, 0], up: [0, -1], down: [0, 1] } as const;
+export type Direction = keyof typeof AHEAD;
 
-interface Standing {
-  readonly actor: Actor;
-  readonly x: number;
-  readonly y: number;
-}
-
-function* everybody(stage: Stage): Generator<Standing> {
+/** All who stay, each with the middle of its cell. */
+function* everybody(stage: Stage) {
   for (const { grounds } of stage.chambers)
     for (const ground of grounds)
       for (const actor of ground.area.seats.taken) {

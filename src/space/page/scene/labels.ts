@@ -23,40 +23,50 @@ export function plainText(raw: string, length: number): string {
     .trimEnd()}…`;
 }
 
+/** A few values by their keys, each made once; when there are too many, all are made anew. */
+export class Cache<V> {
+  readonly #kept = new Map<string, V>();
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string, make: () => V): V {
+    let value = this.#kept.get(key);
+    if (value === undefined) {
+      if (this.#kept.size >= this.#most) this.#kept.clear();
+      value = make();
+      this.#kept.set(key, value);
+    }
+    return value;
+  }
+
+  clear(): void {
+    this.#kept.clear();
+  }
+}
+
 /** Measuring is the dearest part of drawing a text; the same few hundred come again and again. */
 const KEPT = 4000;
 
 export class Measures {
   readonly #measure: (text: string, font: string) => number;
-  readonly #fitted = new Map<string, string>();
-  readonly #widths = new Map<string, number>();
+  readonly #fitted = new Cache<string>(KEPT);
+  readonly #widths = new Cache<number>(KEPT);
 
   constructor(measure: (text: string, font: string) => number) {
     this.#measure = measure;
   }
 
   width(text: string, font: string): number {
-    const key = `${font}\n${text}`;
-    let width = this.#widths.get(key);
-    if (width === undefined) {
-      if (this.#widths.size >= KEPT) this.#widths.clear();
-      width = this.#measure(text, font);
-      this.#widths.set(key, width);
-    }
-    return width;
+    return this.#widths.get(`${font}\n${text}`, () => this.#measure(text, font));
   }
 
   /** As much of the text as there is space for; nothing when not even its first letter fits. */
   fit(text: string, font: string, space: number): string {
     const room = Math.floor(space);
-    const key = `${font}\n${room}\n${text}`;
-    let fitted = this.#fitted.get(key);
-    if (fitted === undefined) {
-      if (this.#fitted.size >= KEPT) this.#fitted.clear();
-      fitted = this.#cut(text, font, room);
-      this.#fitted.set(key, fitted);
-    }
-    return fitted;
+    return this.#fitted.get(`${font}\n${room}\n${text}`, () => this.#cut(text, font, room));
   }
 
   #cut(text: string, font: string, space: number): string {

@@ -3,7 +3,7 @@ import { paintBeak, paintBubble } from './bubble.ts';
 import type { Actor, Cast } from './cast.ts';
 import { type Measures, plainText } from './labels.ts';
 import type { Box } from './layout.ts';
-import { figureOf, isSeated, meets, type Stage } from './stage.ts';
+import { meets, type Stage } from './stage.ts';
 import type { Theme } from './theme.ts';
 
 /** Something that lies over the figures. */
@@ -50,11 +50,9 @@ export class Overlays {
 
   /** Four corners around somebody, larger than they are, so that they are found in a crowd. */
   #brackets(actor: Actor, beat: number): Overlay | null {
-    const ground = this.#stage.groundOf(actor.area);
-    if (ground === undefined || !isSeated(ground, actor.seat)) return null;
-    const { unit } = this.#stage;
-    const line = Math.max(2, Math.round(2 * unit));
-    const figure = figureOf(ground, actor.seat);
+    const figure = this.#stage.figureOf(actor);
+    if (figure === null) return null;
+    const line = Math.max(2, Math.round(2 * this.#stage.unit));
     const out = line + beat * line;
     const x = figure.x - out - line;
     const y = figure.y - out - line;
@@ -66,26 +64,21 @@ export class Overlays {
       solid: false,
       paint(context, { accent }) {
         context.fillStyle = accent;
-        for (const [left, top] of [
-          [x, y],
-          [x + side, y],
-          [x, y + side],
-          [x + side, y + side],
-        ] as const) {
-          const right = left > x;
-          const low = top > y;
-          context.fillRect(right ? left - arm : left, low ? top - line : top, arm, line);
-          context.fillRect(right ? left - line : left, low ? top - arm : top, line, arm);
-        }
+        for (const right of [0, 1])
+          for (const low of [0, 1]) {
+            context.fillRect(x + right * (side - arm), y + low * (side - line), arm, line);
+            context.fillRect(x + right * (side - line), y + low * (side - arm), line, arm);
+          }
       },
     };
   }
 
   /** Words over a figure, or under it where there is no space over it. */
   #bubble(actor: Actor, lines: readonly string[]): Overlay | null {
-    const ground = this.#stage.groundOf(actor.area);
-    if (ground === undefined || !isSeated(ground, actor.seat)) return null;
     const { unit, width: wide, height: high } = this.#stage;
+    const figure = this.#stage.figureOf(actor);
+    // Words of somebody who is out of sight would hang at the edge, over somebody else.
+    if (figure === null || !meets(figure, { x: 0, y: 0, width: wide, height: high })) return null;
     const fonts = [fontOf(12, unit, '600'), fontOf(11, unit)];
     const most = Math.min(wide - 24 * unit, 280 * unit);
     const fontAt = (index: number): string => fonts[index === 0 ? 0 : 1] as string;
@@ -94,9 +87,6 @@ export class Overlays {
     const width = Math.round(widest + 16 * unit);
     const height = Math.round((shown.length * 15 + 8) * unit);
     const beak = Math.ceil(4 * unit);
-    const figure = figureOf(ground, actor.seat);
-    // Words of somebody who is out of sight would hang at the edge, over somebody else.
-    if (!meets(figure, { x: 0, y: 0, width: wide, height: high })) return null;
     const middle = figure.x + figure.width / 2;
     const above = figure.y - height - beak >= 0;
     const x = Math.round(Math.min(Math.max(2 * unit, middle - width / 2), wide - width - 2 * unit));

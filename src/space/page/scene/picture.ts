@@ -1,11 +1,11 @@
 import { Backdrop } from './backdrop.ts';
 import type { Actor, Cast, Changes } from './cast.ts';
-import { Measures } from './labels.ts';
+import { Cache, Measures } from './labels.ts';
 import type { Box } from './layout.ts';
 import { frameAt, partingFrame, presence, stillFrame } from './motion.ts';
 import { type Attention, type Overlay, Overlays } from './overlays.ts';
 import { FIGURE, FRAMES } from './sheet.ts';
-import { type Atlas, cutAtlas, GREY, type Wardrobe } from './sprites.ts';
+import { type Atlas, cutAtlas, GREY } from './sprites.ts';
 import { cellOf, eachWithin, figureOf, type Ground, isSeated, meets, Stage } from './stage.ts';
 import { readTheme, type Theme } from './theme.ts';
 import type { View } from './view.ts';
@@ -23,9 +23,9 @@ export class Picture {
   readonly #canvas: HTMLCanvasElement;
   readonly #backdrop: Backdrop;
   readonly #overlays: Overlays;
-  readonly #atlases = new Map<string, Atlas>();
+  readonly #atlases = new Cache<Atlas>(KEPT_ATLASES);
   #theme: Theme;
-  #wardrobe: Wardrobe | null = null;
+  #wardrobe: HTMLCanvasElement | null = null;
   #lying: readonly Overlay[] = [];
   #lyingKey = '';
   /** Something under an overlay was painted anew, and part of the overlay went with it. */
@@ -54,7 +54,7 @@ export class Picture {
     this.#due = 'layout';
   }
 
-  dress(wardrobe: Wardrobe): void {
+  dress(wardrobe: HTMLCanvasElement): void {
     this.#wardrobe = wardrobe;
     this.#atlases.clear();
     this.moved();
@@ -185,7 +185,8 @@ export class Picture {
   #draw(actor: Actor, now: number, still: boolean): void {
     const { area, seat } = actor;
     const ground = this.stage.groundOf(area);
-    if (ground === undefined || this.#wardrobe === null) return;
+    const wardrobe = this.#wardrobe;
+    if (ground === undefined || wardrobe === null) return;
     const frozen = still || !area.room.info.live;
     const picture = pictureOf(actor, ground, now, frozen);
     const box = figureOf(ground, seat);
@@ -196,7 +197,8 @@ export class Picture {
       this.#context.fillStyle = plain;
       this.#context.fillRect(box.x, box.y, box.width, box.height);
     }
-    const atlas = this.#atlas(this.#wardrobe, ground);
+    const { grade, scale } = ground.fit;
+    const atlas = this.#atlases.get(`${grade.cell} ${scale}`, () => cutAtlas(wardrobe, grade, scale));
     const variant = area.variant + (area.room.info.live ? 0 : GREY);
     const x = atlas.left + (variant % atlas.columns) * atlas.strideX + (picture % FRAMES) * atlas.cell;
     const y = Math.floor(variant / atlas.columns) * atlas.strideY + Math.floor(picture / FRAMES) * atlas.cell;
@@ -206,17 +208,6 @@ export class Picture {
     this.#context.drawImage(atlas.canvas, x, y, cell, cell, box.x, box.y, box.width, box.height);
     if (there < 1) this.#context.globalAlpha = 1;
     actor.drawn = picture;
-  }
-
-  #atlas(wardrobe: Wardrobe, { fit: { grade, scale } }: Ground): Atlas {
-    const key = `${grade.cell} ${scale}`;
-    let atlas = this.#atlases.get(key);
-    if (atlas === undefined) {
-      if (this.#atlases.size >= KEPT_ATLASES) this.#atlases.clear();
-      atlas = cutAtlas(wardrobe, grade, scale);
-      this.#atlases.set(key, atlas);
-    }
-    return atlas;
   }
 
   #wipe(box: Box): void {

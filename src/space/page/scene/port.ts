@@ -30,21 +30,3 @@ export interface SceneWorld {
   readonly rooms: readonly SceneRoom[];
   readonly sessions: ReadonlyMap<string, SceneSession>;
 }
-
-/** The picture on a canvas. It draws what it was last shown, and keeps no other truth. */
-export interface Scene {
-  /** May be called many times a second with ten thousand sessions: what is the same object as before has not changed. */
-  show(world: SceneWorld): void;
-  farewell(ended: readonly SceneFarewell[]): void;
-  select(id: string | null): void;
-  /** Moves the selection as an arrow key says; null when there is nobody. Returns who is selected then. */
-  step(direction: 'left' | 'right' | 'up' | 'down'): string | null;
-  /** Nothing moves: for people who asked their system for that. */
-  setStill(still: boolean): void;
-  dispose(): void;
-}
-
-export interface SceneOptions {
-  readonly canvas: HTMLCanvasElement;
-  readonly onPick: (id: string | null) => void;
-}

@@ -1,51 +1,47 @@
-import { type Actor, Cast } from './cast.ts';
+import { type Actor, Cast, isInhabited } from './cast.ts';
 import { type Gestures, listen } from './gestures.ts';
 import { actorAt, type Direction, neighbour } from './hit-test.ts';
 import { Picture } from './picture.ts';
-import type { Scene, SceneFarewell, SceneOptions, SceneWorld } from './port.ts';
-import { FIGURE, MINI, SPECK } from './sheet.ts';
-import { loadSheet, openWardrobe } from './sprites.ts';
+import type { SceneFarewell, SceneWorld } from './port.ts';
+import { loadWardrobe } from './sprites.ts';
 import { cellOf } from './stage.ts';
 import { watchTheme } from './theme.ts';
 import { View } from './view.ts';
 
-/** Draws one figure for every session. The canvas must have its size from the page's styles. */
-export function createScene(options: SceneOptions): Scene {
-  return new LiveScene(options);
-}
-
-class LiveScene implements Scene {
+/**
+ * The picture on a canvas, one figure for every session. It draws what it was last shown, and keeps no other truth. The
+ * canvas must have its size from the page's styles.
+ */
+export class Scene {
   readonly #canvas: HTMLCanvasElement;
   readonly #onPick: (id: string | null) => void;
   readonly #cast = new Cast();
   readonly #picture: Picture;
   readonly #view = new View();
-  readonly #stops: (() => void)[] = [];
+  readonly #disposal = new AbortController();
   #selected: string | null = null;
   #pointer: readonly [x: number, y: number] | null = null;
   #still = false;
   #frame = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #disposed = false;
 
-  constructor({ canvas, onPick }: SceneOptions) {
+  constructor(canvas: HTMLCanvasElement, onPick: (id: string | null) => void) {
     this.#canvas = canvas;
     this.#onPick = onPick;
     this.#picture = new Picture(canvas);
     this.#watchSize();
-    this.#stops.push(
-      listen(canvas, this.#gestures()),
-      watchTheme(() => {
-        this.#picture.recolour();
-        this.#wake();
-      }),
-    );
-    const seen = () => this.#wake();
-    document.addEventListener('visibilitychange', seen);
-    this.#stops.push(() => document.removeEventListener('visibilitychange', seen));
+    const { signal } = this.#disposal;
+    listen(canvas, this.#gestures(), signal);
+    const recolour = (): void => {
+      this.#picture.recolour();
+      this.#wake();
+    };
+    watchTheme(recolour, signal);
+    document.addEventListener('visibilitychange', () => this.#wake(), { signal });
     void this.#dress();
   }
 
+  /** May be called many times a second with ten thousand sessions: what is the same object as before has not changed. */
   show(world: SceneWorld): void {
     this.#cast.show(world, performance.now());
     this.#wake();
@@ -62,8 +58,10 @@ class LiveScene implements Scene {
     this.#wake();
   }
 
+  /** Moves the selection as an arrow key says. Returns which session is selected then; null when there is none. */
   step(direction: Direction): string | null {
-    this.#prepare();
+    // Keys may come before the first frame: where everybody stands has to be known.
+    this.#paint(performance.now());
     const from = this.#selectedActor();
     const to = neighbour(this.#picture.stage, from, direction);
     this.#selected = to?.session.id ?? null;
@@ -72,6 +70,7 @@ class LiveScene implements Scene {
     return this.#selected;
   }
 
+  /** Nothing moves: for people who asked their system for that. */
   setStill(still: boolean): void {
     if (still === this.#still) return;
     this.#still = still;
@@ -80,16 +79,14 @@ class LiveScene implements Scene {
   }
 
   dispose(): void {
-    this.#disposed = true;
+    this.#disposal.abort();
     cancelAnimationFrame(this.#frame);
     clearTimeout(this.#timer);
-    for (const stop of this.#stops) stop();
   }
 
   async #dress(): Promise<void> {
     try {
-      const sheet = await loadSheet();
-      this.#picture.dress(openWardrobe(sheet, [FIGURE, MINI, SPECK]));
+      this.#picture.dress(await loadWardrobe());
       this.#wake();
     } catch {
       // Without its drawings the scene still shows rooms, names and bubbles; the table has the rest.
@@ -114,7 +111,7 @@ class LiveScene implements Scene {
       // Safari does not know the box; its pixels are then reckoned.
       observer.observe(this.#canvas);
     }
-    this.#stops.push(() => observer.disconnect());
+    this.#disposal.signal.addEventListener('abort', () => observer.disconnect());
   }
 
   #gestures(): Gestures {
@@ -164,20 +161,15 @@ class LiveScene implements Scene {
     if (this.#view.moveBy(dx, dy, stage.width, stage.height)) this.#picture.moved();
   }
 
-  /** Keys may come before the first frame: where everybody stands has to be known. */
-  #prepare(): void {
-    this.#paint(performance.now());
-  }
-
   #wake(): void {
-    if (this.#frame !== 0 || this.#disposed || document.hidden) return;
+    if (this.#frame !== 0 || this.#disposal.signal.aborted || document.hidden) return;
     clearTimeout(this.#timer);
     this.#frame = requestAnimationFrame((now) => this.#tick(now));
   }
 
   #tick(now: number): void {
     this.#frame = 0;
-    if (this.#disposed || document.hidden) return;
+    if (this.#disposal.signal.aborted || document.hidden) return;
     this.#cast.dismiss(now);
     this.#cast.closeEmptyAreas(now);
     this.#paint(now);
@@ -196,9 +188,7 @@ class LiveScene implements Scene {
 
   #anybodyMoves(): boolean {
     if (this.#cast.leaving.size > 0) return true;
-    return this.#cast.rooms.some(
-      (room) => room.info.live && [...room.areas.values()].some((area) => area.seats.count > 0),
-    );
+    return this.#cast.rooms.some((room) => room.info.live && isInhabited(room));
   }
 
   #wakeForNextDeparture(now: number): void {

@@ -10,27 +10,15 @@ import {
   HATS_TOP,
   LOOKS,
   type Look,
+  MINI,
   SHEET_HEIGHT,
   SHEET_WIDTH,
+  SPECK,
 } from './sheet.ts';
 import sheetAddress from './sprites.png';
 
-/** Everybody in every attire; after the attires of the living, those of rooms of which nothing is heard. */
-export interface Wardrobe {
-  readonly canvas: HTMLCanvasElement;
-}
-
 /** Pictures of one grade in one size, ready to be copied. */
-export interface Atlas {
-  readonly canvas: HTMLCanvasElement;
-  readonly left: number;
-  /** One side of a picture in the atlas. */
-  readonly cell: number;
-  /** How many attires stand side by side, and how far it is to the next. */
-  readonly columns: number;
-  readonly strideX: number;
-  readonly strideY: number;
-}
+export type Atlas = ReturnType<typeof cutAtlas>;
 
 /** Attires of a grey room come after the others. */
 export const GREY = ATTIRES.length;
@@ -73,13 +61,13 @@ function dye({ cloak }: Attire): Map<number, Rgb>[] {
 }
 
 /** Which row of looks a pixel of the sheet belongs to, whichever grade it is drawn in. */
-function rowAt(x: number, y: number, grades: readonly Grade[]): number {
-  const grade = grades.findLast(({ left }) => x >= left) ?? FIGURE;
+function rowAt(x: number, y: number): number {
+  const grade = [FIGURE, MINI, SPECK].findLast(({ left }) => x >= left) ?? FIGURE;
   return Math.min(LOOKS.length - 1, Math.floor(y / grade.cell));
 }
 
 /** Recolours a copy of the sheet. Returns where hats belong. */
-function wear(pixels: ImageData, attire: Attire, grades: readonly Grade[]): [x: number, y: number][] {
+function wear(pixels: ImageData, attire: Attire): [x: number, y: number][] {
   const { data } = pixels;
   const dyes = dye(attire);
   const crowns: [number, number][] = [];
@@ -93,7 +81,7 @@ function wear(pixels: ImageData, attire: Attire, grades: readonly Grade[]): [x: 
       data.set(rgb('#2a2340'), at);
       continue;
     }
-    const colour = dyes[rowAt(x, y, grades)]?.get(key);
+    const colour = dyes[rowAt(x, y)]?.get(key);
     if (colour !== undefined) data.set(colour, at);
   }
   return crowns;
@@ -108,15 +96,21 @@ function fade(data: ImageDataArray): void {
   }
 }
 
-/** Dresses everybody once; scenes of any size are made of the result. */
-export function openWardrobe(sheet: CanvasImageSource, grades: readonly Grade[]): Wardrobe {
+/**
+ * Every figure in every attire; after the attires of rooms that live, those of rooms of which nothing is heard. Scenes of
+ * any size are made of it.
+ */
+export async function loadWardrobe(): Promise<HTMLCanvasElement> {
+  const sheet = new Image();
+  sheet.src = sheetAddress;
+  await sheet.decode();
   const [canvas, context] = newCanvas(SHEET_WIDTH, HATS_TOP * ATTIRES.length * 2);
   const [, copy] = newCanvas(SHEET_WIDTH, SHEET_HEIGHT, true);
   ATTIRES.forEach((attire, variant) => {
     copy.clearRect(0, 0, SHEET_WIDTH, SHEET_HEIGHT);
     copy.drawImage(sheet, 0, 0);
     const pixels = copy.getImageData(0, 0, SHEET_WIDTH, HATS_TOP);
-    const crowns = wear(pixels, attire, grades);
+    const crowns = wear(pixels, attire);
     const top = variant * HATS_TOP;
     context.putImageData(pixels, 0, top);
     const hat = HATS.indexOf(attire.hat) * FIGURE.cell;
@@ -125,23 +119,14 @@ export function openWardrobe(sheet: CanvasImageSource, grades: readonly Grade[])
       // A hat that stands out of its cell would hang over somebody else's feet.
       const cut = Math.max(0, row - (y - HAT_CROWN.y));
       const size = FIGURE.cell - cut;
-      context.drawImage(
-        sheet,
-        hat,
-        HATS_TOP + cut,
-        FIGURE.cell,
-        size,
-        x - HAT_CROWN.x,
-        top + y - HAT_CROWN.y + cut,
-        FIGURE.cell,
-        size,
-      );
+      const [toX, toY] = [x - HAT_CROWN.x, top + y - HAT_CROWN.y + cut];
+      context.drawImage(sheet, hat, HATS_TOP + cut, FIGURE.cell, size, toX, toY, FIGURE.cell, size);
     }
   });
   const living = context.getImageData(0, 0, SHEET_WIDTH, HATS_TOP * ATTIRES.length);
   fade(living.data);
   context.putImageData(living, 0, living.height);
-  return { canvas };
+  return canvas;
 }
 
 /** Larger ones are few, and are scaled when they are drawn. */
@@ -150,7 +135,7 @@ const LARGEST_KEPT = 3;
 const COLUMNS = 4;
 
 /** Pictures in one size. Copies of equal size cost a fraction of scaled ones. */
-export function cutAtlas({ canvas: wardrobe }: Wardrobe, grade: Grade, scale: number): Atlas {
+export function cutAtlas(wardrobe: HTMLCanvasElement, grade: Grade, scale: number) {
   if (scale > LARGEST_KEPT)
     return { canvas: wardrobe, left: grade.left, cell: grade.cell, columns: 1, strideX: 0, strideY: HATS_TOP };
   const width = FRAMES * grade.cell;
@@ -159,17 +144,11 @@ export function cutAtlas({ canvas: wardrobe }: Wardrobe, grade: Grade, scale: nu
   const strideY = height * scale;
   const variants = ATTIRES.length * 2;
   const [canvas, context] = newCanvas(strideX * COLUMNS, strideY * Math.ceil(variants / COLUMNS));
-  for (let variant = 0; variant < variants; variant++)
-    context.drawImage(
-      ...([wardrobe, grade.left, variant * HATS_TOP, width, height] as const),
-      ...([(variant % COLUMNS) * strideX, Math.floor(variant / COLUMNS) * strideY, strideX, strideY] as const),
-    );
+  for (let variant = 0; variant < variants; variant++) {
+    const x = (variant % COLUMNS) * strideX;
+    const y = Math.floor(variant / COLUMNS) * strideY;
+    context.drawImage(wardrobe, grade.left, variant * HATS_TOP, width, height, x, y, strideX, strideY);
+  }
+  // `cell` is one side of a picture; attires stand side by side in columns, a stride from one to the next.
   return { canvas, left: 0, cell: grade.cell * scale, columns: COLUMNS, strideX, strideY };
-}
-
-export async function loadSheet(): Promise<HTMLImageElement> {
-  const image = new Image();
-  image.src = sheetAddress;
-  await image.decode();
-  return image;
 }

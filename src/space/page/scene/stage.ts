@@ -1,28 +1,34 @@
 import type { Actor, Area, Cast, Room } from './cast.ts';
-import { chooseFit, type Fit, type Lines, linesIn } from './fit.ts';
-import type { AreaPlan, Box, RoomPlan } from './layout.ts';
-import { planRooms } from './layout.ts';
+import { chooseFit, type Fit, linesIn } from './fit.ts';
+import { type AreaPlan, type Box, planRooms, type RoomPlan } from './layout.ts';
 import type { View } from './view.ts';
 
 /** An area as it stands on the canvas, in pixels of the canvas. */
-export interface Ground {
-  readonly area: Area;
-  readonly plan: AreaPlan;
-  readonly box: Box;
-  /** The corner of its first cell, and the size of each. */
-  readonly x: number;
-  readonly y: number;
-  readonly cellWidth: number;
-  readonly cellHeight: number;
-  readonly fit: Fit;
-  readonly lines: Lines;
-  /** The column of each place of a row, and the place in the row of each column. */
-  readonly columnOf: readonly number[];
-  readonly placeOf: readonly number[];
-  /** One side of a figure, and where it stands in its cell. */
-  readonly side: number;
-  readonly insetX: number;
-  readonly insetY: number;
+export type Ground = ReturnType<typeof makeGround>;
+
+function makeGround(area: Area, plan: AreaPlan, fit: Fit, view: View, unit: number) {
+  const { x, y, width, height } = view.toScreen(plan.floor);
+  const cellWidth = width / plan.columns;
+  const cellHeight = height / plan.rows;
+  const side = fit.grade.cell * fit.scale;
+  const lines = linesIn(cellWidth, cellHeight, fit, unit);
+  return {
+    area,
+    plan,
+    box: view.toScreen(plan.box),
+    /** The corner of its first cell, and the size of each. */
+    x,
+    y,
+    cellWidth,
+    cellHeight,
+    fit,
+    lines,
+    ...fromTheMiddle(plan.columns),
+    /** One side of a figure, and where it stands in its cell. */
+    side,
+    insetX: (cellWidth - side) / 2,
+    insetY: (cellHeight - side - lines.above - lines.below) / 2 + lines.above,
+  };
 }
 
 export interface Chamber {
@@ -63,6 +69,12 @@ export class Stage {
     return this.#grounds.get(area);
   }
 
+  /** Where the figure of an actor stands; null when it has no place. */
+  figureOf({ area, seat }: Actor): Box | null {
+    const ground = this.#grounds.get(area);
+    return ground === undefined || !isSeated(ground, seat) ? null : figureOf(ground, seat);
+  }
+
   #chamber(room: Room, plan: RoomPlan, view: View): Chamber {
     const { unit } = this;
     const cells = plan.areas.map(({ floor, columns, rows }) => [
@@ -75,41 +87,20 @@ export class Stage {
     const fit = chooseFit(width, height, unit);
     const grounds = plan.areas.flatMap((areaPlan) => {
       const area = room.areas.get(areaPlan.name);
-      return area === undefined ? [] : [this.#ground(area, areaPlan, fit, view)];
+      return area === undefined ? [] : [makeGround(area, areaPlan, fit, view, unit)];
     });
+    for (const ground of grounds) this.#grounds.set(ground.area, ground);
     return { room, box: view.toScreen(plan.box), grounds };
-  }
-
-  #ground(area: Area, plan: AreaPlan, fit: Fit, view: View): Ground {
-    const floor = view.toScreen(plan.floor);
-    const cellWidth = floor.width / plan.columns;
-    const cellHeight = floor.height / plan.rows;
-    const side = fit.grade.cell * fit.scale;
-    const lines = linesIn(cellWidth, cellHeight, fit, this.unit);
-    const ground: Ground = {
-      area,
-      plan,
-      box: view.toScreen(plan.box),
-      x: floor.x,
-      y: floor.y,
-      cellWidth,
-      cellHeight,
-      fit,
-      lines,
-      ...fromTheMiddle(plan.columns),
-      side,
-      insetX: (cellWidth - side) / 2,
-      insetY: (cellHeight - side - lines.above - lines.below) / 2 + lines.above,
-    };
-    this.#grounds.set(area, ground);
-    return ground;
   }
 }
 
 /** The same order in every room. */
 const byName = (one: { name: string }, other: { name: string }): number => (one.name < other.name ? -1 : 1);
 
-/** Rows fill from the middle, so that a few people in a wide room do not stand in its corner. */
+/**
+ * The column of each place of a row, and the place in the row of each column. Rows fill from the middle, so that a few
+ * people in a wide room do not stand in its corner.
+ */
 export function fromTheMiddle(columns: number): { columnOf: number[]; placeOf: number[] } {
   const middle = (columns - 1) / 2;
   const columnOf = Array.from({ length: columns }, (_, column) => column).sort(

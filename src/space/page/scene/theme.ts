@@ -1,29 +1,19 @@
-export interface Theme {
-  readonly dark: boolean;
-  readonly floor: string;
-  readonly wall: string;
-  readonly text: string;
-  readonly muted: string;
-  readonly accent: string;
-}
-
-const LIGHT: Theme = {
-  dark: false,
+const LIGHT = {
   floor: '#f3efe6',
   wall: '#ddd5c7',
   text: '#2b2536',
   muted: '#655d70',
   accent: '#7a4fd0',
 };
+export type Theme = Readonly<typeof LIGHT>;
+
 const DARK: Theme = {
-  dark: true,
   floor: '#211e2e',
   wall: '#12101b',
   text: '#efeaf8',
   muted: '#a89fb8',
   accent: '#c4a8ff',
 };
-const NAMES = ['floor', 'wall', 'text', 'muted', 'accent'] as const;
 
 const darkness = (): MediaQueryList => matchMedia('(prefers-color-scheme: dark)');
 
@@ -33,21 +23,17 @@ export function readTheme(canvas: HTMLCanvasElement): Theme {
   const dark = asked === 'dark' || (asked !== 'light' && darkness().matches);
   const style = getComputedStyle(canvas);
   const theme = { ...(dark ? DARK : LIGHT) };
-  for (const name of NAMES) {
+  for (const name of Object.keys(theme) as (keyof Theme)[]) {
     const colour = style.getPropertyValue(`--scene-${name}`).trim();
     if (colour !== '') theme[name] = colour;
   }
   return theme;
 }
 
-/** Calls when colours may be others; returns how to stop that. */
-export function watchTheme(changed: () => void): () => void {
-  const system = darkness();
-  system.addEventListener('change', changed);
+/** Calls when colours may be others, until the signal aborts. */
+export function watchTheme(changed: () => void, signal: AbortSignal): void {
+  darkness().addEventListener('change', changed, { signal });
   const page = new MutationObserver(changed);
   page.observe(document.documentElement, { attributeFilter: ['data-theme', 'class', 'style'] });
-  return () => {
-    system.removeEventListener('change', changed);
-    page.disconnect();
-  };
+  signal.addEventListener('abort', () => page.disconnect());
 }

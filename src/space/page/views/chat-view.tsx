@@ -6,6 +6,7 @@ import { plainLine } from '../data/plain-text.ts';
 import { nameOf } from '../data/rooms.ts';
 import type { Source } from '../data/source.ts';
 import type { World } from '../data/world.ts';
+import { ViewFrame } from './parts.tsx';
 
 /** The web chat, with one of the gateways. */
 export function ChatView() {
@@ -15,10 +16,7 @@ export function ChatView() {
   const sources = world.sources;
   const { source } = sources.find((one) => one.source.id === chosen) ?? sources[0] ?? { source: null };
   return (
-    <section class="view chat-view" aria-labelledby="view-title">
-      <h1 id="view-title" class="hidden">
-        Chat
-      </h1>
+    <ViewFrame name="chat-view" title="Chat">
       {sources.length > 1 && (
         <div class="view-head">
           <label class="field">
@@ -38,7 +36,7 @@ export function ChatView() {
       ) : (
         <FollowedChat key={source.id} source={source} world={world} />
       )}
-    </section>
+    </ViewFrame>
   );
 }
 

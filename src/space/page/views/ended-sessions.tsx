@@ -1,32 +1,28 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
 import { sentenceOf } from '../data/answer-error.ts';
-import { askEnded, type EndedQuery, type KeptSession } from '../data/kept-session.ts';
+import { askSessions, type KeptSession, reasonOf } from '../data/kept-session.ts';
 import { labelOf } from '../data/rooms.ts';
 import { oneOfEachStore } from '../data/stores.ts';
-import { sortRows } from '../data/table.ts';
 import type { World } from '../data/world.ts';
-import { announce, openSession, selectedId } from '../ui.ts';
-import { Pick, Search, SortPick } from './filters.tsx';
-import { type Column, Grid, type Sort } from './grid.tsx';
-import { figureColumn, textColumn, timeColumn } from './open-sessions.tsx';
-import { PlainText, plural, Trouble } from './parts.tsx';
+import { announce } from '../ui.ts';
+import type { Column } from './grid.tsx';
+import { Button, PlainText, plural } from './parts.tsx';
+import { figureColumn, type Option, SessionTable, textColumn, timeColumn } from './session-table.tsx';
 
-const KINDS = ['chat', 'cli', 'api', 'cron', 'webhook', 'batch', 'child'];
+const PAGE = 100;
+const asOption = (value: string): Option => [value, value];
+const KINDS = ['chat', 'cli', 'api', 'cron', 'webhook', 'batch', 'child'].map(asOption);
 const REASONS = [
   ...['user_reset', 'idle_expiry', 'daily_reset', 'auto_reset', 'switched', 'branched', 'cli_close', 'api_close'],
   ...['admin_close', 'cron_complete', 'cron_failed', 'webhook_complete', 'batch_complete', 'batch_failed'],
   ...['parent_ended', 'reaped', 'deleted'],
-];
+].map(asOption);
 
 const COLUMNS: readonly Column<KeptSession>[] = [
-  { ...textColumn<KeptSession>('session', 'Session', labelOf), cell: (row) => <Name row={row} /> },
-  textColumn(
-    'reason',
-    'Ended as',
-    ({ end_reason, end_cause }) => `${end_reason ?? 'unknown'}${end_cause === null ? '' : ` (${end_cause})`}`,
-  ),
+  textColumn('session', 'Session', labelOf, (row) => <PlainText as="span" class="name" text={labelOf(row)} />),
+  textColumn('reason', 'Ended as', ({ end_reason, end_cause }) => reasonOf(end_reason, end_cause)),
   textColumn('kind', 'Kind', ({ kind }) => kind),
   textColumn('platform', 'Platform', ({ platform }) => platform),
   textColumn('user', 'User', ({ user_id }) => user_id ?? ''),
@@ -36,80 +32,45 @@ const COLUMNS: readonly Column<KeptSession>[] = [
   timeColumn('ended', 'Ended', ({ ended_at }) => ended_at),
 ];
 
-function Name({ row }: { row: KeptSession }) {
-  return (
-    <span class="name">
-      <PlainText text={labelOf(row)} />
-    </span>
-  );
-}
+const ALL_ENDED = { text: '', kind: '', reason: '' };
 
-/** Those that have ended, a page at a time: nobody's end is out of sight. */
+/** Those that have ended, a page at a time: no end is out of sight. */
 export function EndedSessions({ choice }: { choice: ComponentChildren }) {
   const { world } = useSpace();
-  const [asked, setAsked] = useState({ text: '', kind: '', reason: '' });
-  const [sort, setSort] = useState<Sort>({ column: 'started', descending: true });
-  const { rows, more, trouble, loading, load } = useEnded(world, asked);
-  const sorted = useMemo(() => {
-    const column = COLUMNS.find(({ id }) => id === sort.column);
-    return column === undefined ? rows : sortRows(rows, column.compare, sort.descending, ({ id }) => id);
-  }, [rows, sort]);
+  const [filter, setFilter] = useState(ALL_ENDED);
+  const { rows, more, trouble, loading, load } = useEnded(world, filter);
   return (
     <>
-      <div class="bar">
-        {choice}
-        <Search
-          value={asked.text}
-          placeholder="Part of the title or the id"
-          onInput={(text) => setAsked({ ...asked, text })}
-        />
-        <div class="picks">
-          <Pick
-            name="Kind"
-            value={asked.kind}
-            options={KINDS.map((kind) => [kind, kind])}
-            onPick={(kind) => setAsked({ ...asked, kind })}
-          />
-          <Pick
-            name="Reason"
-            value={asked.reason}
-            options={REASONS.map((reason) => [reason, reason])}
-            onPick={(reason) => setAsked({ ...asked, reason })}
-          />
-          <SortPick columns={COLUMNS} sort={sort} onSort={setSort} />
-        </div>
-        <p class="found" data-count={rows.length}>
-          {loading ? 'asking…' : plural(rows.length, 'session')}
-          {more && !loading && <span class="faint"> and more</span>}
-        </p>
-      </div>
-      <Trouble text={trouble} />
-      {rows.length === 0 && !loading ? (
-        <p class="empty">Nobody like that has ended.</p>
-      ) : (
-        <Grid
-          label="Ended sessions"
-          columns={COLUMNS}
-          rows={sorted}
-          idOf={({ id }) => id}
-          selected={selectedId.value}
-          sort={sort}
-          onSort={setSort}
-          onOpen={({ id }) => openSession(id)}
-        />
-      )}
+      <SessionTable
+        label="Ended sessions"
+        choice={choice}
+        placeholder="Part of the title or the id"
+        filter={filter}
+        onFilter={setFilter}
+        picks={{ kind: KINDS, reason: REASONS }}
+        columns={COLUMNS}
+        rows={rows}
+        idOf={({ id }) => id}
+        sortedBy="started"
+        found={
+          <>
+            {loading ? 'asking…' : plural(rows.length, 'session')}
+            {more && !loading && <span class="faint"> and more</span>}
+          </>
+        }
+        trouble={trouble}
+        empty={loading ? null : 'Nobody like that has ended.'}
+      />
       {more && (
         <div class="more">
-          <button type="button" disabled={loading} onClick={load}>
+          <Button disabled={loading} onClick={load}>
             More
-          </button>
+          </Button>
         </div>
       )}
     </>
   );
 }
-
-type EndedFilter = Omit<EndedQuery, 'cursor'>;
 
 interface Found {
   readonly rows: readonly KeptSession[];
@@ -117,7 +78,7 @@ interface Found {
   readonly cursors: ReadonlyMap<string, string | null>;
 }
 
-function useEnded(world: World, asked: EndedFilter) {
+function useEnded(world: World, asked: typeof ALL_ENDED) {
   const [found, setFound] = useState<Found>({ rows: [], cursors: new Map() });
   const [trouble, setTrouble] = useState<string | null>(null);
   const [loading, setLoading] = useState(true);
@@ -156,13 +117,15 @@ function useEnded(world: World, asked: EndedFilter) {
   };
 }
 
-async function loadPages(world: World, asked: EndedFilter, { rows, cursors }: Found): Promise<Found> {
+async function loadPages(world: World, asked: typeof ALL_ENDED, { rows, cursors }: Found): Promise<Found> {
+  const { text: q, kind, reason } = asked;
   const known = new Map(rows.map((row) => [row.id, row]));
   const next = new Map<string, string | null>();
   for (const [id, cursor] of cursors) {
     const source = world.sourceOf(id);
     if (source === null) continue;
-    const page = await askEnded(source, { ...asked, cursor });
+    const query = { state: 'ended', kind: kind || 'all', limit: PAGE, q, reason, cursor };
+    const page = await askSessions(source, query);
     for (const row of page.data) known.set(row.id, row);
     if (page.next !== null) next.set(id, page.next);
   }

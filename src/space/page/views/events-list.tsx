@@ -1,34 +1,27 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { sentenceOf } from '../data/answer-error.ts';
 import { askEvents, type LoggedEvent } from '../data/kept-session.ts';
 import type { Source } from '../data/source.ts';
-import { Ago, LongPlainText, PlainText, Trouble } from './parts.tsx';
+import { useAttempt } from './asking.ts';
+import { Ago, Button, LongPlainText, PlainText, Trouble } from './parts.tsx';
 
-interface EventsProps {
-  readonly source: Source;
-  readonly id: string;
-  readonly version: number;
-}
+const PAGE = 100;
 
 /** The log of one session, oldest first; it goes on while the session does. */
-export function EventsList({ source, id, version }: EventsProps) {
+export function EventsList({ source, id, version }: { source: Source; id: string; version: number }) {
   const [events, setEvents] = useState<readonly LoggedEvent[]>([]);
   const [full, setFull] = useState(false);
-  const [trouble, setTrouble] = useState<string | null>(null);
+  const { trouble, attempt } = useAttempt(true);
   const reading = useRef({ next: 0, busy: false });
   const load = async (): Promise<void> => {
     // Two readers from one place would bring everything twice.
     if (reading.current.busy) return;
     reading.current.busy = true;
-    try {
-      const page = await askEvents(source, id, reading.current.next);
-      reading.current.next = page.next;
-      setEvents((before) => [...before, ...page.events]);
-      setFull(page.full);
-      setTrouble(null);
-    } catch (thrown) {
-      setTrouble(sentenceOf(thrown));
-    }
+    await attempt(async () => {
+      const { data, next } = await askEvents(source, id, { after: reading.current.next, limit: PAGE });
+      reading.current.next = next;
+      setEvents((before) => [...before, ...data]);
+      setFull(data.length === PAGE);
+    });
     reading.current.busy = false;
   };
   useEffect(() => {
@@ -41,12 +34,8 @@ export function EventsList({ source, id, version }: EventsProps) {
           <li key={event.seq}>
             <details class="fold">
               <summary>
-                <code>
-                  <PlainText text={event.type} />
-                </code>
-                <span class="faint">
-                  <Ago at={event.at} />
-                </span>
+                <PlainText as="code" text={event.type} />
+                <Ago at={event.at} faint />
               </summary>
               <LongPlainText text={JSON.stringify(event, null, 2)} />
             </details>
@@ -54,11 +43,7 @@ export function EventsList({ source, id, version }: EventsProps) {
         ))}
       </ol>
       <Trouble text={trouble} />
-      {full && (
-        <button type="button" onClick={() => void load()}>
-          More
-        </button>
-      )}
+      {full && <Button onClick={() => void load()}>More</Button>}
     </div>
   );
 }

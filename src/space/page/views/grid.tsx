@@ -1,7 +1,9 @@
 // biome-ignore-all lint/a11y/useSemanticElements: rows are placed by hand, which the elements of a table do not allow
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus, and names the active row by its id
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { mediaSignal } from '../ui.ts';
+import { Button } from './parts.tsx';
 
 export interface Column<T> {
   readonly id: string;
@@ -17,7 +19,7 @@ export interface Sort {
   readonly descending: boolean;
 }
 
-interface GridProps<T> {
+export interface GridProps<T> {
   readonly label: string;
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
@@ -33,13 +35,15 @@ interface GridProps<T> {
 const MARGIN = 8;
 const ROW_HEIGHT = 40;
 const CARD_HEIGHT = 64;
+/** On a narrow screen a row is a card of two lines. */
+const asCards = mediaSignal('(max-width: 719px)');
 
 /** A table of any length: only the rows that can be seen are in the document, each with its number. */
 export function Grid<T>(props: GridProps<T>) {
-  const { columns, rows, idOf, sort } = props;
+  const { columns, rows, idOf } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
-  const height = useRowHeight();
+  const height = asCards.value ? CARD_HEIGHT : ROW_HEIGHT;
   const { top, seen } = useScroll(frame);
   const current = Math.min(active, rows.length - 1);
   const first = Math.max(0, Math.floor(top / height) - MARGIN);
@@ -53,8 +57,12 @@ export function Grid<T>(props: GridProps<T>) {
     if (event.target !== frame.current) return;
     const page = Math.max(1, Math.floor(seen / height) - 2);
     const steps: Readonly<Record<string, number>> = {
-      ...{ ArrowDown: current + 1, ArrowUp: current - 1, PageDown: current + page, PageUp: current - page },
-      ...{ Home: 0, End: rows.length - 1 },
+      ArrowDown: current + 1,
+      ArrowUp: current - 1,
+      PageDown: current + page,
+      PageUp: current - page,
+      Home: 0,
+      End: rows.length - 1,
     };
     const to = steps[event.key];
     const row = rows[current];
@@ -79,7 +87,7 @@ export function Grid<T>(props: GridProps<T>) {
     >
       <div class="grid-head" role="row" aria-rowindex={1}>
         {columns.map((column) => (
-          <ColumnHead key={column.id} column={column} sort={sort} onSort={props.onSort} />
+          <ColumnHead key={column.id} column={column} grid={props} />
         ))}
       </div>
       <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * height}px` }}>
@@ -135,13 +143,7 @@ function GridRow<T>({ row, index, height, active, grid, onPick }: RowProps<T>) {
   );
 }
 
-interface HeadProps<T> {
-  readonly column: Column<T>;
-  readonly sort: Sort;
-  readonly onSort: (sort: Sort) => void;
-}
-
-function ColumnHead<T>({ column, sort, onSort }: HeadProps<T>) {
+function ColumnHead<T>({ column, grid: { sort, onSort } }: { column: Column<T>; grid: GridProps<T> }) {
   const chosen = sort.column === column.id;
   const direction = sort.descending ? 'descending' : 'ascending';
   return (
@@ -151,13 +153,10 @@ function ColumnHead<T>({ column, sort, onSort }: HeadProps<T>) {
       class={column.figure ? 'figure' : undefined}
       data-column={column.id}
     >
-      <button
-        type="button"
-        onClick={() => onSort({ column: column.id, descending: chosen ? !sort.descending : false })}
-      >
+      <Button onClick={() => onSort({ column: column.id, descending: chosen && !sort.descending })}>
         {column.title}
         <span aria-hidden="true">{chosen ? (sort.descending ? ' ↓' : ' ↑') : ''}</span>
-      </button>
+      </Button>
     </div>
   );
 }
@@ -169,18 +168,6 @@ function showRow(frame: HTMLDivElement | null, index: number, height: number): v
   const room = frame.clientHeight - head;
   if (from < frame.scrollTop) frame.scrollTop = from;
   else if (from + height > frame.scrollTop + room) frame.scrollTop = from + height - room;
-}
-
-/** On a narrow screen a row is a card of two lines. */
-function useRowHeight(): number {
-  const query = useRef(matchMedia('(max-width: 719px)'));
-  const [narrow, setNarrow] = useState(query.current.matches);
-  useEffect(() => {
-    const read = (): void => setNarrow(query.current.matches);
-    query.current.addEventListener('change', read);
-    return () => query.current.removeEventListener('change', read);
-  }, []);
-  return narrow ? CARD_HEIGHT : ROW_HEIGHT;
 }
 
 function useScroll(frame: { readonly current: HTMLDivElement | null }): { top: number; seen: number } {

@@ -1,5 +1,6 @@
 import { helpOpen } from '../ui.ts';
 import { Dialog } from './dialog.tsx';
+import { Button, Fact, Facts } from './parts.tsx';
 
 const SHORTCUTS: readonly (readonly [string, string])[] = [
   ['1 … 5', 'Space, Sessions, Timeline, Listeners, Chat'],
@@ -17,20 +18,17 @@ export function HelpDialog() {
   };
   return (
     <Dialog title="Keyboard" onClose={close}>
-      <dl class="facts">
+      <Facts>
         {SHORTCUTS.map(([keys, what]) => (
-          <>
-            <dt>
-              <kbd>{keys}</kbd>
-            </dt>
-            <dd>{what}</dd>
-          </>
+          <Fact key={keys} name={<kbd>{keys}</kbd>}>
+            {what}
+          </Fact>
         ))}
-      </dl>
+      </Facts>
       <div class="actions">
-        <button type="button" class="primary" onClick={close}>
+        <Button class="primary" onClick={close}>
           Close
-        </button>
+        </Button>
       </div>
     </Dialog>
   );

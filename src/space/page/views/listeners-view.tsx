@@ -1,18 +1,17 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
-import { sentenceOf } from '../data/answer-error.ts';
 import { nameOf } from '../data/rooms.ts';
 import { askJson, postJson, type Source } from '../data/source.ts';
 import { oneOfEachStore } from '../data/stores.ts';
 import { announce } from '../ui.ts';
+import { useAttempt, usePolled } from './asking.ts';
 import { Dialog } from './dialog.tsx';
-import { Ago, PlainText, plural, Trouble } from './parts.tsx';
+import { Ago, Button, PlainText, plural, Trouble } from './parts.tsx';
 
 interface Subscriber {
   readonly name: string;
   readonly events: readonly string[];
   readonly position: number;
-  readonly lanes: number;
   readonly lag: number;
   readonly oldest_pending_at: string | null;
   readonly failures: number;
@@ -42,40 +41,17 @@ export function ListenersView() {
 }
 
 function SourceListeners({ source, title }: { source: Source; title: string | null }) {
-  const [listeners, setListeners] = useState<readonly Subscriber[] | null>(null);
-  const [trouble, setTrouble] = useState<string | null>(null);
   const [replaying, setReplaying] = useState<Subscriber | null>(null);
-  const [asked, setAsked] = useState(0);
-  useEffect(() => {
-    let wanted = true;
-    const ask = async (): Promise<void> => {
-      try {
-        const { data } = await askJson<{ data: readonly Subscriber[] }>(source, '/v1/subscribers');
-        if (!wanted) return;
-        setListeners(data);
-        setTrouble(null);
-      } catch (thrown) {
-        if (wanted) setTrouble(sentenceOf(thrown));
-      }
-    };
-    void ask();
-    const timer = setInterval(() => void ask(), POLL_MS);
-    return () => {
-      wanted = false;
-      clearInterval(timer);
-    };
-  }, [source, asked]);
+  const [replays, setReplays] = useState(0);
+  const ask = () => askJson<{ data: readonly Subscriber[] }>(source, '/v1/subscribers');
+  const { answer, trouble } = usePolled(ask, POLL_MS, [source, replays]);
   return (
     <div class="listeners" data-source={source.id}>
-      {title !== null && (
-        <h2>
-          <PlainText text={title} />
-        </h2>
-      )}
+      {title !== null && <PlainText as="h2" text={title} />}
       <Trouble text={trouble} />
-      {listeners?.length === 0 && <p class="empty">Nobody listens.</p>}
+      {answer?.data.length === 0 && <p class="empty">Nobody listens.</p>}
       <ul class="cards">
-        {listeners?.map((one) => (
+        {answer?.data.map((one) => (
           <ListenerCard key={one.name} listener={one} onReplay={() => setReplaying(one)} />
         ))}
       </ul>
@@ -86,7 +62,7 @@ function SourceListeners({ source, title }: { source: Source; title: string | nu
           onClose={() => setReplaying(null)}
           onDone={(events) => {
             setReplaying(null);
-            setAsked(asked + 1);
+            setReplays(replays + 1);
             announce(`${plural(events, 'event')} come again`);
           }}
         />
@@ -95,39 +71,41 @@ function SourceListeners({ source, title }: { source: Source; title: string | nu
   );
 }
 
+const STATE_WORDS = {
+  bad: 'has given up on some',
+  failing: 'fails at the moment',
+  behind: 'is behind',
+  well: 'has heard everything',
+};
+
 function ListenerCard({ listener, onReplay }: { listener: Subscriber; onReplay: () => void }) {
   const { name, lag, failures, dead_letters: dead, last_error: error, oldest_pending_at: oldest } = listener;
   const state = dead > 0 ? 'bad' : failures > 0 ? 'failing' : lag > 0 ? 'behind' : 'well';
-  const words = {
-    bad: 'has given up on some',
-    failing: 'fails at the moment',
-    behind: 'is behind',
-    well: 'has heard everything',
-  };
+  const figures = [
+    ['behind', lag.toLocaleString()],
+    ['failures', failures.toLocaleString()],
+    ['dead letters', dead.toLocaleString()],
+    ['up to', `№ ${listener.position.toLocaleString()}`],
+  ];
   return (
     <li class="card" data-listener={name} data-state={state}>
       <div class="card-head">
-        <h3>
-          <PlainText text={name} />
-        </h3>
+        <PlainText as="h3" text={name} />
         <span class="badge" data-state={state}>
-          {words[state]}
+          {STATE_WORDS[state]}
         </span>
       </div>
       <dl class="figures">
-        <Figure name="behind" value={lag.toLocaleString()} />
-        <Figure name="failures" value={failures.toLocaleString()} />
-        <Figure name="dead letters" value={dead.toLocaleString()} />
-        <Figure name="up to" value={`№ ${listener.position.toLocaleString()}`} />
+        {figures.map(([figure, value]) => (
+          <div key={figure}>
+            <dt>{figure}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
       </dl>
       <p class="faint card-line">
-        {oldest === null ? (
-          'nothing waits'
-        ) : (
-          <>
-            the oldest waits since <Ago at={oldest} />
-          </>
-        )}
+        {oldest === null ? 'nothing waits' : 'the oldest waits since '}
+        {oldest !== null && <Ago at={oldest} />}
         {' · '}
         <PlainText text={listener.events.join(', ')} />
       </p>
@@ -136,19 +114,10 @@ function ListenerCard({ listener, onReplay }: { listener: Subscriber; onReplay: 
           <PlainText text={error} />
         </p>
       )}
-      <button type="button" onClick={onReplay} data-action="replay">
+      <Button onClick={onReplay} data-action="replay">
         Deliver again…
-      </button>
+      </Button>
     </li>
-  );
-}
-
-function Figure({ name, value }: { name: string; value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
   );
 }
 
@@ -162,30 +131,23 @@ interface ReplayProps {
 function ReplayDialog({ listener, source, onClose, onDone }: ReplayProps) {
   const [dead, setDead] = useState(listener.dead_letters > 0);
   const [from, setFrom] = useState('');
-  const [trouble, setTrouble] = useState<string | null>(null);
+  const { trouble, attempt } = useAttempt(true);
   const ready = dead || /^\d{1,15}$/.test(from);
-  const replay = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    try {
-      const path = `/v1/subscribers/${encodeURIComponent(listener.name)}/replay`;
-      const { events } = await postJson<{ events: number }>(
-        source,
-        path,
-        dead ? { dead: true } : { from: Number(from) },
-      );
-      onDone(events);
-    } catch (thrown) {
-      setTrouble(sentenceOf(thrown));
-    }
+  const replay = async (): Promise<void> => {
+    const path = `/v1/subscribers/${encodeURIComponent(listener.name)}/replay`;
+    const what = dead ? { dead: true } : { from: Number(from) };
+    onDone((await postJson<{ events: number }>(source, path, what)).events);
   };
   return (
     <Dialog title="Deliver again?" onClose={onClose}>
-      <form onSubmit={(event) => void replay(event)}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void attempt(replay);
+        }}
+      >
         <p>
-          <strong>
-            <PlainText text={listener.name} />
-          </strong>{' '}
-          hears once more what it may have heard already.
+          <PlainText as="strong" text={listener.name} /> hears once more what it may have heard already.
         </p>
         <label class="check">
           <input type="radio" name="what" checked={dead} onChange={() => setDead(true)} />
@@ -203,9 +165,7 @@ function ReplayDialog({ listener, source, onClose, onDone }: ReplayProps) {
         )}
         <Trouble text={trouble} />
         <div class="actions">
-          <button type="button" onClick={onClose}>
-            Leave it
-          </button>
+          <Button onClick={onClose}>Leave it</Button>
           <button type="submit" class="primary" disabled={!ready} data-action="confirm-replay">
             Deliver again
           </button>

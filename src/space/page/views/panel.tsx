@@ -1,14 +1,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
 import { AnswerError, sentenceOf } from '../data/answer-error.ts';
-import { askSession, type KeptSession } from '../data/kept-session.ts';
+import { askSession, type KeptSession, reasonOf } from '../data/kept-session.ts';
 import { labelOf } from '../data/rooms.ts';
 import type { Source } from '../data/source.ts';
 import { countdownOf, momentOf, spanOf } from '../data/spans.ts';
 import type { World, WorldSession } from '../data/world.ts';
-import { closeSession, now, openSession } from '../ui.ts';
+import { closeSession, now } from '../ui.ts';
 import { EventsList } from './events-list.tsx';
-import { Fact, Facts, Moment, PhaseMark, PlainText, Trouble } from './parts.tsx';
+import { Button, Fact, Facts, PhaseMark, PlainText, SessionLink, Trouble } from './parts.tsx';
 import { SessionActions } from './session-actions.tsx';
 import { Transcript } from './transcript.tsx';
 
@@ -17,7 +17,7 @@ export function Panel({ id }: { id: string }) {
   const { world } = useSpace();
   const heading = useRef<HTMLHeadingElement>(null);
   const { kept, source, trouble, live, version } = useKept(world, id);
-  const [part, setPart] = useState<'transcript' | 'events'>('transcript');
+  const [part, setPart] = useState<Part>('transcript');
   useFocus(heading);
   const label = live !== undefined ? labelOf(live.view) : kept !== null ? labelOf(kept) : id;
   return (
@@ -26,9 +26,9 @@ export function Panel({ id }: { id: string }) {
         <h2 id="panel-title" ref={heading} tabIndex={-1}>
           <PlainText text={label} />
         </h2>
-        <button type="button" class="quiet" onClick={closeSession} aria-label="Close the panel" title="Close (Esc)">
+        <Button class="quiet" onClick={closeSession} aria-label="Close the panel" title="Close (Esc)">
           ✕
-        </button>
+        </Button>
       </header>
       <div class="panel-body">
         {live !== undefined && !live.live && (
@@ -56,11 +56,13 @@ export function Panel({ id }: { id: string }) {
   );
 }
 
+type Part = 'transcript' | 'events';
+
 interface TabProps {
-  readonly name: 'transcript' | 'events';
+  readonly name: Part;
   readonly words: string;
-  readonly part: string;
-  readonly onPick: (part: 'transcript' | 'events') => void;
+  readonly part: Part;
+  readonly onPick: (part: Part) => void;
 }
 
 function PartTab({ name, words, part, onPick }: TabProps) {
@@ -71,8 +73,7 @@ function PartTab({ name, words, part, onPick }: TabProps) {
     document.getElementById(`tab-${other}`)?.focus();
   };
   return (
-    <button
-      type="button"
+    <Button
       role="tab"
       id={`tab-${name}`}
       aria-selected={part === name}
@@ -82,7 +83,7 @@ function PartTab({ name, words, part, onPick }: TabProps) {
       onKeyDown={press}
     >
       {words}
-    </button>
+    </Button>
   );
 }
 
@@ -94,15 +95,12 @@ interface Known {
 function Status({ kept, live }: Known) {
   const ended = kept?.state === 'ended';
   const view = live?.view;
-  const deadline = ended ? null : (view?.expires_at ?? kept?.expires_at ?? null);
   return (
     <Facts>
       <Fact name={ended ? 'Ended as' : 'Phase'}>
         {ended ? (
           <strong class="reason" data-reason={kept.end_reason}>
-            <PlainText
-              text={`${kept.end_reason ?? 'unknown'}${kept.end_cause === null ? '' : ` (${kept.end_cause})`}`}
-            />
+            <PlainText text={reasonOf(kept.end_reason, kept.end_cause)} />
           </strong>
         ) : (
           <PhaseMark phase={view?.phase ?? kept?.state ?? 'unknown'} tool={view?.tool ?? null} />
@@ -112,23 +110,13 @@ function Status({ kept, live }: Known) {
         <Fact name="This turn">since {spanOf(now.value - Date.parse(view.turn_started_at))}</Fact>
       )}
       {view !== undefined && view.queued > 0 && <Fact name="Waiting">{view.queued} more</Fact>}
-      <Fact name="Started">
-        <Moment at={view?.started_at ?? kept?.started_at ?? null} />
-      </Fact>
-      <Fact name="Last active">
-        <Moment at={view?.last_activity_at ?? kept?.last_activity_at ?? null} />
-      </Fact>
+      <Fact name="Started" at={view?.started_at ?? kept?.started_at ?? null} />
+      <Fact name="Last active" at={view?.last_activity_at ?? kept?.last_activity_at ?? null} />
       {ended ? (
-        <Fact name="Ended">
-          <Moment at={kept.ended_at} />
-        </Fact>
+        <Fact name="Ended" at={kept.ended_at} />
       ) : (
         <Fact name="Deadline">
-          {deadline === null ? (
-            <span class="none">none: it waits for as long as it takes</span>
-          ) : (
-            <Deadline at={deadline} />
-          )}
+          <Deadline at={view?.expires_at ?? kept?.expires_at ?? null} />
         </Fact>
       )}
       <Fact name="Tokens">{tokensOf(view?.tokens ?? kept?.tokens)}</Fact>
@@ -136,7 +124,8 @@ function Status({ kept, live }: Known) {
   );
 }
 
-function Deadline({ at }: { at: string }) {
+function Deadline({ at }: { at: string | null }) {
+  if (at === null) return <span class="none">none: it waits for as long as it takes</span>;
   return (
     <span class="countdown">
       {countdownOf(at, now.value)} <span class="faint nowrap">({momentOf(at)})</span>
@@ -156,34 +145,18 @@ function Origin({ id, kept, live }: Known & { id: string }) {
     <details class="origin">
       <summary>Where it comes from</summary>
       <Facts>
-        <Fact name="Id">
-          <code>
-            <PlainText text={id} />
-          </code>
-        </Fact>
-        <Fact name="Key">
-          <code>
-            <PlainText text={view?.key ?? kept?.key ?? 'unknown'} />
-          </code>
-        </Fact>
-        <Fact name="Kind">
-          <PlainText text={view?.kind ?? kept?.kind ?? 'unknown'} />
-        </Fact>
-        <Fact name="Platform">
-          <PlainText text={view?.platform ?? kept?.platform ?? 'unknown'} />
-        </Fact>
-        <Fact name="User">
-          <PlainText text={view?.user ?? kept?.user_id ?? 'nobody in particular'} />
-        </Fact>
+        <Fact name="Id" as="code" text={id} />
+        <Fact name="Key" as="code" text={view?.key ?? kept?.key ?? 'unknown'} />
+        <Fact name="Kind" text={view?.kind ?? kept?.kind ?? 'unknown'} />
+        <Fact name="Platform" text={view?.platform ?? kept?.platform ?? 'unknown'} />
+        <Fact name="User" text={view?.user ?? kept?.user_id ?? 'nobody in particular'} />
         <Fact name="Before it">
           <Parent kept={kept} />
         </Fact>
         <Fact name="Owner">
           {owner === null ? <span class="none">none: it rests in the store</span> : <PlainText text={owner} />}
         </Fact>
-        <Fact name="Owner's heartbeat">
-          <Moment at={view?.last_heartbeat_at ?? kept?.last_heartbeat_at ?? null} />
-        </Fact>
+        <Fact name="Owner's heartbeat" at={view?.last_heartbeat_at ?? kept?.last_heartbeat_at ?? null} />
         {kept?.resume_reason && <Fact name="Cut off by">{kept.resume_reason}</Fact>}
       </Facts>
     </details>
@@ -195,10 +168,7 @@ function Parent({ kept }: { kept: KeptSession | null }) {
   if (parent === null) return <span class="none">nothing: it is the first</span>;
   return (
     <>
-      {kept?.lineage ?? 'from'}{' '}
-      <button type="button" class="link" onClick={() => openSession(parent)}>
-        <PlainText text={parent} />
-      </button>
+      {kept?.lineage ?? 'from'} <SessionLink id={parent} />
     </>
   );
 }
@@ -217,26 +187,27 @@ function useFocus(heading: { readonly current: HTMLElement | null }): void {
 /** At most this often is a session asked for that changes all the time. */
 const REFRESH_MS = 700;
 
+interface KeptState {
+  readonly kept: KeptSession | null;
+  readonly source: Source | null;
+  readonly trouble: string | null;
+  /** Counts the answers. */
+  readonly version: number;
+}
+
 /** The session as it is kept, asked for again whenever something has happened to it. */
 function useKept(world: World, id: string) {
   void world.calm.value;
   const live = world.sessions.get(id);
   const ended = world.hasEnded(id);
-  const [state, setState] = useState<{
-    kept: KeptSession | null;
-    source: Source | null;
-    trouble: string | null;
-    version: number;
-  }>({
-    ...{ kept: null, source: null, trouble: null, version: 0 },
-  });
-  const asking = useRef({ wanted: live, at: 0 });
+  const [state, setState] = useState<KeptState>({ kept: null, source: null, trouble: null, version: 0 });
+  const askedAt = useRef(0);
   const sources = world.sources.filter((one) => one.state === 'live').length;
   useEffect(() => {
     let wanted = true;
-    const wait = Math.max(0, asking.current.at + REFRESH_MS - Date.now());
+    const wait = Math.max(0, askedAt.current + REFRESH_MS - Date.now());
     const timer = setTimeout(async () => {
-      asking.current.at = Date.now();
+      askedAt.current = Date.now();
       const answer = await findKept(world, live?.source ?? state.source, id);
       if (wanted) setState((before) => ({ ...before, ...answer, version: before.version + 1 }));
     }, wait);
@@ -248,10 +219,8 @@ function useKept(world: World, id: string) {
   return { ...state, live };
 }
 
-type FoundKept = { kept: KeptSession; source: Source; trouble: null } | { trouble: string };
-
 /** Asks the source that tells of it; for one that nobody tells of, everybody. */
-async function findKept(world: World, likely: Source | null, id: string): Promise<FoundKept> {
+async function findKept(world: World, likely: Source | null, id: string): Promise<Partial<KeptState>> {
   const others = world.sources.filter((one) => one.state === 'live').map(({ source }) => source);
   const sources = [...new Set([...(likely === null ? [] : [likely]), ...others])];
   let trouble = 'no gateway is heard at the moment';

@@ -1,13 +1,21 @@
-import type { ComponentChildren } from 'preact';
+import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { clampText, plainLine, plainText } from '../data/plain-text.ts';
 import { agoOf, momentOf } from '../data/spans.ts';
 import { PHASES } from '../protocol.ts';
-import { now } from '../ui.ts';
+import { now, openSession } from '../ui.ts';
+
+interface PlainTextProps {
+  readonly text: string;
+  /** The element around it. */
+  readonly as?: 'code' | 'h2' | 'h3' | 'span' | 'strong' | undefined;
+  readonly class?: string;
+}
 
 /** One line from people. It keeps to itself: nothing in it turns what stands beside it. */
-export function PlainText({ text }: { text: string }) {
-  return <bdi>{plainLine(text)}</bdi>;
+export function PlainText({ text, as: Tag, class: name }: PlainTextProps) {
+  const line = <bdi>{plainLine(text)}</bdi>;
+  return Tag === undefined ? line : <Tag class={name}>{line}</Tag>;
 }
 
 const CLAMPED_AT = 1200;
@@ -20,16 +28,17 @@ export function LongPlainText({ text }: { text: string }) {
     <div class="said">
       <bdi>{plainText(whole ? text : beginning)}</bdi>
       {cut && (
-        <button type="button" class="link" onClick={() => setWhole(!whole)}>
+        <Button class="link" onClick={() => setWhole(!whole)}>
           {whole ? 'show less' : `… show all ${text.length.toLocaleString()} characters`}
-        </button>
+        </Button>
       )}
     </div>
   );
 }
 
 /** A moment, as long ago as it is. */
-export function Ago({ at }: { at: string | null }) {
+export function Ago({ at, faint = false }: { at: string | null; faint?: boolean }) {
+  if (faint) return <span class="faint">{Ago({ at })}</span>;
   if (at === null || at === '') return <span class="none">never</span>;
   return (
     <time dateTime={at} title={momentOf(at)}>
@@ -61,16 +70,12 @@ export const PHASE_WORDS: Readonly<Record<string, string>> = {
 const KNOWN: ReadonlySet<string> = new Set(PHASES);
 
 /** A phase as shape, colour and word: nobody has to tell colours apart. */
-export function PhaseMark({ phase, tool, bare }: { phase: string; tool?: string | null; bare?: boolean }) {
+export function PhaseMark({ phase, tool }: { phase: string; tool: string | null }) {
   return (
     <span class="phase" data-phase={KNOWN.has(phase) ? phase : 'unknown'}>
       <PhaseDot phase={phase} />
-      {!bare && <span>{PHASE_WORDS[phase] ?? <PlainText text={phase} />}</span>}
-      {tool !== null && tool !== undefined && (
-        <code>
-          <PlainText text={tool} />
-        </code>
-      )}
+      <span>{PHASE_WORDS[phase] ?? <PlainText text={phase} />}</span>
+      {tool !== null && <PlainText as="code" text={tool} />}
     </span>
   );
 }
@@ -107,12 +112,80 @@ export function Facts({ children }: { children: ComponentChildren }) {
   return <dl class="facts">{children}</dl>;
 }
 
-export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+interface FactProps {
+  readonly name: ComponentChildren;
+  readonly children?: ComponentChildren;
+  /** A text from people, and the element around it. */
+  readonly text?: string;
+  readonly as?: PlainTextProps['as'];
+  readonly at?: string | null;
+}
+
+/** A name, and behind it a text, a moment, or anything else. */
+export function Fact({ name, children, text, as, at }: FactProps) {
   return (
     <>
       <dt>{name}</dt>
-      <dd>{children}</dd>
+      <dd>
+        {text !== undefined && <PlainText as={as} text={text} />}
+        {at !== undefined && <Moment at={at} />}
+        {children}
+      </dd>
     </>
+  );
+}
+
+/** A button that submits nothing. */
+export function Button(props: ButtonHTMLAttributes) {
+  return <button type="button" {...props} />;
+}
+
+/** Opens the panel of a session; without a label the id stands for it. */
+export function SessionLink({ id, label = id }: { id: string; label?: string }) {
+  return (
+    <Button class="link" onClick={() => openSession(id)}>
+      <PlainText text={label} />
+    </Button>
+  );
+}
+
+interface ChoiceProps {
+  readonly legend: string;
+  readonly options: readonly string[];
+  readonly chosen: string;
+  readonly onChoose: (option: string) => void;
+}
+
+/** One of a few, all in sight. */
+export function Choice({ legend, options, chosen, onChoose }: ChoiceProps) {
+  return (
+    <fieldset class="choice">
+      <legend class="hidden">{legend}</legend>
+      {options.map((option) => (
+        <Button key={option} aria-pressed={option === chosen} onClick={() => onChoose(option)}>
+          {option}
+        </Button>
+      ))}
+    </fieldset>
+  );
+}
+
+interface ViewFrameProps {
+  readonly name: string;
+  /** Read by screen readers alone. */
+  readonly title: string;
+  readonly children: ComponentChildren;
+}
+
+/** A view whose title the eye needs not. */
+export function ViewFrame({ name, title, children }: ViewFrameProps) {
+  return (
+    <section class={`view ${name}`} aria-labelledby="view-title">
+      <h1 id="view-title" class="hidden">
+        {title}
+      </h1>
+      {children}
+    </section>
   );
 }
 

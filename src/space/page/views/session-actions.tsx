@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
-import { sentenceOf } from '../data/answer-error.ts';
 import { type KeptSession, pathOf } from '../data/kept-session.ts';
 import { postJson, type Source } from '../data/source.ts';
-import { announce, openSession } from '../ui.ts';
+import { announce } from '../ui.ts';
+import { useAttempt } from './asking.ts';
 import { Dialog } from './dialog.tsx';
-import { PlainText, Trouble } from './parts.tsx';
+import { Button, PlainText, SessionLink, Trouble } from './parts.tsx';
 
 interface ActionsProps {
   readonly kept: KeptSession;
@@ -21,9 +21,9 @@ export function SessionActions({ kept, source, label }: ActionsProps) {
       {kept.state === 'ended' ? (
         <Resume kept={kept} source={source} />
       ) : (
-        <button type="button" class="danger" data-action="end" onClick={() => setAsking(true)}>
+        <Button class="danger" data-action="end" onClick={() => setAsking(true)}>
           End this session
-        </button>
+        </Button>
       )}
       {after !== null && (
         <p class="notice" data-ended={after.end_reason}>
@@ -51,67 +51,42 @@ interface EndDialogProps extends ActionsProps {
 }
 
 function EndDialog({ kept, source, label, onClose, onEnded }: EndDialogProps) {
-  const [trouble, setTrouble] = useState<string | null>(null);
-  const [busy, setBusy] = useState(false);
-  const end = async (): Promise<void> => {
-    setBusy(true);
-    try {
-      onEnded(await postJson<KeptSession>(source, `${pathOf(kept.id)}/end`, {}));
-    } catch (thrown) {
-      setTrouble(sentenceOf(thrown));
-      setBusy(false);
-    }
-  };
+  const { trouble, busy, attempt } = useAttempt(true);
+  const end = async (): Promise<void> => onEnded(await postJson<KeptSession>(source, `${pathOf(kept.id)}/end`, {}));
   return (
     <Dialog title="End this session?" onClose={onClose}>
       <p class="named">
-        <strong>
-          <PlainText text={label} />
-        </strong>
-        <code>
-          <PlainText text={kept.id} />
-        </code>
+        <PlainText as="strong" text={label} />
+        <PlainText as="code" text={kept.id} />
       </p>
       <p>What runs in it is stopped. The transcript stays, and the session can be resumed as a new one.</p>
       <Trouble text={trouble} />
       <div class="actions">
-        <button type="button" onClick={onClose}>
-          Keep it
-        </button>
-        <button type="button" class="danger" data-action="confirm-end" disabled={busy} onClick={() => void end()}>
+        <Button onClick={onClose}>Keep it</Button>
+        <Button class="danger" data-action="confirm-end" disabled={busy} onClick={() => void attempt(end)}>
           {busy ? 'Ending…' : 'End it'}
-        </button>
+        </Button>
       </div>
     </Dialog>
   );
 }
 
 function Resume({ kept, source }: { kept: KeptSession; source: Source }) {
-  const [trouble, setTrouble] = useState<string | null>(null);
+  const { trouble, attempt } = useAttempt();
   const [next, setNext] = useState<KeptSession | null>(null);
   const resume = async (): Promise<void> => {
-    setTrouble(null);
-    try {
-      const session = await postJson<KeptSession>(source, `${pathOf(kept.id)}/resume`, {});
-      setNext(session);
-      announce('It goes on in a new session');
-    } catch (thrown) {
-      setTrouble(sentenceOf(thrown));
-    }
+    setNext(await postJson<KeptSession>(source, `${pathOf(kept.id)}/resume`, {}));
+    announce('It goes on in a new session');
   };
   return (
     <>
       {next === null ? (
-        <button type="button" class="primary" data-action="resume" onClick={() => void resume()}>
+        <Button class="primary" data-action="resume" onClick={() => void attempt(resume)}>
           Resume as a new session
-        </button>
+        </Button>
       ) : (
         <p class="notice" data-resumed={next.id}>
-          It goes on in{' '}
-          <button type="button" class="link" onClick={() => openSession(next.id)}>
-            <PlainText text={next.id} />
-          </button>
-          .
+          It goes on in <SessionLink id={next.id} />.
         </p>
       )}
       <Trouble text={trouble} />

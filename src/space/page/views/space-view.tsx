@@ -1,30 +1,30 @@
 import { useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { useSpace } from '../context.ts';
+import { reasonOf } from '../data/kept-session.ts';
 import { labelOf, roomsOf, sceneRoom, sceneSession } from '../data/rooms.ts';
 import type { World, WorldSession } from '../data/world.ts';
 import { PHASES } from '../protocol.ts';
-import type { Scene, SceneRoom, SceneSession, SceneWorld } from '../scene/port.ts';
-import { createScene } from '../scene/scene.ts';
-import { closeSession, openSession, selectedId } from '../ui.ts';
-import { Ago, PHASE_WORDS, PhaseDot, PlainText } from './parts.tsx';
+import type { SceneSession, SceneWorld } from '../scene/port.ts';
+import { Scene } from '../scene/scene.ts';
+import { closeSession, mediaSignal, openSession, selectedId } from '../ui.ts';
+import { Ago, PHASE_WORDS, PhaseDot, PlainText, SessionLink, ViewFrame } from './parts.tsx';
 
 /** The picture, what its signs mean, and who has left. */
 export function SpaceView() {
   return (
-    <section class="view space-view" aria-labelledby="view-title">
-      <h1 id="view-title" class="hidden">
-        Space
-      </h1>
+    <ViewFrame name="space-view" title="Space">
       <Picture />
       <div class="below-picture">
         <Legend />
         <RecentEnds />
       </div>
-    </section>
+    </ViewFrame>
   );
 }
 
+/** What the person has asked their system about things that move. */
+const still = mediaSignal('(prefers-reduced-motion: reduce)');
 const ARROWS = { ArrowLeft: 'left', ArrowRight: 'right', ArrowUp: 'up', ArrowDown: 'down' } as const;
 
 function Picture() {
@@ -34,17 +34,14 @@ function Picture() {
   const stepped = useRef<string | null>(null);
   useEffect(() => {
     if (canvas.current === null) return;
-    const drawn = createScene({
-      canvas: canvas.current,
-      onPick: (id) => (id === null ? closeSession() : openSession(id)),
-    });
+    const drawn = new Scene(canvas.current, (id) => (id === null ? closeSession() : openSession(id)));
     scene.current = drawn;
     const drawing = new Drawing(world);
     drawn.show(drawing.draw());
     drawn.select(selectedId.peek());
     const stopShowing = world.version.subscribe(() => drawn.show(drawing.draw()));
-    const stopFarewells = world.onFarewell((ends) => drawn.farewell(ends.map(({ id, reason }) => ({ id, reason }))));
-    const stopStill = followStillness((still) => drawn.setStill(still));
+    const stopFarewells = world.onFarewell((ends) => drawn.farewell(ends));
+    const stopStill = still.subscribe((value) => drawn.setStill(value));
     return () => {
       stopShowing();
       stopFarewells();
@@ -78,21 +75,11 @@ function Picture() {
   );
 }
 
-/** Tells at once and then whenever the person changes their mind about things that move. */
-function followStillness(tell: (still: boolean) => void): () => void {
-  const query = matchMedia('(prefers-reduced-motion: reduce)');
-  const say = (): void => tell(query.matches);
-  say();
-  query.addEventListener('change', say);
-  return () => query.removeEventListener('change', say);
-}
-
 /** What the scene is shown. Who has not changed stays the same object, so the scene need not look twice. */
 class Drawing {
   readonly #world: World;
   readonly #sessions = new Map<string, SceneSession>();
   readonly #drawnFrom = new Map<string, WorldSession>();
-  #rooms: readonly SceneRoom[] = [];
 
   constructor(world: World) {
     this.#world = world;
@@ -111,8 +98,7 @@ class Drawing {
       this.#drawnFrom.delete(id);
       this.#sessions.delete(id);
     }
-    this.#rooms = roomsOf(this.#world.sources, inhabited, Date.now()).map(sceneRoom);
-    return { rooms: this.#rooms, sessions: this.#sessions };
+    return { rooms: roomsOf(this.#world.sources, inhabited, Date.now()).map(sceneRoom), sessions: this.#sessions };
   }
 
   #put(id: string, next: SceneSession): void {
@@ -163,15 +149,9 @@ function RecentEnds() {
         <ul>
           {world.ends.map(({ id, view, reason, cause, at }) => (
             <li key={id}>
-              <button type="button" class="link" onClick={() => openSession(id)}>
-                <PlainText text={view === null ? id : labelOf(view)} />
-              </button>
-              <span class="reason">
-                <PlainText text={cause === null ? reason : `${reason} (${cause})`} />
-              </span>
-              <span class="faint">
-                <Ago at={at} />
-              </span>
+              <SessionLink id={id} label={view === null ? id : labelOf(view)} />
+              <PlainText as="span" class="reason" text={reasonOf(reason, cause)} />
+              <Ago at={at} faint />
             </li>
           ))}
         </ul>

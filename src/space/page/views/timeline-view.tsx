@@ -1,6 +1,5 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
-import { sentenceOf } from '../data/answer-error.ts';
 import { nameOf } from '../data/rooms.ts';
 import { oneOfEachStore } from '../data/stores.ts';
 import {
@@ -14,19 +13,21 @@ import {
   total,
 } from '../data/timeline.ts';
 import type { World } from '../data/world.ts';
-import { theme } from '../ui.ts';
+import { mediaSignal, theme } from '../ui.ts';
+import { usePolled } from './asking.ts';
 import type { Chart } from './chart.ts';
-import { PlainText, Trouble } from './parts.tsx';
+import { Button, Choice, PlainText, Trouble } from './parts.tsx';
 
 const REFRESH_MS = 4_000;
-const FIRST_RANGE: Range = RANGES[0] ?? { id: '1h', words: '1 h', seconds: 3_600, step: 60 };
+const systemIsDark = mediaSignal('(prefers-color-scheme: dark)');
 
 /** Who started and who ended, and why, over time. */
 export function TimelineView() {
   const { world } = useSpace();
-  const [range, setRange] = useState(FIRST_RANGE);
+  const [range, setRange] = useState<Range>(RANGES[0]);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
-  const { timeline, trouble, missing } = useTimeline(world, range);
+  const ready = world.calm.value > 0 && world.sources.some(({ state }) => state === 'live');
+  const { answer, trouble } = usePolled(() => askStores(world, range), REFRESH_MS, [range, ready]);
   const toggle = (name: string): void => {
     const next = new Set(hidden);
     if (!next.delete(name)) next.add(name);
@@ -36,56 +37,34 @@ export function TimelineView() {
     <section class="view timeline-view" aria-labelledby="view-title">
       <div class="view-head">
         <h1 id="view-title">Timeline</h1>
-        <fieldset class="choice">
-          <legend class="hidden">How far back</legend>
-          {RANGES.map((one) => (
-            <button key={one.id} type="button" aria-pressed={one.id === range.id} onClick={() => setRange(one)}>
-              {one.words}
-            </button>
-          ))}
-        </fieldset>
+        <Choice
+          legend="How far back"
+          options={RANGES.map(({ words }) => words)}
+          chosen={range.words}
+          onChoose={(words) => setRange(RANGES.find((one) => one.words === words) ?? range)}
+        />
       </div>
       <Trouble text={trouble} />
-      {missing.length > 0 && <p class="notice">Without {missing.join(', ')}: not heard at the moment.</p>}
-      {timeline !== null && (
+      {answer !== null && (
         <>
-          <ChartFrame timeline={timeline} hidden={hidden} />
-          <ChartLegend timeline={timeline} hidden={hidden} onToggle={toggle} />
-          <TimelineTable timeline={timeline} />
+          {answer.missing.length > 0 && (
+            <p class="notice">Without {answer.missing.join(', ')}: not heard at the moment.</p>
+          )}
+          <ChartFrame timeline={answer.timeline} hidden={hidden} />
+          <ChartLegend timeline={answer.timeline} hidden={hidden} onToggle={toggle} />
+          <TimelineTable timeline={answer.timeline} />
         </>
       )}
     </section>
   );
 }
 
-function useTimeline(world: World, range: Range) {
-  const [timeline, setTimeline] = useState<Timeline | null>(null);
-  const [trouble, setTrouble] = useState<string | null>(null);
-  const [missing, setMissing] = useState<readonly string[]>([]);
-  const ready = world.calm.value > 0 && world.sources.some(({ state }) => state === 'live');
-  useEffect(() => {
-    let wanted = true;
-    const ask = async (): Promise<void> => {
-      const stores = oneOfEachStore(world.sources);
-      const live = stores.filter(({ state }) => state === 'live').map(({ source }) => source);
-      try {
-        const answer = await askTimeline(live, range, Date.now());
-        if (!wanted) return;
-        setTimeline(answer);
-        setTrouble(null);
-        setMissing(stores.filter(({ state }) => state !== 'live').map(nameOf));
-      } catch (thrown) {
-        if (wanted) setTrouble(sentenceOf(thrown));
-      }
-    };
-    void ask();
-    const timer = setInterval(() => document.hidden || void ask(), REFRESH_MS);
-    return () => {
-      wanted = false;
-      clearInterval(timer);
-    };
-  }, [range, ready]);
-  return { timeline, trouble, missing };
+/** Starts and ends in all stores that are heard, and the names of those that are not. */
+async function askStores(world: World, range: Range) {
+  const stores = oneOfEachStore(world.sources);
+  const live = stores.filter(({ state }) => state === 'live').map(({ source }) => source);
+  const timeline = await askTimeline(live, range, Date.now());
+  return { timeline, missing: stores.filter(({ state }) => state !== 'live').map(nameOf) };
 }
 
 interface FrameProps {
@@ -97,7 +76,8 @@ function ChartFrame({ timeline, hidden }: FrameProps) {
   const frame = useRef<HTMLDivElement>(null);
   const [chart, setChart] = useState<Chart | null>(null);
   const [readout, setReadout] = useState('');
-  const mode = `${theme.value} ${useDarkness()}`;
+  // A canvas does not change its colours by itself.
+  const mode = `${theme.value} ${systemIsDark.value}`;
   useEffect(() => {
     let made: Chart | null = null;
     let wanted = true;
@@ -123,18 +103,6 @@ function ChartFrame({ timeline, hidden }: FrameProps) {
   );
 }
 
-/** Whether the system is dark: a canvas does not change its colours by itself. */
-function useDarkness(): boolean {
-  const query = useMemo(() => matchMedia('(prefers-color-scheme: dark)'), []);
-  const [dark, setDark] = useState(query.matches);
-  useEffect(() => {
-    const read = (): void => setDark(query.matches);
-    query.addEventListener('change', read);
-    return () => query.removeEventListener('change', read);
-  }, [query]);
-  return dark;
-}
-
 function ChartLegend({ timeline, hidden, onToggle }: FrameProps & { onToggle: (name: string) => void }) {
   const reasons = reasonsOf(timeline);
   const names = [STARTED, ...reasons];
@@ -142,7 +110,7 @@ function ChartLegend({ timeline, hidden, onToggle }: FrameProps & { onToggle: (n
     <ul class="chart-legend" aria-label="What is shown">
       {names.map((name, index) => (
         <li key={name}>
-          <button type="button" aria-pressed={!hidden.has(name)} data-series={name} onClick={() => onToggle(name)}>
+          <Button aria-pressed={!hidden.has(name)} data-series={name} onClick={() => onToggle(name)}>
             <span
               class="swatch"
               data-colour={index === 0 ? 'line' : (index - 1) % 8}
@@ -151,7 +119,7 @@ function ChartLegend({ timeline, hidden, onToggle }: FrameProps & { onToggle: (n
             />
             <PlainText text={name} />
             <strong>{total(countsOf(timeline, name)).toLocaleString()}</strong>
-          </button>
+          </Button>
         </li>
       ))}
     </ul>

@@ -1,8 +1,10 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { sentenceOf } from '../data/answer-error.ts';
-import { askMessagesAfter, askMessagesBefore, type Message } from '../data/kept-session.ts';
+import { askMessages, type Message } from '../data/kept-session.ts';
 import type { Source } from '../data/source.ts';
-import { Ago, LongPlainText, PlainText, Trouble } from './parts.tsx';
+import { useAttempt } from './asking.ts';
+import { Ago, Button, LongPlainText, PlainText, Trouble } from './parts.tsx';
+
+const PAGE = 50;
 
 interface TranscriptProps {
   readonly source: Source;
@@ -15,24 +17,25 @@ interface TranscriptProps {
 /** What was said, the newest in sight; earlier pages when they are asked for. */
 export function Transcript({ source, id, count, version }: TranscriptProps) {
   const [messages, setMessages] = useState<readonly Message[]>([]);
-  const [trouble, setTrouble] = useState<string | null>(null);
   const [loaded, setLoaded] = useState(false);
+  const { trouble, attempt } = useAttempt(true);
   const end = useRef<HTMLDivElement>(null);
   const first = messages[0];
   const last = messages.at(-1);
-  const attempt = async (ask: () => Promise<readonly Message[]>, join: typeof merge): Promise<void> => {
-    try {
-      const page = await ask();
-      setMessages((before) => join(before, page));
-      setTrouble(null);
-    } catch (thrown) {
-      setTrouble(sentenceOf(thrown));
-    }
+  const load = async (cursor: number, limit: number): Promise<void> => {
+    await attempt(async () => {
+      const page = await askMessages(source, id, { cursor, limit });
+      setMessages((before) => merge(before, page));
+    });
     setLoaded(true);
   };
+  const loadBefore = (position: number): void => {
+    const cursor = Math.max(0, position - 1 - PAGE);
+    void load(cursor, Math.max(1, position - 1 - cursor));
+  };
   useEffect(() => {
-    if (last === undefined) void attempt(() => askMessagesBefore(source, id, count + 1), merge);
-    else void attempt(() => askMessagesAfter(source, id, last.position), merge);
+    if (last === undefined) loadBefore(count + 1);
+    else void load(last.position, 200);
   }, [source, id, version]);
   useLayoutEffect(() => {
     const part = end.current?.closest('.panel-part');
@@ -40,11 +43,7 @@ export function Transcript({ source, id, count, version }: TranscriptProps) {
   }, [last?.position]);
   return (
     <div class="transcript">
-      {first !== undefined && first.position > 1 && (
-        <button type="button" onClick={() => void attempt(() => askMessagesBefore(source, id, first.position), merge)}>
-          Earlier
-        </button>
-      )}
+      {first !== undefined && first.position > 1 && <Button onClick={() => loadBefore(first.position)}>Earlier</Button>}
       <ol>
         {messages.map((message) => (
           <MessageItem key={message.position} message={message} />
@@ -70,13 +69,9 @@ function MessageItem({ message }: { message: Message }) {
   return (
     <li class="message" data-role={role}>
       <p class="message-head">
-        <strong>
-          <PlainText text={name === null ? role : `${role}: ${name}`} />
-        </strong>
+        <PlainText as="strong" text={name === null ? role : `${role}: ${name}`} />
         {failed && <span class="badge">failed</span>}
-        <span class="faint">
-          <Ago at={at} />
-        </span>
+        <Ago at={at} faint />
       </p>
       {text !== '' && (folded ? <Fold name={beginningOf(text)} text={text} /> : <LongPlainText text={text} />)}
       {calls.map((call, index) => (
@@ -102,22 +97,16 @@ function Fold({ name, text }: { name: string; text: string }) {
   );
 }
 
-interface KnownData {
-  readonly calls: readonly { readonly name: string; readonly args: unknown }[];
-  /** The tool whose answer it is. */
-  readonly name: string | null;
-  readonly failed: boolean;
-  /** What is kept beside that, as it is. */
-  readonly rest: string | null;
-}
-
 /** What a message has beside its text, as far as this page knows it; the rest is shown as it is kept. */
-function readData(data: unknown): KnownData {
-  if (typeof data !== 'object' || data === null) return { calls: [], name: null, failed: false, rest: null };
-  const { toolCalls, toolCallId: _id, usage: _usage, name, ok, ...others } = data as Record<string, unknown>;
-  const calls = Array.isArray(toolCalls) ? toolCalls.filter(isCall) : [];
-  const rest = Object.keys(others).length === 0 ? null : JSON.stringify(others, null, 2);
-  return { calls, name: typeof name === 'string' ? name : null, failed: ok === false, rest };
+function readData(data: Message['data']) {
+  const { toolCalls, toolCallId: _id, usage: _usage, name, ok, ...others } = data ?? {};
+  return {
+    calls: Array.isArray(toolCalls) ? toolCalls.filter(isCall) : [],
+    /** The tool whose answer it is. */
+    name: typeof name === 'string' ? name : null,
+    failed: ok === false,
+    rest: Object.keys(others).length === 0 ? null : JSON.stringify(others, null, 2),
+  };
 }
 
 function isCall(call: unknown): call is { name: string; args: unknown } {

@@ -1,0 +1,201 @@
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { Message } from '../store/transactions/messages.ts';
+import type { CommandAnswer, CommandCall } from '../turns/command.ts';
+import { toldOfMemory } from '../turns/transcripts.ts';
+import { type CommandDeps, type CommandSpec, record } from './command.ts';
+import { NOTHING_HERE } from './session-commands.ts';
+
+const STOPPED = { type: 'told', by: 'stop' } as const;
+
+/** Commands about what is being done in a session. */
+export const TURN_COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'stop',
+    summary: 'stop what is being done; the session stays',
+    async run(call, deps) {
+      await record(call, deps);
+      const stopped = call.session !== null && (await deps.turns.stop(call.session.id, STOPPED));
+      return stopped ? 'Stopped.' : 'Nothing is being done here.';
+    },
+  },
+  {
+    name: 'queue',
+    ordered: true,
+    takes: 'TEXT',
+    summary: 'say something that is done after what is being done now',
+    run: (call, deps) => sayAs(call, deps, 'queue'),
+  },
+  {
+    name: 'steer',
+    ordered: true,
+    takes: 'TEXT',
+    summary: 'say something that is taken into account at the next step',
+    run: (call, deps) => sayAs(call, deps, 'steer'),
+  },
+  {
+    name: 'undo',
+    ordered: true,
+    takes: '[n]',
+    summary: 'take back the last message, or the last n, with all that followed',
+    async run(call, deps) {
+      const { session } = call;
+      if (session === null) return NOTHING_HERE;
+      const count = wholeNumber(call.args, 1);
+      await record(call, deps);
+      const undone = await deps.turns.withTurnStopped(session.id, STOPPED, () => undo(session, count, deps));
+      return undone.length === 0 ? 'There is nothing to take back.' : `Undone: ${undone.map(quote).join(', ')}`;
+    },
+  },
+  {
+    name: 'retry',
+    ordered: true,
+    summary: 'do the last message again',
+    async run(call, deps) {
+      const { session } = call;
+      if (session === null) return NOTHING_HERE;
+      await record(call, deps);
+      const [text] = await deps.turns.withTurnStopped(session.id, STOPPED, () => undo(session, 1, deps));
+      if (text === undefined) return 'There is nothing to do again.';
+      return call.send(text, 'queue');
+    },
+  },
+  {
+    name: 'compress',
+    summary: 'summarise what was said so far, to make room',
+    async run(call, deps) {
+      if (call.session === null) return NOTHING_HERE;
+      await deps.turns.runOf(call.session.id)?.done;
+      await record(call, deps);
+      return compress(call.session, deps);
+    },
+  },
+  {
+    name: 'model',
+    ordered: true,
+    takes: '[name]',
+    summary: 'show or choose the model of this conversation',
+    async run(call, deps) {
+      await record(call, deps);
+      if (call.args === '') return describeModels(call, deps);
+      if (call.session === null) return NOTHING_HERE;
+      const known = await deps.runner.models();
+      if (known.length > 0 && !known.includes(call.args)) {
+        throw new MoiraiError(
+          'model_unknown',
+          `there is no model ${call.args}; there are ${known.slice(0, 20).join(', ')}`,
+        );
+      }
+      await keep(deps, call.session.id, { role: 'setting', text: '', turnId: null, data: { model: call.args } });
+      return `From now on: ${call.args}`;
+    },
+  },
+  {
+    name: 'approve',
+    summary: 'allow what is being asked for',
+    run: async (call, deps) => answerApproval(call, deps, true),
+  },
+  {
+    name: 'deny',
+    takes: '[reason]',
+    summary: 'refuse what is being asked for',
+    run: async (call, deps) => answerApproval(call, deps, false),
+  },
+  {
+    name: 'background',
+    ordered: true,
+    aliases: ['bg'],
+    takes: 'TEXT',
+    summary: 'have something done beside this conversation, and be told',
+    async run(call, deps) {
+      if (call.args === '') throw new MoiraiError('bad_input', '/background needs a text behind it');
+      if (call.session === null) return NOTHING_HERE;
+      await record(call, deps);
+      const child = await deps.children.spawn(call.session, call.args);
+      return `Working on it beside this conversation (${child}). You will be told.`;
+    },
+  },
+];
+
+async function sayAs(call: CommandCall, deps: CommandDeps, mode: 'queue' | 'steer'): Promise<CommandAnswer> {
+  if (call.args === '') throw new MoiraiError('bad_input', `/${call.name} needs a text behind it`);
+  await record(call, deps);
+  return call.send(call.args, mode);
+}
+
+/** Leaves out the last messages and all that followed them; the texts, newest first. */
+async function undo(session: Session, count: number, deps: CommandDeps): Promise<string[]> {
+  const spoken = (await deps.transcripts.withoutUndone(session.id)).filter(
+    ({ role, sessionId }) => role === 'user' && sessionId === session.id,
+  );
+  const undone = spoken.slice(-count);
+  const [first] = undone;
+  if (first === undefined) return [];
+  await keep(deps, session.id, { role: 'undo', text: '', turnId: null, data: { from: first.position } });
+  return undone.map(({ text }) => text).reverse();
+}
+
+function keep(
+  deps: CommandDeps,
+  sessionId: string,
+  row: Pick<Message, 'role' | 'text' | 'turnId' | 'data'>,
+): Promise<number> {
+  return deps.engine.appendBeside(sessionId, [row]);
+}
+
+async function compress(session: Session, deps: CommandDeps): Promise<string> {
+  const transcript = await deps.transcripts.of(session);
+  const done = await deps.runner.compress({
+    sessionId: session.id,
+    turnId: '',
+    platform: session.platform,
+    userId: session.userId,
+    transcript,
+    about: toldOfMemory(transcript, session.id) ?? null,
+    model: null,
+    signal: AbortSignal.timeout(120_000),
+    context: {
+      keep: async (rows) => {
+        await deps.engine.appendBeside(
+          session.id,
+          rows.map((row) => ({ ...row, turnId: null })),
+        );
+      },
+      takeSteering: async () => [],
+      channel: { publish: () => undefined },
+      approve: async () => ({ allowed: false, reason: 'nobody is asked while summarising' }),
+      beforeSummary: (rows) => deps.memory.beforeSummary(session, rows),
+    },
+  });
+  if (done === null) return 'There is nothing to gain from a summary yet.';
+  await deps.engine.compressed(session.id, done);
+  return `Summarised ${done.count} messages: about ${done.beforeTokens} tokens became ${done.afterTokens}.`;
+}
+
+async function describeModels(call: CommandCall, deps: CommandDeps): Promise<string> {
+  const chosen = call.session === null ? null : await deps.transcripts.chosenModel(call.session);
+  const known = await deps.runner.models();
+  return [`Model: ${chosen ?? deps.runner.description}`, ...known.map((name) => `- ${name}`)].join('\n');
+}
+
+async function answerApproval(call: CommandCall, deps: CommandDeps, allowed: boolean): Promise<string> {
+  await record(call, deps);
+  const reason = call.args === '' ? 'the user said no' : call.args;
+  const answered = deps.approvals.answer(call.conversation.key, allowed ? { allowed } : { allowed, reason }, call.by);
+  if (answered === null) return 'Nothing is being asked for.';
+  if (answered === 'not yours') return 'This was not asked of you.';
+  return `${allowed ? 'Allowed' : 'Refused'}: ${answered.action}`;
+}
+
+function wholeNumber(text: string, otherwise: number): number {
+  if (text === '') return otherwise;
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < 1 || number > 1000) {
+    throw new MoiraiError('bad_input', `${text} is not a number from 1 to 1000`);
+  }
+  return number;
+}
+
+function quote(text: string): string {
+  return `“${text.length > 60 ? `${text.slice(0, 59)}…` : text}”`;
+}

@@ -1,0 +1,58 @@
+import { sanitize } from '../platforms/outside-text.ts';
+import type { Incoming, IncomingFile, Quote } from '../platforms/platform.ts';
+
+/** A file that came with a message, after we tried to fetch it. */
+export interface ReceivedFile {
+  readonly file: IncomingFile;
+  /** Where it is, from the workspace; null when it could not be had. */
+  readonly path: string | null;
+  readonly problem: string | null;
+  /** What it shows, where somebody looked. */
+  readonly shows?: string | null;
+}
+
+const QUOTED = 500;
+
+/**
+ * What the agent reads of a message: what was written, and in brackets what the gateway knows about it. `shared` means
+ * that several people talk in this conversation, so that it has to be said who.
+ */
+export function messageText(message: Incoming, files: readonly ReceivedFile[], shared: boolean): string {
+  const before = [
+    shared ? `[${senderOf(message)} says:]` : '',
+    message.edited ? '[This takes the place of an earlier message:]' : '',
+    message.repliesTo === null ? '' : quoteText(message.repliesTo),
+    ...files.map(fileText),
+  ];
+  return [...before, message.text].filter((part) => part !== '').join('\n');
+}
+
+function senderOf({ from }: Incoming): string {
+  return sanitize(from.name ?? from.id ?? 'somebody') || 'somebody';
+}
+
+function quoteText({ text, author, own }: Quote): string {
+  const whose = own ? 'your message' : `a message of ${sanitize(author ?? 'somebody') || 'somebody'}`;
+  const words = sanitize(text, QUOTED);
+  return words === '' ? `[This answers ${whose}.]` : `[This answers ${whose}: "${words}"]`;
+}
+
+function fileText({ file, path, problem, shows = null }: ReceivedFile): string {
+  const what = [
+    KINDS[file.kind],
+    file.name === null ? '' : sanitize(file.name),
+    file.hint === null ? '' : sanitize(file.hint),
+  ];
+  const described = what.filter((part) => part !== '').join(' ');
+  if (file.kind === 'sticker') return shows === null ? `[${described}]` : `[${described}: ${shows}]`;
+  return path === null ? `[${described}, not received: ${problem ?? 'unknown'}]` : `[${described}, saved as ${path}]`;
+}
+
+const KINDS: Readonly<Record<IncomingFile['kind'], string>> = {
+  image: 'An image',
+  audio: 'An audio file',
+  voice: 'A voice message',
+  video: 'A video',
+  document: 'A file',
+  sticker: 'A sticker',
+};

@@ -1,0 +1,179 @@
+import type { Config } from '../config/config.ts';
+import type { Engine } from '../engine/engine.ts';
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import { keyFor, parseKey } from '../lifecycle/session-key.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Places } from '../outbound/places.ts';
+import { type Access, type Requester, requesterOf } from '../people/access.ts';
+import type { Approvals } from '../people/approvals.ts';
+import { offerCode, pairingText } from '../people/pairing.ts';
+import { sanitize } from '../platforms/outside-text.ts';
+import type { Inbox, Incoming, Place, Platform, Press } from '../platforms/platform.ts';
+import { chatSettings } from '../platforms/registry.ts';
+import type { ConversationRef } from '../store/transactions/conversations.ts';
+import type { Conversations, ReceiveResult } from '../turns/conversations.ts';
+import { messageText } from './message-text.ts';
+import { receiveFiles } from './received-files.ts';
+import type { Stickers } from './stickers.ts';
+
+export interface ReceptionDeps {
+  readonly config: Config;
+  readonly engine: Engine;
+  readonly conversations: Conversations;
+  readonly access: Access;
+  readonly approvals: Approvals;
+  readonly places: Places;
+  readonly log: Logger;
+  readonly stickers: Stickers;
+  /** A message was taken: its turn begins soon. */
+  readonly taken: (message: Incoming, turnId: string) => void;
+}
+
+/** What else a person may write within this long belongs to the same message. */
+const SETTLE_MS = 600;
+/** A client that splits a long text sends the next piece a little later. */
+const SPLIT_SETTLE_MS = 2000;
+const SPLIT_AT = 3500;
+const ALBUM_SETTLE_MS = 800;
+const SEND_MS = 30_000;
+
+/** Where the messages of one platform come in: who may talk is let through, and what is said is made durable. */
+export class Reception implements Inbox {
+  readonly #platform: Platform;
+  readonly #deps: ReceptionDeps;
+  readonly changed: () => void;
+
+  constructor(platform: Platform, deps: ReceptionDeps, changed: () => void) {
+    this.#platform = platform;
+    this.#deps = deps;
+    this.changed = changed;
+  }
+
+  async receive(message: Incoming): Promise<void> {
+    const conversation = this.#conversationOf(message);
+    if (conversation === null) return;
+    const requester = requesterOf(this.#platform.name, message.from, message.place);
+    if (!(await this.#deps.access.admits(requester))) return this.#turnAway(message);
+    if (!this.#isForUs(message)) return;
+    await this.#deps.places.seen(this.#platform.name, message.place);
+    await this.#take(message, conversation, requester);
+  }
+
+  async press({ from, place, data }: Press): Promise<string | null> {
+    const { access, approvals } = this.#deps;
+    const requester = requesterOf(this.#platform.name, from, place);
+    if (!(await access.admits(requester))) return 'You may not do that.';
+    const [, answer, id] = /^(ok|no):([0-9a-f]+)$/.exec(data) ?? [];
+    if (answer === undefined || id === undefined) return null;
+    const approval =
+      answer === 'ok' ? { allowed: true as const } : { allowed: false as const, reason: 'the user said no' };
+    const by = { userId: from.id, admin: access.isNamedAdmin(this.#platform.name, from.id) };
+    const outcome = approvals.answerById(id, approval, by);
+    if (outcome === 'not yours') return 'This was not asked of you.';
+    if (outcome === null) return 'This is over.';
+    return answer === 'ok' ? 'Allowed.' : 'Refused.';
+  }
+
+  /** Null for what has no place a conversation could be made of; it can never be taken, so it is done with. */
+  #conversationOf({ place, from }: Incoming): ConversationRef | null {
+    const { sessions } = this.#deps.config;
+    const { name } = this.#platform;
+    try {
+      const { type, chat, scope, thread } = place;
+      const source = {
+        ...{ platform: name, type, chat },
+        ...(scope === undefined ? {} : { scope }),
+        ...(thread === undefined ? {} : { thread }),
+        ...(from.id === null ? {} : { participant: from.id }),
+      };
+      const key = keyFor(source, sessions);
+      return { key, kind: 'chat', platform: name, userId: from.id, origin: { ...sanitized(place) }, attached: false };
+    } catch (thrown) {
+      if (!hasCode(thrown, 'bad_key')) throw thrown;
+      this.#deps.log.warn('a message from nowhere was dropped', { platform: name, error: thrown });
+      return null;
+    }
+  }
+
+  /** A stranger gets one code and nothing else, and only where nobody else reads it. */
+  async #turnAway({ from, place }: Incoming): Promise<void> {
+    const { config, engine, log } = this.#deps;
+    const { name } = this.#platform;
+    log.info('somebody unknown was turned away', { platform: name, user: from.id });
+    if (!config.access.pairing || place.type !== 'dm' || from.id === null || from.bot) return;
+    const shownName = from.name === null ? null : sanitize(from.name);
+    const code = await offerCode(engine.store, { platform: name, userId: from.id, name: shownName });
+    if (code !== null) await this.#sendNow(place, pairingText(name, code));
+  }
+
+  #isForUs({ place, addressed, text }: Incoming): boolean {
+    if (place.type === 'dm' || addressed) return true;
+    const { requireMention, wakeWords } = chatSettings(this.#deps.config, this.#platform.name);
+    if (!requireMention) return true;
+    const said = text.toLowerCase();
+    return wakeWords.some((word) => said.includes(word.toLowerCase()));
+  }
+
+  async #take(message: Incoming, conversation: ConversationRef, requester: Requester): Promise<void> {
+    const { conversations, config, access, log, stickers, taken } = this.#deps;
+    const files = await receiveFiles(conversation.platform, message.files, {
+      ...{ workspace: config.agent.workspace, log, stickers },
+    });
+    const text = messageText(message, files, isShared(conversation));
+    // An agent that is addressed by name in front of a command still gets the command; everything else is text.
+    const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;
+    const result = await conversations.receive({
+      ...{ conversation, text: command ? message.text : text, originRef: message.id },
+      ...(command
+        ? { mayRun: (spec) => access.refusal(spec, requester), by: answererOf(access, requester) }
+        : { verbatim: true }),
+      settleMs: settleTime(message),
+    });
+    await this.#answer(message, result);
+    if (result.type === 'turn' && !result.received.duplicate) taken(message, result.received.turn.id);
+  }
+
+  /** What a command says goes to where it was given. */
+  async #answer({ place, id }: Incoming, result: ReceiveResult): Promise<void> {
+    if (result.type !== 'answer' || result.text === '') return;
+    if (result.session === null) return this.#sendNow(place, result.text);
+    const { engine } = this.#deps;
+    const deliveries = [
+      { id: `${id}:answer`, platform: this.#platform.name, target: { ...sanitized(place) }, text: result.text },
+    ];
+    await engine.store.write('addDeliveries', {
+      context: engine.commandContext(),
+      sessionId: result.session.id,
+      deliveries,
+    });
+  }
+
+  /** Where there is no session to keep it with. Once: a stranger is not worth more. */
+  async #sendNow(place: Place, text: string): Promise<void> {
+    try {
+      await this.#platform.send(place, { text }, AbortSignal.timeout(SEND_MS));
+    } catch (thrown) {
+      const error = MoiraiError.wrap(thrown);
+      this.#deps.log.warn('what was to be said outside of any session was not sent', { place: place.chat, error });
+    }
+  }
+}
+
+function settleTime({ group, text }: Incoming): number {
+  if (group !== null) return ALBUM_SETTLE_MS;
+  return text.length >= SPLIT_AT ? SPLIT_SETTLE_MS : SETTLE_MS;
+}
+
+/** Several people talk in it: not a direct chat, and no participant in its key. */
+function isShared({ key }: ConversationRef): boolean {
+  const { type, participant } = parseKey(key);
+  return type !== 'dm' && participant === undefined;
+}
+
+function sanitized(place: Place): Place {
+  return place.name === undefined ? place : { ...place, name: sanitize(place.name) };
+}
+
+function answererOf(access: Access, { platform, userId }: Requester): { userId: string | null; admin: boolean } {
+  return { userId, admin: access.isNamedAdmin(platform, userId) };
+}

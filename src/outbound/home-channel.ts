@@ -1,0 +1,29 @@
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { Target } from '../platforms/platform.ts';
+import type { Store } from '../store/port.ts';
+import { deliverable } from '../turns/reply-target.ts';
+
+/** Where the gateway says what nobody asked for: what BOOT.md brought, what a job found. */
+export interface HomeChannel {
+  readonly platform: string;
+  readonly target: Target;
+  /** The conversation that was made it: it knows of what it is told. */
+  readonly key?: string;
+}
+
+const SETTING = 'home_channel';
+
+/** Makes a conversation the home channel, until another is. */
+export async function setHome(store: Store, session: Session | null): Promise<void> {
+  if (session === null || !deliverable(session)) {
+    throw new MoiraiError('bad_input', 'nothing can be sent to this conversation, so it cannot be the home channel');
+  }
+  const home: HomeChannel = { platform: session.platform, target: session.origin ?? {}, key: session.key };
+  await store.write('keepSetting', { name: SETTING, value: JSON.stringify(home) });
+}
+
+export async function findHome(store: Store): Promise<HomeChannel | null> {
+  const kept = await store.read('findSetting', { name: SETTING });
+  return kept === null ? null : (JSON.parse(kept) as HomeChannel);
+}

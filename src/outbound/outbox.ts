@@ -1,0 +1,191 @@
+import type { Engine } from '../engine/engine.ts';
+import type { Logger } from '../log/logger.ts';
+import { type Sender, SendFailure } from '../platforms/platform.ts';
+import { type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
+import { backoff } from '../queue/retry-until-known.ts';
+import { type Delivery, type DeliveryOutcome, type ReplyLane, replyQueue } from '../store/transactions/deliveries.ts';
+import { type Observer, stopwatch } from '../turns/observer.ts';
+
+export interface OutboxOptions {
+  readonly engine: Engine;
+  readonly log: Logger;
+  readonly random: () => number;
+  /** Read each time: platforms come and go. */
+  readonly senders: () => readonly Sender[];
+  readonly observer: Pick<Observer, 'tried' | 'sent'>;
+}
+
+/** Conversations of one platform that are sent to at the same time. */
+const CONCURRENCY = 32;
+const REPLIES_PER_CLAIM = 8;
+const SEND_TIMEOUT_MS = 60_000;
+const MAX_ATTEMPTS = 12;
+const RETRY_MS = 1000;
+const RETRY_CAP_MS = 300_000;
+const WAIT_CAP_MS = 60_000;
+const STOP_GRACE_MS = 5000;
+const DUPLICATE_MARK = '(This may be a repetition: I was interrupted while sending it.)';
+
+/**
+ * Sends what the store says is to be sent: in order per conversation, again until the platform has taken it or refuses it
+ * for good. A platform that cannot be reached is waited for, however long that takes. A reply that was being sent when a
+ * process died may have arrived, and says so.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #unlisten: () => void;
+  readonly #workers = new Map<string, QueueWorker<ReplyLane>>();
+  #stopped = false;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+    this.#unlisten = options.engine.store.onCommit(({ queues }) => {
+      for (const queue of queues) this.#workers.get(queue)?.wake();
+    });
+  }
+
+  /** Serves the platforms that are there now. */
+  refresh(): void {
+    if (this.#stopped) return;
+    const queues = new Set(this.#options.senders().map(({ name }) => replyQueue(name)));
+    for (const [queue, worker] of this.#workers) {
+      if (queues.has(queue)) continue;
+      this.#workers.delete(queue);
+      void worker.stop();
+    }
+    for (const { name } of this.#options.senders()) {
+      const queue = replyQueue(name);
+      const worker = this.#workers.get(queue) ?? this.#makeWorker(name);
+      this.#workers.set(queue, worker);
+      worker.wake();
+    }
+  }
+
+  /** Sends what is due now, and stops. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#unlisten();
+    for (const worker of this.#workers.values()) worker.wake();
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop(STOP_GRACE_MS)));
+  }
+
+  #makeWorker(platform: string): QueueWorker<ReplyLane> {
+    const { engine, log } = this.#options;
+    return new QueueWorker(
+      {
+        queue: replyQueue(platform),
+        concurrency: CONCURRENCY,
+        claim: (request) =>
+          engine.store.write('claimReplies', { ...request, platform, repliesPerLane: REPLIES_PER_CLAIM }),
+        process: (lane, work) => this.#sendAll(platform, lane, work),
+      },
+      engine.queueDeps((error) => log.warn('the store did not take the outcome of a reply', { platform, error })),
+    );
+  }
+
+  async #sendAll(platform: string, lane: ReplyLane, work: LaneWork): Promise<void> {
+    for (const [i, delivery] of lane.deliveries.entries()) {
+      // What the lane counted belongs to its first reply.
+      const before = i === 0 ? lane : { attempts: 0, waits: 0, interrupted: false };
+      if (work.stopping.aborted) return this.#giveBack(platform, lane, before, work);
+      const outcome = await this.#try(delivery, before, work.stopping);
+      // It may have arrived: stopping this instance marks it so.
+      if (outcome === null) return;
+      const more = i < lane.deliveries.length - 1;
+      await this.#settle({ platform, lane, delivery, outcome, before, more }, work);
+      // What comes behind a reply that waits has to wait as well.
+      if (outcome.state === 'retry') return;
+    }
+    // A lane whose replies were removed meanwhile.
+    if (lane.deliveries.length === 0) await this.#giveBack(platform, lane, lane, work);
+  }
+
+  async #giveBack(platform: string, { key, token }: ReplyLane, before: Tries, work: LaneWork): Promise<void> {
+    const { store } = this.#options.engine;
+    const { attempts, waits } = before;
+    await work.settle((context) => store.write('releaseReplies', { context, platform, key, token, attempts, waits }));
+  }
+
+  /** Sends one reply; null when the process stopped in the middle of it. */
+  async #try(delivery: Delivery, before: Tries, stopping: AbortSignal): Promise<DeliveryOutcome | null> {
+    const elapsed = stopwatch();
+    const outcome = await this.#send(delivery, before, stopping);
+    if (outcome !== null) this.#options.observer.tried(delivery, triesOf(before) + 1, outcome, elapsed());
+    return outcome;
+  }
+
+  async #send(delivery: Delivery, before: Tries, stopping: AbortSignal): Promise<DeliveryOutcome | null> {
+    const platform = this.#options.senders().find(({ name }) => name === delivery.platform);
+    if (platform === undefined) {
+      return { state: 'retry', afterMs: 1000, error: `there is no platform ${delivery.platform} now`, counts: false };
+    }
+    const text = before.interrupted ? `${delivery.text}\n\n${DUPLICATE_MARK}` : delivery.text;
+    try {
+      const signal = AbortSignal.any([stopping, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
+      const sent = await platform.send(delivery.target, text, signal, delivery.shape);
+      return sent === null ? { state: 'sent' } : { state: 'sent', messageId: sent.messageId };
+    } catch (thrown) {
+      return stopping.aborted ? null : this.#afterFailure(before, thrown);
+    }
+  }
+
+  #afterFailure({ attempts, waits }: Tries, thrown: unknown): DeliveryOutcome {
+    const { random } = this.#options;
+    const error = thrown instanceof Error ? thrown.message : String(thrown);
+    const asked = thrown instanceof SendFailure ? thrown.retryAfterMs : undefined;
+    const counts = !isUnreachable(thrown);
+    if (asked === null || (counts && attempts + 1 >= MAX_ATTEMPTS)) return { state: 'failed', error };
+    const wait = counts
+      ? backoff(attempts + 1, RETRY_MS, RETRY_CAP_MS, random)
+      : backoff(waits + 1, RETRY_MS, WAIT_CAP_MS, random);
+    return { state: 'retry', afterMs: Math.max(asked ?? 0, wait), error, counts };
+  }
+
+  async #settle({ platform, lane, delivery, outcome, before, more }: Settlement, work: LaneWork): Promise<void> {
+    const { engine, log, observer } = this.#options;
+    const { id: deliveryId, sessionId: session, turnId: turn } = delivery;
+    if (outcome.state !== 'sent') log.warn('reply not sent', { delivery: deliveryId, session, turn, ...outcome });
+    const waited = outcome.state === 'retry' && !outcome.counts;
+    const settled = await work.settle((context) =>
+      engine.store.write('settleReply', {
+        context,
+        platform,
+        key: lane.key,
+        token: lane.token,
+        deliveryId,
+        outcome,
+        attempts: before.attempts + (waited ? 0 : 1),
+        waits: before.waits + (waited ? 1 : 0),
+        more,
+      }),
+    );
+    if (settled !== null && outcome.state === 'sent') observer.sent(delivery, settled.ms);
+  }
+}
+
+/** What was tried of a reply before. */
+interface Tries {
+  readonly attempts: number;
+  readonly waits: number;
+  /** It may have arrived. */
+  readonly interrupted: boolean;
+}
+
+interface Settlement {
+  readonly platform: string;
+  readonly lane: ReplyLane;
+  readonly delivery: Delivery;
+  readonly outcome: DeliveryOutcome;
+  readonly before: Tries;
+  readonly more: boolean;
+}
+
+function triesOf({ attempts, waits }: Tries): number {
+  return attempts + waits;
+}
+
+/** The platform could not be reached, or asks for patience: waiting helps, and counts as no attempt. */
+function isUnreachable(thrown: unknown): boolean {
+  if (thrown instanceof SendFailure) return thrown.unreachable;
+  return thrown instanceof DOMException && thrown.name === 'TimeoutError';
+}

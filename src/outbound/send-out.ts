@@ -1,0 +1,22 @@
+import type { Engine } from '../engine/engine.ts';
+import type { Platform } from '../platforms/platform.ts';
+import { isSentTo } from '../turns/reply-target.ts';
+import { sentFromElsewhere } from '../turns/texts.ts';
+import { outgoingTo } from './outgoing.ts';
+import type { TargetPlace } from './targets.ts';
+
+/**
+ * Sends something to a place, in the name of a session that is open: on its way out and known to the agent of the
+ * conversation there, so that an answer has context. With the same id again it changes nothing.
+ */
+export async function sendOut(
+  engine: Engine,
+  sessionId: string,
+  { place, text, id, platform }: { place: TargetPlace; text: string; id: string; platform: Platform | null },
+): Promise<void> {
+  const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform, id) : [];
+  await engine.store.write('addExternalNote', {
+    ...{ context: engine.commandContext(), sessionId, id, deliveries },
+    ...{ key: place.key, note: sentFromElsewhere(text) },
+  });
+}

@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto';
+import type { Engine } from '../engine/engine.ts';
+import { MoiraiError } from '../errors/moirai-error.ts';
+import type { Session } from '../lifecycle/session.ts';
+import type { Answerer } from '../people/approvals.ts';
+import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
+import type { MessageToAppend } from '../store/transactions/messages.ts';
+import { findCommand, isOrdered, parseCommand, type SlashCommand } from './command.ts';
+import type { AcceptedCommand } from './command-store.ts';
+import { KeyedQueue } from './keyed-queue.ts';
+import { commandUnknownText, failureText } from './texts.ts';
+import type { TurnChannel } from './turn-channel.ts';
+import type { BusyMode, Turns } from './turns.ts';
+
+/** Something a person says in a conversation. */
+export interface InboundMessage {
+  readonly conversation: ConversationRef;
+  readonly text: string;
+  /** Names the message on its platform; the same again is the same message again. */
+  readonly originRef: string | null;
+  /** For so long; without it for ever. */
+  readonly refTtlMs?: number;
+  readonly mode?: BusyMode;
+  /** Text for the agent whatever it looks like: never a command. */
+  readonly verbatim?: true;
+  /** Wait so long for more of the same message. */
+  readonly settleMs?: number;
+  /** Rows that its turn finds in the transcript, kept with it. */
+  readonly before?: readonly MessageToAppend[];
+  /** Why this person may not give a command; null when they may. Without it everything is allowed. */
+  readonly mayRun?: (command: SlashCommand) => string | null;
+  /** Who speaks, where several could answer a question. */
+  readonly by?: Answerer;
+}
+
+/** What became of it. */
+export type ReceiveResult =
+  /** A command, done: what it says, and the open session after it. */
+  | { readonly type: 'answer'; readonly text: string; readonly session: Session | null }
+  /** A message, durable from now on. */
+  | {
+      readonly type: 'turn';
+      readonly received: Received;
+      /** What happens in its turn, and its end. */
+      readonly channel: TurnChannel;
+    };
+
+/** What becomes of something that is said, before anybody else sees it. */
+export type Gate = (message: InboundMessage) => Promise<{ readonly text: string } | { readonly skipped: string }>;
+
+export interface ConversationsDeps {
+  readonly engine: Engine;
+  readonly turns: Turns;
+  /** Read each time: plugins bring commands. */
+  readonly commands: () => readonly SlashCommand[];
+  /** May change what is said, or keep it from being heard. */
+  readonly gate: Gate;
+}
+
+/** How long the same command under the same name of its sender's is not done again. */
+const COMMAND_TTL_MS = 24 * 3_600_000;
+
+/** Where people's words are accepted, whichever way they come. */
+export class Conversations {
+  /** Nothing new is taken; commands still work. */
+  draining = false;
+  readonly #deps: ConversationsDeps;
+  readonly #order = new KeyedQueue();
+
+  constructor(deps: ConversationsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Messages and commands of one conversation take effect in the order in which they come. What is about the turn that
+   * runs (`/stop`, `/approve`) does not wait for what is before it.
+   */
+  receive(given: InboundMessage): Promise<ReceiveResult> {
+    const command = given.verbatim ? null : parseCommand(given.text);
+    const act = (): Promise<ReceiveResult> => this.#receive(given);
+    if (command !== null && !isOrdered(command.name, this.#deps.commands())) return act();
+    return this.#order.run(given.conversation.key, act);
+  }
+
+  async #receive(given: InboundMessage): Promise<ReceiveResult> {
+    const passed = await this.#deps.gate(given);
+    if ('skipped' in passed) return this.#answer(given, passed.skipped);
+    const message = { ...given, text: passed.text };
+    const command = message.verbatim ? null : parseCommand(message.text);
+    if (command === null) return this.#enqueue(message);
+    const { originRef } = message;
+    return originRef === null ? this.#runCommand(message, command) : this.#runOnce(message, originRef, command);
+  }
+
+  /** A command that has a name of its sender's: within a day it is done once, and answered alike each time. */
+  async #runOnce(message: InboundMessage, ref: string, command: ParsedCommand): Promise<ReceiveResult> {
+    const { engine } = this.#deps;
+    const { store } = engine;
+    const facts = { ref, sessionKey: message.conversation.key, body: hashOf(message.text), ttlMs: COMMAND_TTL_MS };
+    const known = await engine.settle(({ commandId }) => store.write('acceptCommand', { ...facts, commandId }));
+    if (known !== null) return this.#repeat(message, known);
+    let result: ReceiveResult;
+    try {
+      result = await this.#runCommand(message, command);
+    } catch (thrown) {
+      await engine.settle(() => store.write('forgetCommand', { ref }));
+      throw thrown;
+    }
+    const session = result.type === 'answer' ? result.session : result.received.session;
+    const answer = result.type === 'answer' ? result.text : null;
+    const turnId = result.type === 'answer' ? null : result.received.turn.id;
+    await engine.settle(() => store.write('settleCommand', { ref, answer, sessionId: session?.id ?? null, turnId }));
+    return result;
+  }
+
+  async #repeat(message: InboundMessage, known: AcceptedCommand): Promise<ReceiveResult> {
+    if (known.sessionKey !== message.conversation.key || known.body !== hashOf(message.text)) {
+      throw new MoiraiError('idempotency_conflict', 'the idempotency key was used before, with another body');
+    }
+    if (known.answer !== null) return this.#answer(message, known.answer);
+    const { store } = this.#deps.engine;
+    const turn = known.turnId === null ? null : await store.read('getTurn', { turnId: known.turnId });
+    const session = turn === null ? null : await store.read('getSession', { sessionId: turn.sessionId });
+    // The process that did it stopped in the middle.
+    if (turn === null || session === null) return this.#answer(message, commandUnknownText(message.text));
+    const received = { session, turn, begun: false, started: false, ended: null, duplicate: true };
+    return { type: 'turn', received, channel: this.#deps.turns.channels.follow(turn.id) };
+  }
+
+  async #runCommand(message: InboundMessage, { name, args }: ParsedCommand): Promise<ReceiveResult> {
+    const { conversation, originRef, refTtlMs, mayRun, by = null } = message;
+    try {
+      const command = findCommand(name, this.#deps.commands());
+      const refusal = mayRun?.(command) ?? null;
+      if (refusal !== null) return await this.#answer(message, refusal);
+      const answer = await command.run({
+        name: command.name,
+        args,
+        conversation,
+        session: await this.#openSession(message),
+        by,
+        send: (text, mode) => this.#enqueue({ conversation, text, originRef, mode, ...given({ refTtlMs }) }),
+      });
+      return typeof answer === 'string' ? await this.#answer(message, answer) : answer;
+    } catch (thrown) {
+      const { code, message: problem } = MoiraiError.wrap(thrown);
+      if (code === 'internal' || code.startsWith('store_') || code === 'draining') throw thrown;
+      // What a person typed wrong is told to that person, in the conversation.
+      return this.#answer(message, failureText(code, problem));
+    }
+  }
+
+  async #enqueue(message: InboundMessage): Promise<ReceiveResult> {
+    const { conversation, text, originRef, refTtlMs, mode, settleMs, before } = message;
+    if (this.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
+    if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
+    const { turns } = this.#deps;
+    const received = await turns.receive(
+      { conversation, text, originRef, by: 'user', ...given({ refTtlMs, before }) },
+      given({ mode, settleMs }),
+    );
+    return { type: 'turn', received, channel: turns.channels.open(received.turn.id) };
+  }
+
+  async #answer(message: InboundMessage, text: string): Promise<ReceiveResult> {
+    return { type: 'answer', text, session: await this.#openSession(message) };
+  }
+
+  #openSession({ conversation }: InboundMessage): Promise<Session | null> {
+    return this.#deps.engine.store.read('openSession', { key: conversation.key });
+  }
+}
+
+type ParsedCommand = NonNullable<ReturnType<typeof parseCommand>>;
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+/** An object without its fields that are undefined. */
+function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}

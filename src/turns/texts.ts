@@ -1,0 +1,124 @@
+import { ERROR_HINTS, type ErrorCode } from '../errors/codes.ts';
+import { formatDuration } from '../lifecycle/duration.ts';
+import type { ResetCause, ResumeReason } from '../lifecycle/states.ts';
+
+/** Everything the gateway itself says to people, in one place. */
+
+export const INTERRUPTED_TEXTS = {
+  stop: 'Stopped. What was done so far is kept; say how to go on.',
+  new: 'Ended by /new before it was finished.',
+  message: 'Stopped for your newer message.',
+} as const;
+
+/** Something went wrong in a turn, told to the person who is waiting. */
+export function failureText(code: ErrorCode, message: string): string {
+  return `${message}. ${ERROR_HINTS[code]} (${code})`;
+}
+
+/** The message in a failure text, for whoever shows code and hint in a way of its own. */
+export function failureMessage(code: ErrorCode, text: string): string {
+  const tail = `. ${ERROR_HINTS[code]} (${code})`;
+  return text.endsWith(tail) ? text.slice(0, -tail.length) : text;
+}
+
+/** A command came again that was accepted before, by a process that stopped before it was done. */
+export function commandUnknownText(command: string): string {
+  return `The gateway stopped while it did ${command.split(/\s/, 1)[0]}, and it is not known whether it was done. Look, and give the command again if it was not.`;
+}
+
+const RESET_TEXTS: Readonly<Record<ResetCause, (idleMs: number) => string>> = {
+  idle: (idleMs) => `after ${formatDuration(idleMs)} without a message`,
+  daily: () => 'at its daily reset',
+  suspended: () => 'because it had been parked',
+  resume_expired: () => 'because it was interrupted too long ago to go on',
+};
+
+/** A message found a session that could not go on. */
+export function rolledOverText(cause: ResetCause, idleMs: number, oldId: string): string {
+  return `Your last session ended ${RESET_TEXTS[cause](idleMs)}; this is a fresh one. /resume ${oldId} brings it back.`;
+}
+
+/** A session ended while nobody was writing. */
+export function expiredText(reason: 'idle_expiry' | 'daily_reset', idleMs: number, oldId: string): string {
+  const cause = reason === 'idle_expiry' ? 'idle' : 'daily';
+  return `This session ended ${RESET_TEXTS[cause](idleMs)}. Your next message starts a fresh one; /resume ${oldId} brings this one back.`;
+}
+
+export const STUCK_TEXT =
+  'Your last message was interrupted several times in a row, so I stopped trying. The next message starts a fresh session.';
+
+/** Sent to whoever has a turn under way when the gateway stops. */
+export function stoppingText(reason: ResumeReason): string {
+  const what = reason === 'restart' ? 'restarting' : 'shutting down';
+  return `The gateway is ${what} and your task is interrupted. It goes on by itself when the gateway is back.`;
+}
+
+const CUT_BY: Readonly<Record<ResumeReason, string>> = {
+  restart: 'the gateway was restarted',
+  shutdown: 'the gateway was shut down',
+  crash: 'the gateway stopped unexpectedly',
+};
+
+export interface ResumeFacts {
+  /** Some of the turn's steps are in the transcript. */
+  readonly begun: boolean;
+  readonly newerWaiting: boolean;
+  /** Somebody reads along and can answer a question. */
+  readonly someoneThere: boolean;
+}
+
+/** What the agent is told when it goes on with a turn that was cut. */
+export function resumeNote(reason: ResumeReason, facts: ResumeFacts): string {
+  if (!facts.begun) return `You were interrupted before you could answer this: ${CUT_BY[reason]}. Answer it now.`;
+  const cut = `This turn was interrupted: ${CUT_BY[reason]}. What is shown above was finished before that.`;
+  const tools = 'Do not run tools again whose results are shown or whose outcome is unknown.';
+  if (facts.newerWaiting) {
+    return `${cut} ${tools} A newer message is waiting and comes next: leave unfinished work, and say in a sentence where it stands.`;
+  }
+  if (facts.someoneThere) {
+    return `${cut} ${tools} Tell the user that you were interrupted and where things stand, and ask how to go on.`;
+  }
+  return `${cut} ${tools} Nobody is there to ask: continue to completion from the first step without a result.`;
+}
+
+/** What the agent answers when a task that nobody waits for brought nothing worth telling. */
+export const NOTHING_TO_SAY = 'NOTHING';
+
+/** Before what BOOT.md says. */
+export const BOOT_NOTE = `[The gateway has just started. Below is what its operator wants done at every start. Nobody is there to answer questions. Your answer is sent to the operator; if there is nothing worth telling, answer with the one word ${NOTHING_TO_SAY}.]`;
+
+/** True for an answer that is not worth telling. */
+export function saysNothing(answer: string): boolean {
+  const said = answer.trim().replace(/\.$/, '');
+  return said === '' || said === NOTHING_TO_SAY;
+}
+
+/** Before what a job says is to be done. */
+export function jobNote(title: string): string {
+  return `[This is the scheduled job “${title}”. Nobody is there to answer questions. Your answer is sent to whoever it is for; if there is nothing worth telling, answer with the one word ${NOTHING_TO_SAY}.]`;
+}
+
+/** How the agent of a conversation learns what a job sent there. */
+export function sentByJob(title: string, text: string): string {
+  return `Sent to this conversation by the scheduled job “${title}”: ${text}`;
+}
+
+export function jobFailedText(title: string, why: string): string {
+  return `The scheduled job “${title}” failed. ${why}`;
+}
+
+export const JOB_CUT_TEXT = 'It was interrupted before it was done, and is not done again for this time.';
+
+export function jobSkippedText(title: string): string {
+  return `The scheduled job “${title}” is due again while it is still at work; until it is done, its times are left out.`;
+}
+
+/** What the agent of a conversation is told about something that was sent there by another. */
+export function sentFromElsewhere(text: string): string {
+  return `This was sent here from elsewhere, in your name: ${text}`;
+}
+
+/** What came of something that was done beside a conversation. */
+export function besideText(task: string, answer: string): string {
+  return `Done beside this conversation: ${task}\n\n${answer}`;
+}

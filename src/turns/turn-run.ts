@@ -1,0 +1,359 @@
+import type {
+  AgentRunner,
+  Approval,
+  ApprovalRequest,
+  SummarisedRow,
+  ToolPermission,
+  ToolResult,
+  ToolUse,
+  TurnContext,
+  TurnReport,
+  TurnTask,
+} from '../agent/runner.ts';
+import { unlessAborted } from '../agent/unless-aborted.ts';
+import type { Engine, Finished } from '../engine/engine.ts';
+import type { Hold } from '../engine/holdings.ts';
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import { formatDuration } from '../lifecycle/duration.ts';
+import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
+import type { ResumeReason } from '../lifecycle/states.ts';
+import type { Logger } from '../log/logger.ts';
+import type { Timers } from '../queue/timers.ts';
+import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
+import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
+import { TURN_TEXT_SEEN } from '../store/transactions/rows.ts';
+import type { TurnResultRow } from '../store/transactions/turns.ts';
+import { type Elapsed, stopwatch } from './observer.ts';
+import { failureText, INTERRUPTED_TEXTS } from './texts.ts';
+import { chosenModel } from './transcripts.ts';
+import type { TurnChannel } from './turn-channel.ts';
+
+/** Why a turn is stopped before its end. */
+export type StopReason =
+  /** Somebody said so, or wrote something that takes its place: it is over. */
+  | { readonly type: 'told'; readonly by: 'stop' | 'new' | 'message' }
+  /** This process stops: the turn is cut and goes on in the next one. */
+  | { readonly type: 'cut'; readonly reason: ResumeReason }
+  | { readonly type: 'timeout' }
+  /** The session ended, or is somebody else's: nothing is left to be written. */
+  | { readonly type: 'lost' };
+
+/** What plugins have to say to a turn. */
+export interface TurnPlugins {
+  /** What the model reads beside a person's words; null for nothing. */
+  before(run: TurnRun, text: string, model: string | null): Promise<string | null>;
+  mayRun(run: TurnRun, use: ToolUse): Promise<ToolPermission>;
+  ran(run: TurnRun, use: ToolUse, result: ToolResult): void;
+}
+
+/** What memory has to say to a turn. */
+export interface TurnMemory {
+  /** What the model is told of memory in this session; `keep` makes it part of the transcript. */
+  about(
+    session: Session,
+    transcript: readonly Message[],
+    keep: (row: MessageToAppend) => Promise<void>,
+  ): Promise<string | null>;
+  /** What is remembered that matters for a person's words, and is not in the transcript yet. */
+  recall(
+    session: Session,
+    turn: { readonly turnId: string; readonly text: string },
+    transcript: readonly Message[],
+  ): Promise<string | null>;
+  /** What a summary of these rows must not lose. */
+  beforeSummary(session: Session, rows: readonly SummarisedRow[]): Promise<string | null>;
+}
+
+/** What a turn needs of the gateway around it. */
+export interface TurnRunDeps {
+  readonly engine: Engine;
+  readonly runner: AgentRunner;
+  readonly timers: Timers;
+  readonly log: Logger;
+  /** No progress for this long ends a turn. */
+  readonly timeoutMs: number;
+  readonly transcript: (session: Session) => Promise<readonly Message[]>;
+  readonly memory: TurnMemory;
+  /** The outbox rows for a reply, or for what is said instead of one; none where it is fetched, not sent. */
+  readonly deliveries: (run: TurnRun, text: string, report: TurnReport | null) => Promise<readonly DeliveryToMake[]>;
+  readonly plugins: TurnPlugins;
+  readonly approve: (run: TurnRun, request: ApprovalRequest) => Promise<Approval>;
+  /** Takes what waits behind this turn and is meant for it into the transcript; each is over once it is taken. */
+  readonly takeSteering: (run: TurnRun) => Promise<readonly MessageToAppend[]>;
+}
+
+class TurnStopped extends Error {
+  readonly stop: StopReason;
+
+  constructor(stop: StopReason) {
+    super(`the turn was stopped: ${stop.type}`);
+    this.stop = stop;
+  }
+}
+
+/** One turn under way in this process. */
+export class TurnRun {
+  readonly session: Session;
+  readonly turn: Turn;
+  /** Everything that happens in the turn. */
+  readonly channel: TurnChannel;
+  /** Resolves when everything about the turn has been written, whatever came of it. */
+  readonly done: Promise<void>;
+  readonly #deps: TurnRunDeps;
+  readonly #note: string | null;
+  readonly #hold: Hold;
+  readonly #abort = new AbortController();
+  #cancelTimeout: () => void = () => undefined;
+  #userKept = false;
+  #progressAt = 0;
+  /** Questions that wait for a person: meanwhile it does not stand still. */
+  #questions = 0;
+  readonly #elapsed = stopwatch();
+  #finished: Finished | null = null;
+
+  /** `note` is what the agent is told about a turn that was cut before. */
+  constructor(loaded: SessionWithTurns, turn: Turn, note: string | null, channel: TurnChannel, deps: TurnRunDeps) {
+    this.session = loaded.session;
+    this.turn = turn;
+    this.channel = channel;
+    this.#note = note;
+    this.#deps = deps;
+    this.#hold = { sessionId: loaded.session.id, epoch: loaded.session.epoch };
+    this.done = this.#run();
+  }
+
+  /** What came of it; null while it runs, and when it was cut or lost. */
+  get outcome(): Finished['outcome'] | null {
+    return this.#finished?.outcome ?? null;
+  }
+
+  /** What was written at its end; null where there is no outcome. */
+  get finished(): Finished | null {
+    return this.#finished;
+  }
+
+  /** The turn as the store has it, once it is over; null where it has no outcome of ours. */
+  get result(): TurnResultRow | null {
+    if (this.#finished === null) return null;
+    const { outcome, response, model, usage, error = null } = this.#finished;
+    return { ...this.turn, state: 'over', outcome, endedAt: Date.now(), response, model, usage, error };
+  }
+
+  /** How it ended here: as it was written, cut for the next process, or lost to somebody else. */
+  get ending(): Finished['outcome'] | 'cut' | 'lost' {
+    return this.outcome ?? (stopOf(this.signal)?.type === 'cut' ? 'cut' : 'lost');
+  }
+
+  /** How long it has been running. */
+  get elapsed(): Elapsed {
+    return this.#elapsed();
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Asks the turn to stop; the first reason counts. */
+  stop(reason: StopReason): void {
+    if (!this.#abort.signal.aborted) this.#abort.abort(new TurnStopped(reason));
+  }
+
+  async #run(): Promise<void> {
+    const { runner } = this.#deps;
+    this.#progressed();
+    this.#watchProgress();
+    try {
+      const report = await runner.run(await this.#task());
+      this.#abort.signal.throwIfAborted();
+      await this.#finishDone(report);
+    } catch (thrown) {
+      await this.#settle(thrown);
+    } finally {
+      this.#cancelTimeout();
+    }
+  }
+
+  async #task(): Promise<TurnTask> {
+    const said = await this.#text();
+    const transcript = [...(await this.#deps.transcript(this.session))];
+    this.#userKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
+    const text = this.#userKept ? null : said;
+    const model = chosenModel(transcript);
+    const [{ about, recalled }, added] = await unlessAborted(
+      Promise.all([
+        this.#remember(text, transcript),
+        text === null ? null : this.#deps.plugins.before(this, text, model),
+      ]),
+      this.signal,
+    );
+    const { id: sessionId, platform, userId } = this.session;
+    const notes = [this.#note, recalled, added].filter((note) => note !== null);
+    return {
+      ...{ sessionId, turnId: this.turn.id, platform, userId, transcript, text, about },
+      note: notes.length === 0 ? null : notes.join('\n\n'),
+      model,
+      signal: this.signal,
+      context: this.#context(),
+    };
+  }
+
+  /** What memory has for the prompt. Words that are in the transcript already carry what was recalled for them. */
+  async #remember(
+    text: string | null,
+    transcript: Message[],
+  ): Promise<{ about: string | null; recalled: string | null }> {
+    const { memory, engine } = this.#deps;
+    const { session, turn } = this;
+    const keep = async (row: MessageToAppend): Promise<void> => {
+      const position = await engine.append(this.#hold, [row]);
+      transcript.push({ data: null, ...row, sessionId: session.id, position, at: Date.now() });
+    };
+    const [about, recalled] = await Promise.all([
+      memory.about(session, transcript, keep),
+      text === null ? null : memory.recall(session, { turnId: turn.id, text }, transcript),
+    ]);
+    return { about, recalled };
+  }
+
+  /** As every line of the log names it. */
+  get #names(): { session: string; turn: string } {
+    return { session: this.session.id, turn: this.turn.id };
+  }
+
+  /** The whole text; a turn carries only the beginning of a long one. */
+  async #text(): Promise<string> {
+    const { id, text } = this.turn;
+    if (text.length < TURN_TEXT_SEEN) return text;
+    return (await this.#deps.engine.store.read('turnText', { turnId: id })) ?? '';
+  }
+
+  #context(): TurnContext {
+    const { plugins, memory } = this.#deps;
+    return {
+      keep: async (messages) => {
+        this.#progressed();
+        await this.#keep(messages);
+      },
+      takeSteering: () => this.#deps.takeSteering(this),
+      channel: this.channel,
+      mayRun: (use) => plugins.mayRun(this, use),
+      ran: (use, outcome) => plugins.ran(this, use, outcome),
+      approve: async (request) => {
+        this.#questions++;
+        try {
+          return await this.#deps.approve(this, request);
+        } finally {
+          this.#questions--;
+          this.#progressed();
+        }
+      },
+      beforeSummary: (rows) => memory.beforeSummary(this.session, rows),
+    };
+  }
+
+  async #keep(messages: readonly MessageToAppend[]): Promise<void> {
+    try {
+      await this.#deps.engine.append(this.#hold, messages);
+    } catch (thrown) {
+      if (isOver(thrown)) this.stop({ type: 'lost' });
+      throw thrown;
+    }
+    if (messages.some((row) => row.role === 'user' && row.turnId === this.turn.id)) this.#userKept = true;
+  }
+
+  #progressed(): void {
+    this.#progressAt = this.#deps.timers.elapsed();
+  }
+
+  /** One timer at a time, and none for each piece of text: when it fires, it looks how long it has been quiet. */
+  #watchProgress(): void {
+    const { timers, timeoutMs } = this.#deps;
+    const progressAt = Math.max(this.#progressAt, this.channel.publishedAt);
+    const left = this.#questions > 0 ? timeoutMs : progressAt + timeoutMs - timers.elapsed();
+    if (left <= 0) this.stop({ type: 'timeout' });
+    else this.#cancelTimeout = timers.after(left, () => this.#watchProgress());
+  }
+
+  async #finishDone(report: TurnReport): Promise<void> {
+    const { engine, deliveries } = this.#deps;
+    const { compressed } = report;
+    if (compressed !== null) await engine.compress(this.#hold, compressed);
+    await this.#finish({
+      outcome: 'done',
+      response: report.text,
+      model: report.model,
+      usage: report.usage,
+      messages: report.messages,
+      deliveries: await deliveries(this, report.text, report),
+    });
+  }
+
+  async #settle(thrown: unknown): Promise<void> {
+    const stop = stopOf(this.#abort.signal) ?? (isOver(thrown) ? ({ type: 'lost' } as const) : null);
+    try {
+      await this.#settleAs(stop, thrown);
+    } catch (failed) {
+      if (!isOver(failed)) this.#deps.log.error('a turn could not be settled', { ...this.#names, error: failed });
+    }
+  }
+
+  async #settleAs(stop: StopReason | null, thrown: unknown): Promise<void> {
+    switch (stop?.type) {
+      case 'lost':
+        return;
+      case 'cut':
+        return this.#cut(stop.reason);
+      case 'told':
+        return this.#finishWithout('interrupted', INTERRUPTED_TEXTS[stop.by], null, []);
+      case 'timeout': {
+        const text = failureText('turn_timeout', `no progress for ${formatDuration(this.#deps.timeoutMs)}`);
+        return this.#finishWithout('timeout', text, 'turn_timeout', await this.#deps.deliveries(this, text, null));
+      }
+      default:
+        return this.#fail(MoiraiError.wrap(thrown));
+    }
+  }
+
+  async #cut(reason: ResumeReason): Promise<void> {
+    const { engine } = this.#deps;
+    // What dies with this process cannot be carried on by the next one.
+    if (this.session.attached) return this.#finishWithout('interrupted', INTERRUPTED_TEXTS.stop, null, []);
+    await engine.interrupt(this.#hold, reason);
+  }
+
+  async #fail(error: MoiraiError): Promise<void> {
+    const { log, deliveries } = this.#deps;
+    log.warn('a turn failed', { ...this.#names, code: error.code, error });
+    const text = failureText(error.code, error.message);
+    return this.#finishWithout('failed', text, error.code, await deliveries(this, text, null));
+  }
+
+  /** Ends the turn without a reply of the agent. What the person wrote stays in the transcript. */
+  async #finishWithout(
+    outcome: 'failed' | 'interrupted' | 'timeout',
+    response: string,
+    error: string | null,
+    deliveries: readonly DeliveryToMake[],
+  ): Promise<void> {
+    const messages: MessageToAppend[] = [];
+    if (!this.#userKept) {
+      const text = await this.#text();
+      messages.push({ role: 'user', text, turnId: this.turn.id });
+    }
+    await this.#finish({ outcome, response, model: null, usage: null, error, messages, deliveries });
+  }
+
+  async #finish(finished: Finished): Promise<void> {
+    await this.#deps.engine.finish(this.#hold, this.turn.id, finished);
+    this.#finished = finished;
+  }
+}
+
+function stopOf(signal: AbortSignal): StopReason | null {
+  return signal.reason instanceof TurnStopped ? signal.reason.stop : null;
+}
+
+/** The turn is not ours any longer, or its session has ended. */
+function isOver(thrown: unknown): boolean {
+  return hasCode(thrown, 'fenced', 'session_ended', 'lease_lost', 'turn_not_found', 'illegal_move');
+}

@@ -1,0 +1,314 @@
+import type { Engine, Inbound } from '../engine/engine.ts';
+import { hasCode } from '../errors/moirai-error.ts';
+import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
+import type { ResumeReason } from '../lifecycle/states.ts';
+import type { Logger } from '../log/logger.ts';
+import { repeat, type Timers } from '../queue/timers.ts';
+import type { Received } from '../store/transactions/conversations.ts';
+import type { MessageToAppend } from '../store/transactions/messages.ts';
+import { type Elapsed, stopwatch } from './observer.ts';
+import { Pieces } from './pieces.ts';
+import { resumeNote } from './texts.ts';
+import { TurnChannels } from './turn-channels.ts';
+import { type StopReason, TurnRun, type TurnRunDeps } from './turn-run.ts';
+
+export type BusyMode = 'queue' | 'interrupt' | 'steer';
+
+export interface TurnsOptions {
+  readonly engine: Engine;
+  readonly timers: Timers;
+  readonly log: Logger;
+  readonly maxConcurrent: number;
+  readonly busyMode: () => BusyMode;
+  /** Whether who wrote it may still talk: asked before a turn begins that waited, or was cut. */
+  readonly admits: (session: Session) => Promise<boolean>;
+  /** A message is durable, and was not before. */
+  readonly received: (session: Session, turn: Turn, elapsed: Elapsed) => void;
+  /** A turn begins to run here: whoever shows or measures it subscribes to its channel. */
+  readonly started: (run: TurnRun) => void;
+  /** What a run needs beside what this class gives it. */
+  readonly runDeps: Omit<TurnRunDeps, 'takeSteering' | 'engine' | 'timers' | 'log'>;
+}
+
+/** How a message is taken in. */
+export interface Receiving {
+  readonly mode?: BusyMode;
+  /** Begins whatever else runs. */
+  readonly uncapped?: boolean;
+  /** Wait so long for more of the same person: chat clients send one message in pieces. */
+  readonly settleMs?: number;
+}
+
+const ADOPT_MS = 3000;
+/** Of the turns behind the next one, those that may be pieces of the same message. */
+const LOOK_AHEAD = 50;
+const ADOPT_LIMIT = 500;
+/** How long a turn that was told to stop may take to do so, before nobody waits for it any longer. */
+const STOP_GRACE_MS = 5000;
+/** Platforms where nobody reads along: an interrupted turn is finished, not talked about. */
+const UNATTENDED: ReadonlySet<string> = new Set(['api', 'webhook', 'cron']);
+
+/**
+ * Runs turns: one at a time per session and in order, a bounded number at once, sessions that wait served by turns.
+ * What waits is in the store; this class only remembers which sessions to look at.
+ */
+export class Turns {
+  readonly channels: TurnChannels;
+  readonly #options: TurnsOptions;
+  readonly #runDeps: TurnRunDeps;
+  readonly #running = new Map<string, TurnRun>();
+  /** Sessions with something to do, the one that waited longest first. */
+  readonly #waiting = new Set<string>();
+  /** Sessions in which nothing may begin. */
+  readonly #quiet = new Set<string>();
+  readonly #steers = new Map<string, string[]>();
+  readonly #pieces: Pieces;
+  /** Begun by a write that is still under way. */
+  #starting = 0;
+  #halted = false;
+  #stopAdopting: () => void = () => undefined;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+    this.channels = new TurnChannels(options.engine.store, options.timers, options.log);
+    this.#pieces = new Pieces(options.timers, (sessionId) => this.wake(sessionId));
+    this.#runDeps = {
+      ...options.runDeps,
+      engine: options.engine,
+      timers: options.timers,
+      log: options.log,
+      takeSteering: (run) => this.#takeSteering(run),
+    };
+  }
+
+  get running(): readonly TurnRun[] {
+    return [...this.#running.values()];
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  runOf(sessionId: string): TurnRun | undefined {
+    return this.#running.get(sessionId);
+  }
+
+  /**
+   * Makes a message durable, and lets its turn begin now, soon, or as the busy mode says. What a running turn waits for
+   * is `uncapped`: it must not wait for a place that only that turn can give back.
+   */
+  async receive(inbound: Inbound, how: Receiving = {}): Promise<Received> {
+    const { mode = this.#options.busyMode(), uncapped = false, settleMs = 0 } = how;
+    const free = uncapped || this.#running.size + this.#starting < this.#options.maxConcurrent;
+    const begin = free && !this.#halted && settleMs === 0;
+    if (begin) this.#starting++;
+    const elapsed = stopwatch();
+    let received: Received;
+    try {
+      received = await this.#options.engine.receive({ ...inbound, begin });
+    } finally {
+      if (begin) this.#starting--;
+    }
+    const { session, turn } = received;
+    const channel = this.channels.open(turn.id);
+    if (!received.duplicate) {
+      this.#options.received(session, turn, elapsed());
+      channel.publish({ type: 'accepted', sessionId: session.id, turnId: turn.id });
+    }
+    // The run before it may still be listed: its end is written, or this one could not have begun.
+    if (received.begun) this.#start({ session, turns: [turn] }, turn, null);
+    else if (turn.state === 'queued' && !received.duplicate) {
+      if (settleMs > 0 && !this.#running.has(session.id))
+        this.#pieces.add(session.id, turn.id, inbound.conversation.userId, settleMs);
+      else this.#queue(session.id, turn.id, mode);
+    }
+    return received;
+  }
+
+  /** Stops what a session is doing and waits until that is written. False when it did nothing. */
+  async stop(sessionId: string, reason: StopReason): Promise<boolean> {
+    const run = this.#running.get(sessionId);
+    if (run === undefined) return false;
+    run.stop(reason);
+    await Promise.race([run.done, this.#pause(STOP_GRACE_MS)]);
+    return true;
+  }
+
+  /** Stops what a session is doing, and begins nothing in it until something else is done. */
+  async withTurnStopped<T>(sessionId: string, reason: StopReason, action: () => Promise<T>): Promise<T> {
+    this.#quiet.add(sessionId);
+    try {
+      await this.stop(sessionId, reason);
+      return await action();
+    } finally {
+      this.#quiet.delete(sessionId);
+      this.wake(sessionId);
+    }
+  }
+
+  /** Looks at a session again: something was left to do in it. */
+  wake(sessionId: string): void {
+    this.#waiting.add(sessionId);
+    this.#pump();
+  }
+
+  /** Carries on with what the store has: left by the last process, by one that died, or by nobody in particular. */
+  async adopt(): Promise<void> {
+    const turns = await this.#options.engine.store.read('unfinishedTurns', { limit: ADOPT_LIMIT });
+    for (const { sessionId } of turns) if (!this.#running.has(sessionId)) this.#waiting.add(sessionId);
+    this.#pump();
+  }
+
+  /** Adopts now, and again from time to time: another gateway may have died. */
+  keepAdopting(): void {
+    const failed = (error: unknown): void => this.#options.log.warn('looking for turns failed', { error });
+    this.#stopAdopting();
+    this.#stopAdopting = repeat(this.#options.timers, ADOPT_MS, () => this.adopt(), failed);
+  }
+
+  /** Begins nothing any more, gives what runs some time, then cuts it. */
+  async halt(reason: ResumeReason, graceMs: number, hurry: Promise<unknown>): Promise<void> {
+    this.#halted = true;
+    this.#stopAdopting();
+    const allDone = (): Promise<unknown> => Promise.all(this.running.map((run) => run.done));
+    await Promise.race([allDone(), this.#pause(graceMs), hurry]);
+    for (const run of this.running) run.stop({ type: 'cut', reason });
+    await Promise.race([allDone(), this.#pause(STOP_GRACE_MS)]);
+    await this.channels.close();
+  }
+
+  /** Lets go of everything at once: it is not ours any longer. */
+  abandon(): void {
+    this.pauseNew();
+    for (const run of this.running) run.stop({ type: 'lost' });
+  }
+
+  /** Takes a drain back. */
+  resume(): void {
+    this.#halted = false;
+    this.keepAdopting();
+  }
+
+  /** Begins nothing any more, and leaves what runs alone. */
+  pauseNew(): void {
+    this.#halted = true;
+    this.#stopAdopting();
+  }
+
+  #queue(sessionId: string, turnId: string, mode: BusyMode): void {
+    const run = this.#running.get(sessionId);
+    if (run === undefined || mode === 'queue') this.wake(sessionId);
+    else if (mode === 'interrupt') run.stop({ type: 'told', by: 'message' });
+    else this.#steers.set(sessionId, [...(this.#steers.get(sessionId) ?? []), turnId]);
+  }
+
+  #pump(): void {
+    for (const sessionId of this.#waiting) {
+      if (this.#halted || this.#running.size + this.#starting >= this.#options.maxConcurrent) return;
+      this.#waiting.delete(sessionId);
+      if (this.#running.has(sessionId) || this.#quiet.has(sessionId) || this.#pieces.isOpen(sessionId)) continue;
+      this.#starting++;
+      this.#advance(sessionId)
+        .catch((error: unknown) => this.#notBegun(sessionId, error))
+        .finally(() => {
+          this.#starting--;
+          this.#pump();
+        });
+    }
+  }
+
+  /** Begins the oldest turn of a session, if it is ours to begin. */
+  async #advance(sessionId: string): Promise<void> {
+    const { engine } = this.#options;
+    const session = await engine.store.read('getSession', { sessionId });
+    if (session === null || session.state === 'ended') return;
+    if (session.owner !== null && session.owner !== engine.instance) return;
+    const [next, ...behind] = await engine.store.read('openTurns', { sessionId, limit: LOOK_AHEAD });
+    if (next === undefined) return;
+    const rolled = session.state === 'open' ? null : await engine.rollOver(sessionId);
+    if (rolled !== null) return this.wake(rolled.session.id);
+    if (!(await this.#options.admits(session))) return this.#turnAway(sessionId, next);
+    if (next.state === 'queued') await this.#join(session.id, next, behind);
+    const note = next.state === 'cut' ? await this.#noteFor(session, next, behind.length > 0) : null;
+    const loaded = await engine.begin(sessionId, next.id);
+    const turn = loaded.turns.find(({ id }) => id === next.id);
+    if (turn?.state === 'running') this.#start(loaded, turn, note);
+  }
+
+  /** Whoever wrote it was shut out meanwhile: it is over, and nobody is told. */
+  async #turnAway(sessionId: string, { id }: Turn): Promise<void> {
+    await this.#options.engine.dropTurn(sessionId, id, 'failed', 'access_revoked');
+    this.channels.look(id);
+    this.wake(sessionId);
+  }
+
+  /** What came in pieces right behind a message becomes part of it. */
+  async #join(sessionId: string, first: Turn, behind: readonly Turn[]): Promise<void> {
+    const pieces = this.#pieces.takeBehind(sessionId, first, behind);
+    if (pieces.length === 0) return;
+    await this.#options.engine.join(sessionId, first.id, pieces);
+    for (const id of pieces) this.channels.look(id);
+  }
+
+  async #noteFor(session: Session, turn: Turn, newerWaiting: boolean): Promise<string> {
+    const { store } = this.#options.engine;
+    const rows = await store.read('listMessages', {
+      sessionId: session.id,
+      after: session.messageCount - 20,
+      limit: 20,
+    });
+    return resumeNote(session.resumeReason ?? 'crash', {
+      begun: rows.some((row) => row.turnId === turn.id),
+      newerWaiting,
+      someoneThere: !UNATTENDED.has(session.platform),
+    });
+  }
+
+  #notBegun(sessionId: string, error: unknown): void {
+    // Somebody else began it, or it was settled meanwhile.
+    if (hasCode(error, 'fenced', 'illegal_move', 'session_ended', 'turn_not_found')) return;
+    this.#options.log.warn('a turn was not begun; it will be tried again', { session: sessionId, error });
+  }
+
+  #start(loaded: SessionWithTurns, turn: Turn, note: string | null): void {
+    const run = new TurnRun(loaded, turn, note, this.channels.run(turn.id), this.#runDeps);
+    this.#running.set(loaded.session.id, run);
+    this.#options.started(run);
+    void run.done.finally(() => this.#over(run));
+  }
+
+  #over(run: TurnRun): void {
+    const { id } = run.session;
+    if (this.#running.get(id) === run) this.#running.delete(id);
+    this.#steers.delete(id);
+    const { result } = run;
+    if (result !== null) this.channels.finish(run.channel, result);
+    else {
+      run.channel.publish({ type: 'interrupted' });
+      this.channels.stopped(run.turn.id);
+    }
+    // Whatever waits in this session comes after those who waited longer.
+    this.wake(id);
+  }
+
+  /** A message that is taken into the running turn has no run of its own: its turn is over, answered by this one. */
+  async #takeSteering(run: TurnRun): Promise<readonly MessageToAppend[]> {
+    const { engine } = this.#options;
+    const taken = this.#steers.get(run.session.id) ?? [];
+    this.#steers.delete(run.session.id);
+    const rows: MessageToAppend[] = [];
+    for (const turnId of taken) {
+      const text = await engine.store.read('turnText', { turnId });
+      if (text === null) continue;
+      const row = { role: 'user', text, turnId: run.turn.id };
+      await engine.absorb(run.session.id, turnId, [row]);
+      this.channels.look(turnId);
+      rows.push(row);
+    }
+    return rows;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resume) => this.#options.timers.after(ms, resume));
+  }
+}

@@ -142,14 +142,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "the reaper takes a living owner's sessions",
-    file: 'src/store/transactions/liveness.ts',
+    file: 'src/store/transactions/reaping.ts',
     find: "WHERE i.id IS NULL OR i.state = 'dead' ORDER BY",
     replace: "WHERE i.id IS NULL OR i.state = 'dead' OR i.state = 'up' ORDER BY",
     layer: 'model',
   },
   {
     name: 'attached sessions of the dead are only released',
-    file: 'src/store/transactions/liveness.ts',
+    file: 'src/store/transactions/reaping.ts',
     find: 'if (loaded.session.attached) {',
     replace: 'if (loaded.session.attached && loaded.turns.length > 1000) {',
     layer: 'model',

@@ -40,6 +40,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
     finding: FAILED_TEST,
   },
+  acceptance: {
+    args: ['VITEST', 'run', 'test/gateway/api-backend.test.ts'],
+    finding: FAILED_TEST,
+  },
   observers: {
     args: ['VITEST', 'run', 'test/gateway/observers.test.ts', 'src/log/logger.test.ts'],
     finding: FAILED_TEST,
@@ -398,5 +402,19 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'rest.replaceAll(secret, HIDDEN), text);',
     replace: 'rest.replaceAll(secret, HIDDEN), shortened(text));',
     layer: 'observers',
+  },
+  {
+    name: 'a command that comes again is done again',
+    file: 'src/turns/conversations.ts',
+    find: 'if (known !== null) return this.#repeat(message, known);',
+    replace: "if (known?.ref === '') return this.#repeat(message, known);",
+    layer: 'acceptance',
+  },
+  {
+    name: 'the key of a message is remembered for ever',
+    file: 'src/store/transactions/conversations.ts',
+    find: 'turn.createdAt < ctx.now - args.refTtlMs',
+    replace: 'turn.createdAt < args.refTtlMs - ctx.now',
+    layer: 'acceptance',
   },
 ];

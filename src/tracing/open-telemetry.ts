@@ -67,7 +67,7 @@ export class OpenTelemetryTracer implements Tracer {
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, EXPORT_MS);
     });
-    // What the collector does not take now is lost, which the exporter has said.
+    // Spans that the collector does not take now are lost, which the exporter has logged.
     await Promise.race([this.#provider.shutdown().catch(() => undefined), late]);
     clearTimeout(timer);
   }
@@ -97,7 +97,7 @@ const TAKEN = 0;
 
 type Exporting = Parameters<SpanExporter['export']>;
 
-/** Says now and then that nobody takes the spans, and when somebody does again. */
+/** Logs now and then that the collector does not take the spans, and when it does again. */
 class ComplainingExporter implements SpanExporter {
   readonly #inner: SpanExporter;
   readonly #log: Logger;

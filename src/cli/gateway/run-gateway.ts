@@ -17,7 +17,7 @@ import { launchGateway } from './launch.ts';
 import { couldRestart, reload } from './reload.ts';
 
 const FAILURE = 1;
-/** Beyond the drain timeout; whoever still hangs then is left behind. */
+/** Beyond the drain timeout; what still hangs then is left behind. */
 const STOP_GRACE_MS = 3000;
 
 /** Why a gateway ends, and what its process exits with then. */
@@ -43,7 +43,7 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
   const restart = async (): Promise<void> => {
     if (await couldRestart(settings, log)) end('restart');
   };
-  // In the background nobody else would start it again: also when a user said /restart, or the lease was lost.
+  // A gateway in the background has no supervisor: it starts its successor, also after /restart or a lost lease.
   const comeBack = (reason: Reason): void => {
     if (reason === 'restart' && startedBy === 'start') launchGateway(settings);
   };
@@ -60,7 +60,7 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
     lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
     await announce(config, host, settings.json);
     listenToSignals(host, end, restart, () => reload(config, settings, host.gateway, log));
-    // Now, not at the exit: a gateway that is killed has compiled for nobody otherwise.
+    // Now, not at the exit: a gateway that is killed would leave no compile cache to the next one.
     flushCompileCache();
     reason = await ended;
     await stopInTime(host, reason, holder.drainTimeoutMs, log, comeBack);
@@ -108,7 +108,7 @@ function listenToSignals(
     void restart();
   });
   process.on('SIGHUP', () => {
-    // The same signal says that the terminal was closed: then nobody would see this gateway run on.
+    // The same signal says that the terminal was closed: a gateway in the foreground ends with its terminal.
     if (hadTerminal && !hasTerminal()) stop();
     else void readAgain();
   });

@@ -12,7 +12,7 @@ import { packageVersion } from '../package-version.ts';
 import { print, printJson } from '../print.ts';
 import { makeHome, type Settings } from '../settings.ts';
 import { becomeGateway, type GatewayHolder } from './holder.ts';
-import { GatewayHost } from './host.ts';
+import { type RunningGateway, startGateway } from './host.ts';
 import { launchGateway } from './launch.ts';
 import { couldRestart, reload } from './reload.ts';
 
@@ -49,7 +49,7 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
   };
   let reason: Reason;
   try {
-    const host = await GatewayHost.start({
+    const host = await startGateway({
       ...{ config, log, environment: process.env },
       restart: () => void restart(),
       lost: () => {
@@ -71,7 +71,7 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
   process.exitCode = EXIT_CODES[reason];
 }
 
-function announce(config: Config, host: GatewayHost, json: boolean): Promise<void> {
+function announce(config: Config, host: RunningGateway, json: boolean): Promise<void> {
   const idle = notServed(config);
   const facts = {
     url: host.url,
@@ -89,7 +89,7 @@ function announce(config: Config, host: GatewayHost, json: boolean): Promise<voi
 }
 
 function listenToSignals(
-  host: GatewayHost,
+  host: RunningGateway,
   end: (reason: Reason) => void,
   restart: () => Promise<void>,
   readAgain: () => Promise<void>,
@@ -124,7 +124,7 @@ function hasTerminal(): boolean {
 }
 
 async function stopInTime(
-  host: GatewayHost,
+  host: RunningGateway,
   reason: Reason,
   drainMs: number,
   log: Logger,

@@ -9,8 +9,8 @@ const PATIENCE_MS = 60_000;
 const RETRY_MS = 500;
 
 /**
- * Ends a session whose process is about to leave. A store that is away is waited for, until a signal says not to; what
- * could not be written is told, and found by whoever comes next.
+ * Ends a session whose process is about to leave. A store that is away is waited for, until a signal says not to. An end
+ * that could not be written is reported; the next process that opens the store reaps the session.
  */
 export async function endReliably(what: string, end: () => Promise<void>): Promise<void> {
   const impatience = stopSignal();

@@ -40,7 +40,7 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Who calls `moirai` and nothing else in a terminal wants to talk. */
+/** `moirai` without a command, in a terminal, is `moirai chat`. */
 function orChat(args: readonly string[]): readonly string[] {
   return args.length === 0 && isatty(0) && isatty(1) ? ['chat'] : args;
 }
@@ -89,7 +89,7 @@ function exitCodeOf(thrown: unknown, args: readonly string[]): number {
 
 const TAKES_VALUE = ['--home', '--store', '--title'];
 
-/** Also known when the rest of the line cannot be read. Behind `run` and its options stands somebody else's command. */
+/** Works also when the rest of the line cannot be read. The words behind `run` and its options are another command's. */
 function wantsJson(args: readonly string[]): boolean {
   const words: string[] = [];
   for (const [i, arg] of args.entries()) {

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { MoiraiError } from '../errors/moirai-error.ts';
 
-/** What every command is told beside its own options. */
+/** The options that every command has beside its own. */
 export interface Settings {
   /** The folder of everything that is kept; absolute. */
   readonly home: string;

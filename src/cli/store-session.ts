@@ -45,7 +45,7 @@ export class StoreSession {
     const tookPart = this.#engine !== null;
     const engine = await this.engine();
     const reaped = await reapAll(engine, () => findDead(this.store, this.#host, engine.instance));
-    // Whoever only looks on may stay for hours without a heartbeat: nobody is to believe in it.
+    // A command that only reads may stay for hours without a heartbeat: it must not be listed as a live instance.
     if (!tookPart) await this.leave();
     return reaped;
   }

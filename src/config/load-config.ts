@@ -34,7 +34,7 @@ export function loadConfig(source: ConfigSource): Config {
   const variable = (name: string) => (Object.hasOwn(env, name) && env[name]) || null;
   const yaml = readYaml(home, source.file);
 
-  // Whoever writes `${NAME}` of a variable that is read anyway may leave it unset.
+  // A `${NAME}` of a variable that is read anyway may be unset.
   const expanded = expandVariables(yaml.value, env, variablesOf(configSettings));
   const { value, issues } = readSettings(configSettings, expanded.value, { home, variable });
   const unset = expanded.faults.map(({ path, message }) => problemAt(path, message, yaml));
@@ -53,7 +53,7 @@ function readYaml(home: string, given: string | undefined): YamlFile {
   throw new MoiraiError('config_unreadable', `${file} does not exist`);
 }
 
-/** A value that could not be completed is told of once. */
+/** A value that could not be completed is reported once. */
 function isAt(path: Path): (fault: { readonly path: Path }) => boolean {
   return (fault) => fault.path.length === path.length && fault.path.every((part, i) => part === path[i]);
 }

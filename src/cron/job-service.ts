@@ -3,12 +3,12 @@ import type { Store } from '../store/port.ts';
 import type { Job, JobTarget } from './job-store.ts';
 import { parseSchedule, type Schedule } from './schedule.ts';
 
-/** What somebody wants done, and when. */
+/** A job to add: what is to be done, and when. */
 export interface JobRequest {
   readonly schedule: string;
   readonly prompt: string;
   readonly name?: string | null | undefined;
-  /** IANA name; the book's own unless given. */
+  /** IANA name; the service's own unless given. */
   readonly timezone?: string | null | undefined;
   readonly target: JobTarget;
   /** The conversation it is made in, and by whom; null for an operator. */

@@ -30,7 +30,7 @@ export function optional<T, Unit extends string>(inner: Kind<T, Unit>): Kind<T |
   };
 }
 
-/** Values that are shown to nobody. */
+/** Values that are never shown. */
 export function secret<T>(inner: Kind<T>): Kind<T> {
   return { ...inner, secrecy: 'whole' };
 }
@@ -150,7 +150,7 @@ export function address(inner: Kind<string>): Kind<string> {
   return { ...inner, secrecy: 'address' };
 }
 
-/** Text of a certain form; `wrong` is said of any other. */
+/** Text of a certain form; any other is refused with the sentence `wrong`. */
 export function textLike(fits: (text: string) => boolean, wrong: string, of: Kind<string> = text): Kind<string> {
   return kind((value, context) => {
     const written = of.read(value, context);

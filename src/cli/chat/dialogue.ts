@@ -39,7 +39,7 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
   #questions: PendingApproval[] = [];
   /** What was being typed when a question came. */
   #putAside = '';
-  /** What was said and is not answered yet. */
+  /** How many messages are not answered yet. */
   #unanswered = 0;
   #interruptedAt = Number.NEGATIVE_INFINITY;
   #redrawing = false;
@@ -231,7 +231,7 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
     this.#conversation?.answer(pending, allowed ? { allowed } : { allowed, reason: 'the user said no' });
   }
 
-  /** Somebody answered, or nobody did in time. */
+  /** The question was answered, or its time is over. */
   #settled(pending: PendingApproval): void {
     const wasAsked = this.#questions[0] === pending;
     this.#questions = this.#questions.filter((other) => other !== pending);

@@ -2,7 +2,7 @@ import { appendFileSync, chmodSync, readFileSync, renameSync, writeFileSync } fr
 import { join } from 'node:path';
 
 const KEPT = 1000;
-/** Longer texts are pasted, not typed: nobody goes looking for them with the arrow keys. */
+/** Longer texts are pasted, not typed: they are not kept for the arrow keys. */
 const LONGEST = 10_000;
 
 /** What was typed before, in this terminal and others: one JSON string a line, for its owner only. */
@@ -29,7 +29,7 @@ export class History {
       // Added to the end, never written anew: another terminal does the same.
       appendFileSync(this.#file, `${JSON.stringify(text)}\n`, { mode: 0o600 });
     } catch {
-      // A home that cannot be written to has worse troubles, which are told elsewhere.
+      // A home that cannot be written to is reported by the store.
     }
   }
 

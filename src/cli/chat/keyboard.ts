@@ -12,7 +12,7 @@ export interface KeyboardListener {
   pressed(press: Press): void;
   /** Some text was put in at once, maybe of several lines. */
   pasted(text: string): void;
-  /** There is nobody any more. */
+  /** The terminal is gone. */
   gone(): void;
   /** The process was stopped and goes on: the screen may show anything. */
   back(): void;
@@ -72,7 +72,7 @@ export class Keyboard {
     this.#input.pause();
   }
 
-  /** Ctrl-Z: the whole job stops, as it would in a terminal that nobody reads key by key. */
+  /** Ctrl-Z: the whole job stops, as it does where the terminal itself handles that key. */
   suspend(): void {
     this.#giveBack();
     process.kill(0, 'SIGTSTP');

@@ -54,7 +54,7 @@ export class Screen {
     else this.#release();
   }
 
-  /** Leaves what was typed where it stands, as something that has been said. */
+  /** Leaves what was typed where it stands, as a message that was sent. */
   commit(): void {
     const input = this.#input;
     if (input === null) return;

@@ -23,11 +23,11 @@ import { packageVersion } from '../package-version.ts';
 import { warn } from '../report-error.ts';
 import { makeHome, type Settings } from '../settings.ts';
 
-/** Whoever sits at the terminal. */
+/** What shows a conversation to the person at the terminal. */
 export interface ReplyPresenter {
   /** The agent wants to do something it may not do unasked. */
   approvalRequested(pending: PendingApproval): void;
-  /** Something is to be known that nobody asked for. */
+  /** A notice that answers no message. */
   notice(text: string): void;
   /** This process was away for longer than its lease: the conversation is over, and its session given up. */
   lost(): void;
@@ -44,7 +44,7 @@ export class TerminalConversation {
   readonly #rules: ResetRules;
   readonly #presenter: ReplyPresenter;
   readonly #ended: EndedSessions;
-  /** Sessions whose end was told: it is heard of twice. */
+  /** Sessions whose end was shown: each end is reported twice. */
   readonly #reportedEnds = new Set<string>();
   #last: string | null = null;
   #leaving = false;
@@ -63,7 +63,7 @@ export class TerminalConversation {
     this.#rules = rules;
     this.#presenter = presenter;
     this.#ended = new EndedSessions(store, processTimers, quietLog(presenter), (id) => {
-      void this.#tellEnd(id).catch(() => undefined); // The store is away; that is told elsewhere.
+      void this.#tellEnd(id).catch(() => undefined); // The store is away, which is logged where it is read.
     });
     gateway.approvals.watch((pending) => presenter.approvalRequested(pending));
     this.#ended.start();
@@ -105,7 +105,7 @@ export class TerminalConversation {
 
   async say(text: string): Promise<ReceiveResult> {
     const result = await this.#gateway.conversations.receive({ conversation: this.#ref, text, originRef: null });
-    // Shown before the reply, which would otherwise come as if from somebody who remembers.
+    // Shown before the reply, which comes from a fresh session and knows nothing of the ended one.
     if (result.type === 'turn' && result.received.ended !== null) await this.#tellEnd(result.received.ended.id);
     const session = result.type === 'turn' ? result.received.session : result.session;
     this.#last = session?.id ?? this.#last;
@@ -145,7 +145,7 @@ export class TerminalConversation {
       this.#gateway.hurry(); // What still runs had its time to stop.
       await stopped;
     } catch (thrown) {
-      // Whoever comes next settles what could not be left in order.
+      // The next process that opens the store settles what could not be left in order.
       if (!this.#lost) warn(thrown);
     } finally {
       await this.#store.close();
@@ -181,7 +181,7 @@ function terminalConversation(): ConversationRef {
   return { key, kind: 'cli', platform: 'cli', userId: operatorName(), origin, attached: true };
 }
 
-/** By which the agent finds what the same person said in other terminals. */
+/** The user by whom the agent finds what the same person wrote in other terminals. */
 function operatorName(): string | null {
   try {
     return userInfo().username;
@@ -209,8 +209,8 @@ function noticeOfEnd(session: Session, rules: ResetRules): string | null {
 }
 
 /**
- * A log for a terminal in which somebody talks. What passes by itself is not mentioned, and what a turn failed of is told
- * as its reply; only the rest is, by its fixed sentence and code.
+ * A log for a terminal with a conversation in it. It shows errors only, by their fixed sentence and code: warnings pass by
+ * themselves, and why a turn failed is its reply.
  */
 function quietLog(presenter: ReplyPresenter): Logger {
   const say = (message: string, fields: Fields = {}): void => {

@@ -11,7 +11,7 @@ import { BatchCommand, type Exit, exitCodeOf } from '../batch/batch-command.ts';
 import { dieWithNpm } from '../batch/die-with-npm.ts';
 import { findProgram } from '../batch/find-program.ts';
 import { endReliably } from '../end-session-reliably.ts';
-import { complain, printable, shorten } from '../print.ts';
+import { complain, printable, shellQuoted, shorten } from '../print.ts';
 import { reportError, warn } from '../report-error.ts';
 import { type Settings, settingsOf } from '../settings.ts';
 import { openStoreSession, type StoreSession } from '../store-session.ts';
@@ -51,7 +51,11 @@ interface Ending {
   readonly cause?: EndCause;
 }
 
-async function run(settings: Settings, words: readonly string[], title = titleOf(words)): Promise<number> {
+async function run(
+  settings: Settings,
+  words: readonly string[],
+  title = words.map(shellQuoted).join(' '),
+): Promise<number> {
   dieWithNpm();
   const shown = shorten(printable(title), TITLE_CHARS);
   let code: number | null = null;
@@ -63,19 +67,10 @@ async function run(settings: Settings, words: readonly string[], title = titleOf
     await openStoreSession(settings, action, { threads: true });
   } catch (thrown) {
     if (code === null) throw thrown;
-    // The command is over; that we could not leave in order is found out by whoever comes next.
+    // The command is over; the next process that opens the store settles what could not be left in order.
     warn(thrown);
   }
   return code ?? FAILURE;
-}
-
-/** A command as one would type it. */
-function titleOf(command: readonly string[]): string {
-  return command.map(quote).join(' ');
-}
-
-function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** The words of a command as they are kept: all of them, unless they are a book. */
@@ -149,7 +144,7 @@ async function attend(here: StoreSession, engine: Engine, session: Session, comm
     `moirai: this process was away for longer than its lease, so the session was given up and the command killed\n`,
   );
   await here.leave();
-  await here.settle(); // Under a new instance: the old one's session ends as reaped now, not when somebody comes.
+  await here.settle(); // Under a new instance: the old one's session ends as reaped now, not with the next command.
   return FAILURE;
 }
 

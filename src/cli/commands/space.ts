@@ -65,7 +65,7 @@ async function space(settings: Settings, options: SpaceCommandOptions): Promise<
   await opened.close();
 }
 
-/** Reads `[NAME=]URL[,KEY]`. What is wrong with it is told without its words: a key may be among them. */
+/** Reads `[NAME=]URL[,KEY]`. Errors do not repeat its words: a key may be among them. */
 function readGateway(word: string, index: number): SpaceGateway {
   const option = `--gateway ${index + 1}`;
   const [, name, address = '', , key] = /^(?:([^=:/,]+)=)?([^,]*)(,(.*))?$/s.exec(word) ?? [];

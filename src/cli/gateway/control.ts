@@ -29,7 +29,7 @@ export async function start(settings: Settings): Promise<Answer | undefined> {
   return startInBackground(settings);
 }
 
-/** Starts it and says where it is, or what it said last. */
+/** Starts the gateway and answers with its address; one that ended before it was ready is reported with its last lines. */
 async function startInBackground(settings: Settings): Promise<Answer | undefined> {
   try {
     const { url, pid } = await untilReady(launchGateway(settings), settings);
@@ -128,7 +128,7 @@ async function stopGateway(holder: GatewayHolder, settings: Settings, stopping: 
   }
 }
 
-/** The home is free before the process has quite ended: moments, unless something keeps it that nobody needs. */
+/** The home is free a moment before the process has ended; a process that hangs is not waited for. */
 async function untilGone(holder: GatewayHolder): Promise<void> {
   await poll(EXIT_MS, async () => isGone(holder) || null);
 }

@@ -40,7 +40,7 @@ export function launchGateway({ home, storeUrl }: Settings): Launched {
   mkdirSync(dirname(log), { recursive: true, mode: 0o700 });
   const descriptor = openSync(log, 'a', 0o600);
   try {
-    // Also where somebody made the file before.
+    // The file may have been there before, with other rights.
     fchmodSync(descriptor, 0o600);
     const store = storeUrl === null ? [] : ['--store', storeUrl];
     const [node, program] = thisInstallation();
@@ -57,7 +57,7 @@ export function launchGateway({ home, storeUrl }: Settings): Launched {
   }
 }
 
-/** Waits until a launched gateway takes messages. Throws `gateway_not_started` with what it said last. */
+/** Waits until a launched gateway takes messages. Throws `gateway_not_started` with its last lines. */
 export async function untilReady(launched: Launched, settings: Settings): Promise<GatewayHolder> {
   const { process: child, log } = launched;
   let failure: Error | null = null;

@@ -13,12 +13,12 @@ import { packageVersion } from '../package-version.ts';
 import { print, printJson } from '../print.ts';
 import { makeHome, type Settings } from '../settings.ts';
 import { becomeGateway, type GatewayHolder } from './holder.ts';
-import { GatewayHost } from './host.ts';
+import { type RunningGateway, startGateway } from './host.ts';
 import { launchGateway } from './launch.ts';
 import { couldRestart, reload } from './reload.ts';
 
 const FAILURE = 1;
-/** Beyond the drain timeout; whoever still hangs then is left behind. */
+/** Beyond the drain timeout; what still hangs then is left behind. */
 const STOP_GRACE_MS = 3000;
 
 /** Why a gateway ends, and what its process exits with then. `again`: it does not, and another one begins in it. */
@@ -65,7 +65,7 @@ async function runOnce(
     if (could) end(how);
     return could;
   };
-  const host = await GatewayHost.start({
+  const host = await startGateway({
     ...{ config, log, environment: process.env },
     // Whoever started it in a terminal expects it there; others are started again after their exit.
     restart: () => restart(holder.startedBy === 'person' ? 'again' : 'restart'),
@@ -79,7 +79,7 @@ async function runOnce(
   const deaf = new AbortController();
   const readAgain = (): Promise<void> => reload(config, settings, host.gateway, log);
   listenToSignals(host, end, () => restart('restart'), readAgain, deaf.signal);
-  // Now, not at the exit: a gateway that is killed has compiled for nobody otherwise.
+  // Now, not at the exit: a gateway that is killed would leave no compile cache to the next one.
   flushCompileCache();
   const reason = await ended;
   await stopInTime(host, reason, holder.drainTimeoutMs, log, () => comeBack(reason, settings, holder.startedBy));
@@ -87,12 +87,12 @@ async function runOnce(
   return reason;
 }
 
-/** In the background nobody else would start it again: also when a user said /restart, or the lease was lost. */
+/** A gateway in the background has no supervisor: it starts its successor, also after /restart or a lost lease. */
 function comeBack(reason: Reason, settings: Settings, startedBy: GatewayHolder['startedBy']): void {
   if (reason === 'restart' && startedBy === 'start') launchGateway(settings);
 }
 
-function announce(config: Config, host: GatewayHost, json: boolean): Promise<void> {
+function announce(config: Config, host: RunningGateway, json: boolean): Promise<void> {
   const idle = notServed(config);
   const facts = {
     url: host.url,
@@ -110,7 +110,7 @@ function announce(config: Config, host: GatewayHost, json: boolean): Promise<voi
 }
 
 function listenToSignals(
-  host: GatewayHost,
+  host: RunningGateway,
   end: (reason: Reason) => void,
   restart: () => Promise<unknown>,
   readAgain: () => Promise<void>,
@@ -131,7 +131,7 @@ function listenToSignals(
       void restart();
     },
     SIGHUP: () => {
-      // The same signal says that the terminal was closed: then nobody would see this gateway run on.
+      // The same signal says that the terminal was closed: a gateway in the foreground ends with its terminal.
       if (hadTerminal && !hasTerminal()) stop();
       else void readAgain();
     },
@@ -152,7 +152,7 @@ function hasTerminal(): boolean {
 }
 
 async function stopInTime(
-  host: GatewayHost,
+  host: RunningGateway,
   reason: Reason,
   drainMs: number,
   log: Logger,

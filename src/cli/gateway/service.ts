@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Answer } from '../command.ts';
 import { readConfig } from '../configuration.ts';
-import { printable } from '../print.ts';
+import { printable, shellQuoted } from '../print.ts';
 import { makeHome, type Settings } from '../settings.ts';
 import { logPath, thisInstallation } from './launch.ts';
 import { launchdAgent, MARK, type ServiceFacts, systemdUnit } from './service-files.ts';
@@ -110,13 +110,9 @@ export function serviceName(text: string): string {
   throw new MoiraiError('bad_input', `--name is letters, digits, dots and dashes, not "${text}"`);
 }
 
-/** Throws `service_not_ours` for a file that somebody else wrote. True when there is one of ours. */
+/** Throws `service_not_ours` for a file that Moirai did not write. True when there is one that it wrote. */
 function isInstalled(path: string): boolean {
   if (!existsSync(path)) return false;
   if (readFileSync(path, 'utf8').includes(MARK)) return true;
   throw new MoiraiError('service_not_ours', `${path} was not written by \`moirai gateway install\``);
-}
-
-function shellQuoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -10,7 +10,7 @@ import { facts, printable, relativeTime } from '../print.ts';
 import type { StoreSession } from '../store-session.ts';
 import { reasonOf, sessionFacts } from './session-text.ts';
 
-/** The reasons for which somebody from outside may end a session; the others are the machine's to give. */
+/** The reasons for which an operator may end a session; the gateway alone gives the others. */
 export const REASONS = ['api_close', 'admin_close'] as const;
 type Reason = (typeof REASONS)[number];
 

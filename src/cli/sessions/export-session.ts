@@ -66,7 +66,7 @@ async function printAll(pieces: AsyncGenerator<string>): Promise<undefined> {
 async function writeAll(file: string, pieces: AsyncGenerator<string>): Promise<void> {
   let descriptor: number;
   try {
-    // What people said is for its owner's eyes.
+    // A transcript is readable for its owner only.
     descriptor = openSync(file, 'w', 0o600);
   } catch (cause) {
     throw new MoiraiError('bad_input', `${file} cannot be written: ${MoiraiError.wrap(cause).message}`, { cause });

@@ -80,7 +80,7 @@ export async function search(
   { limit = DEFAULT_PAGE }: { limit?: number },
 ): Promise<Answer> {
   while (await store.write('indexMessages', { limit: INDEX_BATCH })) {
-    // In pieces, so that nobody waits long behind it.
+    // In pieces, so that other writers do not wait long.
   }
   const found = await store.read('searchMessages', { text: words.join(' '), limit });
   const lines = found.map((message) => {

@@ -6,7 +6,7 @@ import { type Ids, timeSortedIds } from '../engine/ids.ts';
 import { findDead } from '../engine/instance.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/port.ts';
-import type { Reaped } from '../store/transactions/liveness.ts';
+import type { Reaped } from '../store/transactions/reaping.ts';
 import { type StoreSettings, storeSettingsOf } from './configuration.ts';
 import { packageVersion } from './package-version.ts';
 import { makeHome, type Settings } from './settings.ts';

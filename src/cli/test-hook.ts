@@ -47,7 +47,7 @@ async function attempt(
   event: MoiraiEvent,
   sink: LineSink,
 ): Promise<Trial> {
-  const found = await discoverHooks(hooksFolder(home), process.env.PATH ?? '');
+  const found = await discover(home, hookKind(process.env.PATH ?? ''));
   const hook = found.find((each) => each.name === name.replace(/^hook:/, ''));
   if (hook?.state === 'bad') throw new MoiraiError('hook_invalid', `${hook.name}: ${hook.problem}`);
   if (hook !== undefined) return tryHook(hook, event, { home, timeoutMs, environment: process.env, sink });

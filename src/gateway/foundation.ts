@@ -30,8 +30,8 @@ export interface GatewayOptions {
   /** What hooks may see a harmless part of. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly makeRunner: (ports: ToolPorts) => AgentRunner;
-  /** Asks the process to restart; null where that is nobody's business. */
-  readonly restart: (() => void) | null;
+  /** Restarts the gateway, unless its configuration is wrong (false); null where no gateway runs. */
+  readonly restart: (() => Promise<boolean>) | null;
   /** The lease was lost: this process is over and must begin again. */
   readonly lost: () => void;
   /**

@@ -1,13 +1,14 @@
 import { z } from '@hono/zod-openapi';
 import { messageView, sessionView } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import { parseList, parseNames } from '../../lifecycle/list-filters.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import { END_REASONS, SESSION_KINDS, SESSION_STATES } from '../../lifecycle/states.ts';
 import type { Store } from '../../store/port.ts';
 import { conversationOf } from '../../store/transactions/conversations.ts';
 import type { SessionFilter } from '../../store/transactions/reading.ts';
 import type { Api, ApiParts } from '../api.ts';
-import { cursorParam, limitParam, listParam, parseList, parseNames, parseSince, wholeNumber } from '../query.ts';
+import { cursorParam, limitParam, listParam, parseSince, wholeNumber } from '../query.ts';
 import { idParams, json, jsonBody, MessageSchema, pageOf, route, SessionSchema } from '../schemas.ts';
 
 /** What people mean by "my sessions"; the machine's own kinds are shown when asked for. */

@@ -2,12 +2,12 @@ import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { eventView } from '../../engine/views.ts';
 import { hasCode } from '../../errors/moirai-error.ts';
-import { assertPattern } from '../../lifecycle/events.ts';
+import { parseTypes } from '../../lifecycle/list-filters.ts';
 import type { Store } from '../../store/port.ts';
 import type { SequencedEvent } from '../../store/transactions/reading.ts';
 import { inStore } from '../command.ts';
 import { eventLine } from '../event-text.ts';
-import { parseList, whole } from '../options.ts';
+import { whole } from '../options.ts';
 import { outputGone, printLine } from '../print.ts';
 import { stopSignal } from '../stop-signal.ts';
 import type { StoreSession } from '../store-session.ts';
@@ -31,7 +31,7 @@ export function define(command: Command): void {
     .option('--after <seq>', 'only what came after this number; "now" for nothing that is past', (text) =>
       text === 'now' ? text : whole('--after', 0)(text),
     )
-    .option('--types <types>', 'such as session:end, session:*,agent:*', parseTypes)
+    .option('--types <types>', 'such as session:end, session:*,agent:*', (text) => parseTypes(text))
     .option('--session <id>', 'one session: its id, or any unique beginning of it')
     .option('--limit <n>', 'stop after so many (default: all)', whole('--limit', 1, 1e9))
     .addHelpText('after', EXAMPLES)
@@ -44,12 +44,6 @@ With --json each event is one line.
 Examples:
   moirai events --types session:end
   moirai events --follow --after now --json`;
-
-function parseTypes(text: string): string[] {
-  const types = parseList(text);
-  for (const type of types) assertPattern(type);
-  return types;
-}
 
 async function events(here: StoreSession, options: EventsOptions): Promise<undefined> {
   const { store, settings } = here;

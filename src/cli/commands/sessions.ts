@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { parseDuration } from '../../lifecycle/duration.ts';
+import { parseList, parseNames, parseTime } from '../../lifecycle/list-filters.ts';
 import { END_REASONS, SESSION_KINDS, SESSION_STATES } from '../../lifecycle/states.ts';
 import { inStore } from '../command.ts';
-import { LIMIT, parseList, parseNames, parseSince, whole } from '../options.ts';
+import { LIMIT, whole } from '../options.ts';
 import {
   continueSession,
   deleteSession,
@@ -59,14 +60,14 @@ function defineList(group: Command): void {
       parseNames('--kind', text, [...SESSION_KINDS, 'all']),
     )
     .option('--state <states>', SESSION_STATES.join(', '), (text) => parseNames('--state', text, SESSION_STATES))
-    .option('--platform <names>', 'telegram, discord, ...', parseList)
+    .option('--platform <names>', 'telegram, discord, ...', (text) => parseList(text))
     .option('--key <key>', 'the sessions of one conversation, of every kind')
     .option('--user <id>', "one user's sessions")
     .option('--reason <reasons>', 'why they ended: idle_expiry, reaped, ...', (text) =>
       parseNames('--reason', text, END_REASONS),
     )
     .option('--since <when>', 'started since a time (2026-08-01T12:00:00Z) or a while ago (24h)', (text) =>
-      parseSince(text, Date.now()),
+      parseTime('--since', text, Date.now()),
     )
     .option('--q <text>', 'part of the title or the id')
     .option(...LIMIT)

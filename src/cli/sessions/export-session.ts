@@ -2,10 +2,10 @@ import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { readTranscript } from '../../engine/transcript.ts';
 import { isoTime, messageView, sessionView } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import { parseNames } from '../../lifecycle/list-filters.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Store } from '../../store/port.ts';
 import type { Answer } from '../command.ts';
-import { parseNames } from '../options.ts';
 import { outputGone, print, printable } from '../print.ts';
 import type { StoreSession } from '../store-session.ts';
 

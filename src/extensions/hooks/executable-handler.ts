@@ -2,16 +2,19 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { HostedProcess } from '../host/extension-host.ts';
 import type { OutputStream } from '../host/protocol.ts';
-import { type Handler, type HandlerDeps, hookProcess } from './handler.ts';
+import { type Handler, type HookDeps, hookProcess, timeoutOf } from './handler.ts';
+import type { UsableHook } from './hook-kind.ts';
 
 const LAST_LINE = 300;
 
 /** Starts an executable for every event: the event on its standard input, exit 0 for done. */
 export class ExecutableHandler implements Handler {
-  readonly #deps: HandlerDeps;
+  readonly #hook: UsableHook;
+  readonly #deps: HookDeps;
   readonly #running = new Set<HostedProcess>();
 
-  constructor(deps: HandlerDeps) {
+  constructor(hook: UsableHook, deps: HookDeps) {
+    this.#hook = hook;
     this.#deps = deps;
   }
 
@@ -20,10 +23,12 @@ export class ExecutableHandler implements Handler {
   }
 
   async run(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
-    const { name, timeoutMs, host, environment, sink } = this.#deps;
+    const { name } = this.#hook;
+    const { host, environment, sink } = this.#deps;
+    const timeoutMs = timeoutOf(this.#hook, this.#deps);
     let complaint = '';
     const spec = {
-      ...hookProcess(this.#deps),
+      ...hookProcess(this.#hook, this.#deps),
       stdin: `${JSON.stringify(event)}\n`,
       environment: { ...environment, MOIRAI_EVENT: event.type },
     };

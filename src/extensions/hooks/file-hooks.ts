@@ -1,19 +1,17 @@
 import { hookEnvironment, USUAL_PATH } from '../host/environment.ts';
 import { ExtensionFolder } from '../host/extension-folder.ts';
-import { type ExtensionOptions, Subscriptions } from '../host/subscriptions.ts';
+import { type ExtensionOptions, ExtensionRecord, Subscriptions } from '../host/subscriptions.ts';
+import type { HookDeps } from './handler.ts';
 import { type FoundHook, type HookFiles, hookKind, type UsableHook } from './hook-kind.ts';
-import { type HookDeps, LiveHook } from './live-hook.ts';
+import { LiveHook } from './live-hook.ts';
 
 /** How a hook is, for people. */
-export interface HookStatus {
+interface HookStatus extends Pick<ExtensionRecord, 'handled' | 'failed' | 'lastError'> {
   readonly name: string;
   /** `resting`: it failed again and again, and is tried from time to time. */
   readonly state: 'ready' | 'resting' | 'disabled' | 'bad';
   readonly problem: string | null;
   readonly processes: number;
-  readonly handled: number;
-  readonly failed: number;
-  readonly lastError: string | null;
 }
 
 /** The hooks in `<home>/hooks`, each a subscriber of the log, run outside this process and loaded again on change. */
@@ -26,16 +24,13 @@ export class FileHooks {
   #found: readonly FoundHook[] = [];
 
   private constructor(options: ExtensionOptions) {
-    const { home, host, log, timeoutMs } = options;
+    const { home, host, timeoutMs } = options;
     const environment = hookEnvironment(options.environment, home);
     const kind = hookKind(environment.PATH ?? USUAL_PATH);
     this.#options = options;
     this.#deps = { host, environment, timeoutMs };
     this.#subscriptions = new Subscriptions(kind.word, options);
-    this.#folder = new ExtensionFolder({
-      ...{ home, kind, timers: host.timers, log },
-      apply: (found) => this.#apply(found),
-    });
+    this.#folder = new ExtensionFolder(kind, options, (found) => this.#apply(found));
   }
 
   /** Subscribes every usable hook; runs none. A hook that cannot be used is reported, and stops nothing. */
@@ -53,7 +48,7 @@ export class FileHooks {
         state: live?.resting ? 'resting' : found.state,
         problem: found.state === 'bad' ? found.problem : null,
         processes: live?.processes ?? 0,
-        ...(live?.record ?? { handled: 0, failed: 0, lastError: null }),
+        ...(live?.record ?? new ExtensionRecord()),
       };
     });
   }

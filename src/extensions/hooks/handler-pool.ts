@@ -1,7 +1,8 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import { ExtensionProcess } from '../host/extension-process.ts';
-import { type Handler, type HandlerDeps, type HandlerTask, hookProcess } from './handler.ts';
+import { type Handler, type HandlerTask, type HookDeps, hookProcess, timeoutOf } from './handler.ts';
+import type { UsableHook } from './hook-kind.ts';
 
 /** As many events of one hook are in hand at the same time, each of another conversation. */
 export const MOST_PROCESSES = 4;
@@ -17,7 +18,8 @@ const GOODBYE_MS = 1000;
  * the other conversations get a second process, and so on up to four, which leave again when they are not needed.
  */
 export class HandlerPool implements Handler {
-  readonly #deps: HandlerDeps;
+  readonly #hook: UsableHook;
+  readonly #deps: HookDeps;
   readonly #waiting: PromiseWithResolvers<ExtensionProcess>[] = [];
   /** Each with what cancels its leaving. */
   readonly #idle = new Map<ExtensionProcess, () => void>();
@@ -26,7 +28,8 @@ export class HandlerPool implements Handler {
   #loading: Promise<void> | null = null;
   #impatient: (() => void) | null = null;
 
-  constructor(deps: HandlerDeps) {
+  constructor(hook: UsableHook, deps: HookDeps) {
+    this.#hook = hook;
     this.#deps = deps;
   }
 
@@ -37,7 +40,7 @@ export class HandlerPool implements Handler {
   async run(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
     const process = await this.#take(signal);
     try {
-      await process.call('event', [event], { timeoutMs: this.#deps.timeoutMs, signal });
+      await process.call('event', [event], { timeoutMs: timeoutOf(this.#hook, this.#deps), signal });
     } catch (thrown) {
       throw this.#failure(MoiraiError.wrap(thrown), event);
     } finally {
@@ -97,9 +100,10 @@ export class HandlerPool implements Handler {
   }
 
   #load(): void {
-    const { host, name, handler, sink } = this.#deps;
+    const { host, sink } = this.#deps;
+    const { name, handler } = this.#hook;
     const task: HandlerTask = { file: handler.file, name };
-    const options = { spec: hookProcess(this.#deps), task, loadMs: LOAD_MS, onLate: 'kill', sink } as const;
+    const options = { spec: hookProcess(this.#hook, this.#deps), task, loadMs: LOAD_MS, onLate: 'kill', sink } as const;
     this.#loading = ExtensionProcess.load(host, options, this.#retirement.signal)
       .then(({ process }) => {
         void process.gone.then(() => this.#forget(process));
@@ -141,7 +145,7 @@ export class HandlerPool implements Handler {
   #failure(error: MoiraiError, { id }: MoiraiEvent): MoiraiError {
     const { code, details } = error;
     const failed = code === 'plugin_timeout' || details.busy === true ? 'subscriber_timeout' : 'subscriber_failed';
-    const message = `${this.#deps.name} ${whyOf(error)} (${id})`;
+    const message = `${this.#hook.name} ${whyOf(error)} (${id})`;
     return new MoiraiError(details.lost === true ? 'subscriber_unavailable' : failed, message, { cause: error });
   }
 
@@ -151,7 +155,7 @@ export class HandlerPool implements Handler {
   }
 
   #unavailable(why: string, cause?: unknown): MoiraiError {
-    return new MoiraiError('subscriber_unavailable', `${this.#deps.name} ${why}`, { cause });
+    return new MoiraiError('subscriber_unavailable', `${this.#hook.name} ${why}`, { cause });
   }
 }
 

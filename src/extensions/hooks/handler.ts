@@ -2,7 +2,7 @@ import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import { nodeCommand } from '../host/environment.ts';
 import type { ExtensionHost, LineSink } from '../host/extension-host.ts';
 import type { ProcessSpec } from '../host/protocol.ts';
-import type { HandlerFile } from './hook-kind.ts';
+import type { HandlerFile, UsableHook } from './hook-kind.ts';
 import { PYTHON_RUNNER } from './python-runner.ts';
 
 /** What runs the handler of one hook. */
@@ -20,19 +20,17 @@ export interface Handler {
   close(): Promise<void>;
 }
 
-/** What a handler's processes are started with. */
-export interface HandlerDeps {
-  readonly name: string;
-  readonly folder: string;
-  readonly handler: HandlerFile;
-  readonly timeoutMs: number;
-  readonly environment: Readonly<Record<string, string>>;
+/** What the processes of hooks are started with. */
+export interface HookDeps {
   readonly host: ExtensionHost;
-  /** Hears what it prints, beside the log. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** For hooks that do not say it themselves. */
+  readonly timeoutMs: number;
+  /** Hears what they print, beside the log. */
   readonly sink?: LineSink;
 }
 
-/** What a runner is told to load. */
+/** The argument of `load`: what a runner loads. */
 export interface HandlerTask {
   readonly file: string;
   readonly name: string;
@@ -40,11 +38,16 @@ export interface HandlerTask {
 
 const MEMORY_MB = 768;
 const NODE_HEAP_MB = 512;
-/** People wait for the gateway, and nobody for a hook. */
+/** People wait for the gateway, and not for a hook. */
 const NICENESS = 10;
 
+/** How long a hook may work on one event. */
+export function timeoutOf({ manifest }: UsableHook, { timeoutMs }: HookDeps): number {
+  return manifest.timeoutMs ?? timeoutMs;
+}
+
 /** How a process of a hook is started. */
-export function hookProcess({ name, folder, environment, handler }: HandlerDeps): ProcessSpec {
+export function hookProcess({ name, folder, handler }: UsableHook, { environment }: HookDeps): ProcessSpec {
   return {
     kind: 'hook',
     name,

@@ -3,27 +3,22 @@ import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Capacity } from '../../queue/queue-worker.ts';
 import { Breaker } from '../host/breaker.ts';
-import type { Listener } from '../host/subscriptions.ts';
+import { ExtensionRecord, type Listener } from '../host/subscriptions.ts';
 import { ExecutableHandler } from './executable-handler.ts';
-import type { Handler, HandlerDeps } from './handler.ts';
+import { type Handler, type HookDeps, timeoutOf } from './handler.ts';
 import { HandlerPool, IMPATIENT_MS, LOAD_MS, MOST_PROCESSES } from './handler-pool.ts';
 import type { UsableHook } from './hook-kind.ts';
 
-/** What hooks are run with; their `timeout` is for those that do not say it themselves. */
-export type HookDeps = Pick<HandlerDeps, 'host' | 'environment' | 'timeoutMs' | 'sink'>;
-
 /** What runs the handler of a hook. Nothing is started before the first event. */
-export function makeHandler({ name, folder, handler, manifest }: UsableHook, deps: HookDeps): Handler {
-  const handlerDeps = { ...deps, name, folder, handler, timeoutMs: manifest.timeoutMs ?? deps.timeoutMs };
-  return handler.kind === 'executable' ? new ExecutableHandler(handlerDeps) : new HandlerPool(handlerDeps);
+export function makeHandler(hook: UsableHook, deps: HookDeps): Handler {
+  return hook.handler.kind === 'executable' ? new ExecutableHandler(hook, deps) : new HandlerPool(hook, deps);
 }
 
 /** A hook at work: its handler as it is now, and whether it may work. */
 export class LiveHook implements Listener {
   readonly name: string;
   readonly concurrency = MOST_PROCESSES;
-  /** How it has fared since it was first loaded. */
-  readonly record = { handled: 0, failed: 0, lastError: null as string | null };
+  readonly record = new ExtensionRecord();
   readonly #deps: HookDeps;
   readonly #log: Logger;
   #hook: UsableHook;
@@ -45,7 +40,7 @@ export class LiveHook implements Listener {
 
   /** Of its handler, with all that can come before its handler begins. */
   get timeoutMs(): number {
-    return (this.#hook.manifest.timeoutMs ?? this.#deps.timeoutMs) + LOAD_MS + IMPATIENT_MS;
+    return timeoutOf(this.#hook, this.#deps) + LOAD_MS + IMPATIENT_MS;
   }
 
   get resting(): boolean {
@@ -106,8 +101,7 @@ export class LiveHook implements Listener {
   }
 
   #failed(breaker: Breaker, event: MoiraiEvent, error: MoiraiError): void {
-    this.record.failed++;
-    this.record.lastError = error.message;
+    this.record.countFailure(error);
     this.#log.warn('hook failed', { event: event.id, type: event.type, error: error.message });
     const rested = breaker.open;
     if (hasCode(error, 'subscriber_unavailable')) breaker.trip();

@@ -3,8 +3,8 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Logger } from '../../log/logger.ts';
-import type { Timers } from '../../queue/timers.ts';
 import type { Manifest } from './manifest.ts';
+import type { ExtensionOptions } from './subscriptions.ts';
 
 /** What is in the folder of an extension. */
 interface Files {
@@ -100,43 +100,27 @@ async function fingerprintOf(folder: string, depth = 0): Promise<string> {
 }
 
 /** Says once what is wrong with which extension, and again when it is something else. */
-export class FaultReporter {
-  readonly #word: string;
-  readonly #log: Logger;
-  #reported: ReadonlySet<string> = new Set();
-
-  constructor(word: string, log: Logger) {
-    this.#word = word;
-    this.#log = log;
-  }
-
-  report(faults: readonly { readonly name: string; readonly problem: string }[]): void {
-    const reported = this.#reported;
-    this.#reported = new Set(faults.map(({ name, problem }) => `${name}: ${problem}`));
+export function faultReporter(word: string, log: Logger) {
+  let reported: ReadonlySet<string> = new Set();
+  return (faults: readonly { readonly name: string; readonly problem: string }[]): void => {
+    const before = reported;
+    reported = new Set(faults.map(({ name, problem }) => `${name}: ${problem}`));
     for (const { name, problem } of faults) {
-      if (!reported.has(`${name}: ${problem}`))
-        this.#log.error(`${this.#word} refused`, { [this.#word]: name, problem });
+      if (!before.has(`${name}: ${problem}`)) log.error(`${word} refused`, { [word]: name, problem });
     }
-  }
+  };
 }
 
 const DEBOUNCE_MS = 200;
 /** Some file systems tell nothing, and a folder that is not there yet cannot tell. */
 const POLL_MS = 5000;
 
-export interface ExtensionFolderDeps<F extends Files> {
-  readonly home: string;
-  readonly kind: ExtensionKind<F>;
-  readonly timers: Timers;
-  readonly log: Logger;
-  /** Makes of what was found what there is. */
-  readonly apply: (found: readonly Found<F>[]) => Promise<void>;
-}
-
 /** Keeps an eye on a folder of extensions: looks soon after something changed, and every few seconds in any case. */
 export class ExtensionFolder<F extends Files> {
-  readonly #deps: ExtensionFolderDeps<F>;
-  readonly #faults: FaultReporter;
+  readonly #kind: ExtensionKind<F>;
+  readonly #options: ExtensionOptions;
+  readonly #apply: (found: readonly Found<F>[]) => Promise<void>;
+  readonly #report: ReturnType<typeof faultReporter>;
   readonly #watchers = new Map<string, FSWatcher>();
   #looking: Promise<void> = Promise.resolve();
   #waiting = false;
@@ -144,9 +128,12 @@ export class ExtensionFolder<F extends Files> {
   #cancelPoll: () => void = () => undefined;
   #cancelDebounce: (() => void) | null = null;
 
-  constructor(deps: ExtensionFolderDeps<F>) {
-    this.#deps = deps;
-    this.#faults = new FaultReporter(deps.kind.word, deps.log);
+  /** `apply` acts on what was found. */
+  constructor(kind: ExtensionKind<F>, options: ExtensionOptions, apply: (found: readonly Found<F>[]) => Promise<void>) {
+    this.#kind = kind;
+    this.#options = options;
+    this.#apply = apply;
+    this.#report = faultReporter(kind.word, options.log);
     this.#poll();
   }
 
@@ -171,14 +158,14 @@ export class ExtensionFolder<F extends Files> {
   }
 
   async #look(): Promise<void> {
-    const { home, kind, apply, log } = this.#deps;
+    const { home, log } = this.#options;
     try {
-      const found = await discover(home, kind);
-      this.#follow([folderOf(home, kind), ...found.map(({ folder }) => folder)]);
-      this.#faults.report(found.filter((extension) => extension.state === 'bad'));
-      await apply(found);
+      const found = await discover(home, this.#kind);
+      this.#follow([folderOf(home, this.#kind), ...found.map(({ folder }) => folder)]);
+      this.#report(found.filter((extension) => extension.state === 'bad'));
+      await this.#apply(found);
     } catch (error) {
-      log.error(`looking for ${kind.word}s failed; trying again`, { error: MoiraiError.wrap(error) });
+      log.error(`looking for ${this.#kind.word}s failed; trying again`, { error: MoiraiError.wrap(error) });
     }
   }
 
@@ -207,14 +194,14 @@ export class ExtensionFolder<F extends Files> {
   }
 
   #soon(): void {
-    this.#cancelDebounce ??= this.#deps.timers.after(DEBOUNCE_MS, () => {
+    this.#cancelDebounce ??= this.#options.host.timers.after(DEBOUNCE_MS, () => {
       this.#cancelDebounce = null;
       void this.look();
     });
   }
 
   #poll(): void {
-    this.#cancelPoll = this.#deps.timers.after(POLL_MS, () => {
+    this.#cancelPoll = this.#options.host.timers.after(POLL_MS, () => {
       void this.look();
       this.#poll();
     });

@@ -161,7 +161,7 @@ export class ExtensionHost {
     hosted?.exit(exit);
   }
 
-  /** Its reaper kills what it had started; whoever needs a process starts another one, in another host process. */
+  /** Its reaper kills what it had started; the next process is started in another host process. */
   #lost(worker: ChildProcess, why: string): void {
     if (this.#worker !== worker) return;
     this.#worker = null;

@@ -1,6 +1,7 @@
+import type { ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ExtensionHost, HostedProcess, LineSink, WaitOptions } from './extension-host.ts';
-import type { Fault, Message, ProcessSpec } from './protocol.ts';
+import type { Fault, Message, ProcessExit, ProcessSpec } from './protocol.ts';
 
 /** How a process that stays loaded is started and served. */
 export interface ExtensionProcessOptions {
@@ -20,6 +21,8 @@ export interface ExtensionProcessOptions {
 
 export type CallOptions = Omit<WaitOptions, 'giveUp'>;
 
+type Exit = Pick<ProcessExit, 'why' | 'lost'>;
+
 interface Pending {
   begun: boolean;
   resolve(value: unknown): void;
@@ -35,7 +38,7 @@ export class ExtensionProcess {
   readonly #process: HostedProcess;
   readonly #pending = new Map<number, Pending>();
   readonly #idle = new Set<() => void>();
-  #exit: { readonly why: string; readonly lost: boolean } | null = null;
+  #exit: Exit | null = null;
   #dying: string | null = null;
   /** Calls of the extension that are under way. */
   #serving = 0;
@@ -76,10 +79,6 @@ export class ExtensionProcess {
     }
   }
 
-  get #name(): string {
-    return this.#options.spec.name;
-  }
-
   get isGone(): boolean {
     return this.#exit !== null;
   }
@@ -91,16 +90,17 @@ export class ExtensionProcess {
   async call(method: string, args: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
     const { onLate } = this.#options;
     if (this.#exit !== null) throw this.#away(this.#exit);
-    if (options.signal?.aborted) throw new MoiraiError('plugin_unavailable', `${this.#name} was not asked any more`);
+    if (options.signal?.aborted) throw this.#error('plugin_unavailable', 'was not asked any more');
     const id = this.#nextId++;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const pending: Pending = { begun: false, resolve, reject };
     this.#pending.set(id, pending);
     const giveUp = (reason: 'late' | 'called off'): void => {
       if (onLate === 'abort') this.#post({ type: 'abort', id });
-      const { timeoutMs = 0 } = options;
-      this.#settle(id)?.reject(reason === 'late' ? this.#lateness(timeoutMs, pending) : this.#calledOff());
-      if (onLate === 'kill') this.kill(reason === 'late' ? `did not finish in ${timeoutMs} ms` : 'was called off');
+      const why = reason === 'late' ? `did not finish in ${options.timeoutMs} ms` : 'was called off';
+      const late = this.#lateness(options.timeoutMs ?? 0, pending);
+      this.#settle(id)?.reject(reason === 'late' ? late : this.#error('plugin_failed', why, { why }));
+      if (onLate === 'kill') this.kill(why);
     };
     this.#post({ type: 'call', id, method, args });
     return this.#host.wait(promise, { ...options, giveUp });
@@ -207,9 +207,8 @@ export class ExtensionProcess {
     if (this.#exit !== null) return;
     this.#exit = { why, lost };
     this.#cancelPing();
-    const details = { why, lost, died: true };
     for (const [id, { begun }] of [...this.#pending]) {
-      const died = new MoiraiError('plugin_failed', `${this.#name} died over it: it ${why}`, { details });
+      const died = this.#error('plugin_failed', `died over it: it ${why}`, { why, lost, died: true });
       this.#settle(id)?.reject(begun && !lost ? died : this.#away(this.#exit));
     }
   }
@@ -220,12 +219,11 @@ export class ExtensionProcess {
       this.kill('was not loaded');
       return new MoiraiError('plugin_invalid', String(details.thrown), { details });
     }
-    const message = `${this.#name} could not be loaded: it ${this.#exit.why}`;
-    return new MoiraiError('plugin_unavailable', message, { details: this.#exit });
+    return this.#error('plugin_unavailable', `could not be loaded: it ${this.#exit.why}`, this.#exit);
   }
 
-  #away(exit: { why: string; lost: boolean }): MoiraiError {
-    return new MoiraiError('plugin_unavailable', `${this.#name} is away: it ${exit.why}`, { details: exit });
+  #away(exit: Exit): MoiraiError {
+    return this.#error('plugin_unavailable', `is away: it ${exit.why}`, exit);
   }
 
   #failure({ message, code }: Fault): MoiraiError {
@@ -233,20 +231,18 @@ export class ExtensionProcess {
     if (code === 'plugin_unavailable') return new MoiraiError('plugin_unavailable', message, { details });
     // What the extension threw, with its code, by which others tell a lost connection from a failure.
     const cause = Object.assign(new Error(message), code === null ? {} : { code });
-    return new MoiraiError('plugin_failed', `${this.#name}: ${message}`, { cause, details });
-  }
-
-  #calledOff(): MoiraiError {
-    const why = 'was called off';
-    return new MoiraiError('plugin_failed', `${this.#name} ${why}`, { details: { why } });
+    return new MoiraiError('plugin_failed', `${this.#options.spec.name}: ${message}`, { cause, details });
   }
 
   #lateness(ms: number, { begun }: Pending): MoiraiError {
     const { onLate } = this.#options;
-    const name = this.#name;
     const why = `did not finish in ${ms} ms and was ${onLate === 'kill' ? 'killed' : 'called off'}`;
-    if (begun) return new MoiraiError('plugin_timeout', `${name} did not answer within ${ms} ms`, { details: { why } });
-    return new MoiraiError('plugin_unavailable', `${name} was busy for ${ms} ms`, { details: { why, busy: true } });
+    if (begun) return this.#error('plugin_timeout', `did not answer within ${ms} ms`, { why });
+    return this.#error('plugin_unavailable', `was busy for ${ms} ms`, { why, busy: true });
+  }
+
+  #error(code: ErrorCode, what: string, details: Record<string, unknown> = {}): MoiraiError {
+    return new MoiraiError(code, `${this.#options.spec.name} ${what}`, { details });
   }
 }
 

@@ -9,7 +9,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { setPriority } from 'node:os';
 import { processTimers } from '../../queue/timers.ts';
-import { LineBudget, type LineLimits, readLines } from './output-lines.ts';
+import { type LineLimits, lineBudget, readLines } from './output-lines.ts';
 import { findFamily, findMarked, residentMb } from './process-family.ts';
 import { ProcessReaper } from './process-reaper.ts';
 import { type FromHost, MARKER, type OutputStream, type ProcessSpec, type ToHost } from './protocol.ts';
@@ -26,7 +26,7 @@ const SWEEP_MS = 200;
 
 const token = randomBytes(8).toString('hex');
 const reaper = new ProcessReaper(token);
-const budgets = new Map<string, LineBudget>();
+const budgets = new Map<string, () => boolean>();
 const ended = new Set<number>();
 let isSweeping = false;
 
@@ -94,9 +94,9 @@ class HostedChild {
 
   #listen({ stdout, stderr }: ChildProcess): void {
     const process = this.#number;
-    const budget = budgetOf(this.#spec);
+    const wants = budgetOf(this.#spec);
     const print = (stream: OutputStream) => ({
-      wants: () => budget.take(),
+      wants,
       take: (line: string) => {
         if (stream === 'stderr' && line.includes('heap out of memory')) this.#why ??= 'ran out of memory';
         send({ type: 'printed', process, stream, line });
@@ -178,10 +178,10 @@ function send(message: FromHost): void {
 }
 
 /** One for all processes of an extension. */
-function budgetOf({ kind, name }: ProcessSpec): LineBudget {
+function budgetOf({ kind, name }: ProcessSpec): () => boolean {
   const key = `${kind}:${name}`;
   const leftOut = (lines: number): void => send({ type: 'left_out', kind, name, lines });
-  const budget = budgets.get(key) ?? new LineBudget(processTimers, leftOut);
+  const budget = budgets.get(key) ?? lineBudget(processTimers, leftOut);
   budgets.set(key, budget);
   return budget;
 }

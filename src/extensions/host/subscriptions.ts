@@ -27,6 +27,21 @@ export interface Listener extends Pick<NewSubscriber, 'name' | 'events' | 'handl
   readonly concurrency: number;
 }
 
+/** How an extension has fared since it was first loaded. */
+export class ExtensionRecord {
+  /** Events. */
+  handled = 0;
+  failed = 0;
+  /** How often its process died and was started again. */
+  restarts = 0;
+  lastError: string | null = null;
+
+  countFailure(error: Error): void {
+    this.failed++;
+    this.lastError = error.message;
+  }
+}
+
 const MARGIN_MS = 5000;
 
 /** The extensions of one kind as subscribers of the log, each under `hook:NAME` or `plugin:NAME`. */

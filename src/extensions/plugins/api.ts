@@ -101,7 +101,7 @@ export type ObservedEvent<Name extends string> = Name extends keyof NamedEvents
       ? MoiraiEvent & CommandFields
       : MoiraiEvent;
 
-/** Somebody wrote something. */
+/** A person wrote a message. */
 export interface DispatchQuestion {
   readonly text: string;
   readonly platform: string;

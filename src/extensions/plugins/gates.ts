@@ -37,78 +37,60 @@ function shutText(gate: GateName, plugin: string, why: string): string {
   return `${gate} of ${plugin} did not let it pass: ${why}`;
 }
 
-/**
- * One gate of one plugin, behind its deadline. A gate that does not answer rests for a while, and is treated meanwhile
- * as one that failed: it does not cost every message its deadline.
- */
-export class PluginGate implements Gate {
-  readonly gate: GateName;
+/** A gate of a plugin that can be asked. */
+export interface PluginGate extends Gate {
   readonly onFailure: 'open' | 'closed';
-  readonly #live: LivePlugin;
-  readonly #index: number;
-  readonly #timeoutMs: number | null;
-  readonly #breaker: Breaker;
-  #asked = 0;
+}
 
-  /** `index` counts the gates of this name that the plugin has. */
-  constructor(live: LivePlugin, index: number, { gate, onFailure, timeoutMs }: GateOffer) {
-    this.gate = gate;
-    this.onFailure = onFailure;
-    this.#live = live;
-    this.#index = index;
-    this.#timeoutMs = timeoutMs;
-    this.#breaker = new Breaker(() => live.deps.host.timers.elapsed());
-  }
-
-  get plugin(): string {
-    return this.#live.name;
-  }
-
-  async ask(question: object, knows?: (answer: Answer) => boolean): Promise<Answer | null> {
-    if (!this.#breaker.admit()) return this.#shutFor('it rests, for it did not answer');
-    const timeoutMs = this.#timeoutMs ?? this.#live.plugin.manifest.gateTimeoutMs ?? USUAL_MS;
+/**
+ * One gate of one plugin, behind its deadline; `index` counts the gates of this name that the plugin has. A gate that does
+ * not answer rests for a while, and is treated meanwhile as one that failed: it does not cost every message its deadline.
+ */
+function pluginGate(live: LivePlugin, index: number, { gate, onFailure, timeoutMs }: GateOffer): PluginGate {
+  const { name: plugin, deps } = live;
+  const breaker = new Breaker(() => deps.host.timers.elapsed());
+  let slow = 0;
+  /** Null where it is open. */
+  const shutFor = (why: string): Answer | null =>
+    onFailure === 'closed' ? { shut: shutText(gate, plugin, why) } : null;
+  const failed = (why: string): Answer | null => {
+    deps.log.warn('gate failed', { plugin, gate, why, went: onFailure });
+    return shutFor(why);
+  };
+  /** A process that did not even begin is no use asking; one that was slow several times in a row is not, either. */
+  const judge = (error: MoiraiError): void => {
+    if (error.details.busy === true) breaker.trip();
+    else if (hasCode(error, 'plugin_timeout')) breaker.failed(String(slow++));
+    else if (live.process !== null) breaker.succeeded();
+    else breaker.calledOff();
+  };
+  const ask: Gate['ask'] = async (question, knows) => {
+    if (!breaker.admit()) return shutFor('it rests, for it did not answer');
+    const deadline = timeoutMs ?? live.plugin.manifest.gateTimeoutMs ?? USUAL_MS;
     let answer: unknown;
     try {
-      answer = await this.#live.call(methodOf('gates', this.gate, this.#index), [question], { timeoutMs });
+      answer = await live.call(methodOf('gates', gate, index), [question], { timeoutMs: deadline });
     } catch (thrown) {
       const error = MoiraiError.wrap(thrown);
-      this.#judge(error);
-      return this.#failed(error.message);
+      judge(error);
+      return failed(error.message);
     }
-    this.#breaker.succeeded();
+    breaker.succeeded();
     if (answer === null) return null;
-    if (typeof answer !== 'object' || Array.isArray(answer)) return this.#failed('its answer is no object');
+    if (typeof answer !== 'object' || Array.isArray(answer)) return failed('its answer is no object');
     const given = answer as Answer;
     if (knows === undefined || 'shut' in given) return given;
     if (given.action === undefined || given.action === 'allow') return null;
-    return knows(given) ? given : this.#failed(`its answer has the action "${String(given.action)}"`);
-  }
-
-  /** A process that did not even begin is no use asking; one that was slow several times in a row is not, either. */
-  #judge(error: MoiraiError): void {
-    if (error.details.busy === true) this.#breaker.trip();
-    else if (hasCode(error, 'plugin_timeout')) this.#breaker.failed(String(this.#asked++));
-    else if (this.#live.process !== null) this.#breaker.succeeded();
-    else this.#breaker.calledOff();
-  }
-
-  #failed(why: string): Answer | null {
-    const { plugin, gate, onFailure } = this;
-    this.#live.deps.log.warn('gate failed', { plugin, gate, why, went: onFailure });
-    return this.#shutFor(why);
-  }
-
-  /** Null where it is open. */
-  #shutFor(why: string): Answer | null {
-    return this.onFailure === 'closed' ? { shut: shutText(this.gate, this.plugin, why) } : null;
-  }
+    return knows(given) ? given : failed(`its answer has the action "${String(given.action)}"`);
+  };
+  return { gate, plugin, onFailure, ask };
 }
 
 /** The gates of a plugin, as its code registered them or its plugin.yaml declares them. */
 export function pluginGates(live: LivePlugin, offers: readonly GateOffer[]): readonly PluginGate[] {
   const gates: PluginGate[] = [];
   for (const offer of offers) {
-    gates.push(new PluginGate(live, gates.filter(({ gate }) => gate === offer.gate).length, offer));
+    gates.push(pluginGate(live, gates.filter(({ gate }) => gate === offer.gate).length, offer));
   }
   return gates;
 }
@@ -137,14 +119,14 @@ async function askInTurn(
   return { value };
 }
 
-/** Asks who may keep a message from the agent. */
+/** Asks the gates that can keep a message from the agent. */
 export async function askDispatch(gates: readonly Gate[], question: DispatchQuestion): Promise<DispatchVerdict> {
   const outcome = await askInTurn(gates, question, 'skip', 'text', (value) => typeof value === 'string');
   if ('value' in outcome) return { action: 'pass', text: outcome.value as string };
   return { action: 'skip', reason: outcome.refused, plugin: outcome.plugin };
 }
 
-/** Asks who may keep a tool from being run. */
+/** Asks the gates that can keep a tool from being run. */
 export async function askTool(gates: readonly Gate[], question: ToolQuestion): Promise<ToolVerdict> {
   const outcome = await askInTurn(gates, question, 'block', 'args', (value) => value !== undefined);
   if ('value' in outcome) return { action: 'pass', args: outcome.value };

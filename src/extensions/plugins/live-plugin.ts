@@ -3,7 +3,7 @@ import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Logger } from '../../log/logger.ts';
 import { Breaker } from '../host/breaker.ts';
 import { asSubscriber, type CallOptions, type ExtensionProcess } from '../host/extension-process.ts';
-import type { Listener } from '../host/subscriptions.ts';
+import { ExtensionRecord, type Listener } from '../host/subscriptions.ts';
 import type { FinishedToolCall, InboxMessage } from './api.ts';
 import { type PluginGate, pluginGates } from './gates.ts';
 import { OFFER_KINDS } from './names.ts';
@@ -31,32 +31,14 @@ const NOTHING: Offer = {
   platforms: [],
 };
 
-/** How a plugin has fared since it was first loaded. */
-interface PluginRecord {
-  handled: number;
-  failed: number;
-  /** How often its process died and was started again. */
-  restarts: number;
-  lastError: string | null;
-}
-
-/** What looks after all plugins. */
-export interface Supervisor {
-  /** A process was loaded: what the plugin offers may be something else. Resolves when that is in force. */
-  changed(): Promise<void>;
-  /** Brings what is started in line with what is wanted. */
-  settle(): Promise<void>;
-}
-
 /** A plugin at work: its process as it is now, started again when it dies. */
 export class LivePlugin implements Listener {
   readonly concurrency = CONCURRENCY;
   readonly deps: PluginDeps;
-  readonly record: PluginRecord = { handled: 0, failed: 0, restarts: 0, lastError: null };
+  readonly record = new ExtensionRecord();
   /** What memory providers were initialized with: a new process of theirs is, too. */
   readonly memoryContexts = new Map<string, { readonly folder: string }>();
   readonly #log: Logger;
-  readonly #supervisor: Supervisor;
   readonly #platforms = new Map<string, PluginPlatform>();
   readonly #first = Promise.withResolvers<void>();
   /** How long to wait before it is started again. */
@@ -74,11 +56,10 @@ export class LivePlugin implements Listener {
   #closed = false;
   #telling = 0;
 
-  constructor(plugin: UsablePlugin, deps: PluginDeps, supervisor: Supervisor) {
+  constructor(plugin: UsablePlugin, deps: PluginDeps) {
     this.#plugin = plugin;
     this.deps = deps;
     this.#log = deps.log.child({ plugin: plugin.name });
-    this.#supervisor = supervisor;
     this.#pause = new Breaker(() => deps.host.timers.elapsed());
     this.#gates = pluginGates(this, plugin.manifest.gates);
   }
@@ -143,7 +124,7 @@ export class LivePlugin implements Listener {
     } catch (thrown) {
       const error = asSubscriber(thrown);
       if (!signal.aborted && error.code !== 'subscriber_unavailable') {
-        this.#failed(error);
+        this.record.countFailure(error);
         this.#log.warn('plugin failed', { event: event.id, type: event.type, error: error.message });
       }
       throw error;
@@ -155,7 +136,7 @@ export class LivePlugin implements Listener {
     if (!this.#offer.hearsTools || this.#telling >= MOST_TOLD) return;
     this.#telling++;
     this.call('tool_done', [done], { timeoutMs: this.deps.timeoutMs })
-      .catch((thrown: unknown) => this.#failed(MoiraiError.wrap(thrown)))
+      .catch((thrown: unknown) => this.record.countFailure(MoiraiError.wrap(thrown)))
       .finally(() => this.#telling--);
   }
 
@@ -187,7 +168,7 @@ export class LivePlugin implements Listener {
   /** The same object each time for the same name. */
   platform(offer: PlatformOffer): PluginPlatform {
     const known = this.#platforms.get(offer.name);
-    const platform = known ?? new PluginPlatform(this, offer, () => this.#supervisor.settle());
+    const platform = known ?? new PluginPlatform(this, offer);
     this.#platforms.set(offer.name, platform);
     return platform;
   }
@@ -239,7 +220,7 @@ export class LivePlugin implements Listener {
     void process.gone.then((why) => this.#died(process, why, since));
     this.#log.info(old === null ? 'plugin ready' : 'plugin reloaded', summaryOf(this.#offer));
     this.#adviseDeclaring();
-    const settled = this.#supervisor.changed();
+    const settled = this.deps.changed();
     this.#loaded();
     await settled;
     if (old !== null) void retirePlugin(old, this.deps);
@@ -255,11 +236,6 @@ export class LivePlugin implements Listener {
     if (this.#process !== null) return;
     this.#plugin = plugin;
     this.#startLater();
-  }
-
-  #failed(error: MoiraiError): void {
-    this.record.failed++;
-    this.record.lastError = error.message;
   }
 
   #loaded(): void {

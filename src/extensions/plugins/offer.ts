@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { SessionKind } from '../../lifecycle/states.ts';
 import { GATE_NAMES, MEMORY_METHODS } from './names.ts';
 
-/** What a plugin's process is told to load. */
+/** The argument of `load`: what a plugin's process loads. */
 export interface PluginTask {
   readonly name: string;
   readonly folder: string;

@@ -61,7 +61,7 @@ export type PluginCommand = Offer['commands'][number] & {
 const COMMAND_MS = 60_000;
 const DANGER_MS = 2000;
 
-/** What plugins said about the arguments of a call. Who runs it may have the tool from before a reload: so it is kept here. */
+/** What plugins said about the arguments of a call. Kept here, for the agent may run a tool that it got before a reload. */
 const verdicts = new WeakMap<object, { readonly tool: string; readonly text: string | null }>();
 
 export function pluginTool(live: LivePlugin, { danger, ...offer }: ToolOffer): PluginTool {

@@ -20,19 +20,16 @@ export class PluginPlatform implements Platform {
   readonly plugin: string;
   readonly name: string;
   readonly #live: LivePlugin;
-  readonly #settleAll: () => Promise<void>;
   #offer: PlatformOffer;
   #inbox: PluginInbox | null = null;
   #started: { readonly process: ExtensionProcess; readonly abort: AbortController } | null = null;
   #lastSuccessAt: number | null = null;
 
-  /** `settleAll` has `settle` called, in its turn with other changes. */
-  constructor(live: LivePlugin, offer: PlatformOffer, settleAll: () => Promise<void>) {
+  constructor(live: LivePlugin, offer: PlatformOffer) {
     this.plugin = live.name;
     this.name = offer.name;
     this.#live = live;
     this.#offer = offer;
-    this.#settleAll = settleAll;
   }
 
   /** It was loaded again, and may be able to do something else. */
@@ -63,12 +60,12 @@ export class PluginPlatform implements Platform {
   /** Listens from now on, also in processes that are started later. */
   async start(inbox: PluginInbox): Promise<void> {
     this.#inbox = inbox;
-    await this.#settleAll();
+    await this.#live.deps.settle();
   }
 
   async stop(): Promise<void> {
     this.#inbox = null;
-    await this.#settleAll();
+    await this.#live.deps.settle();
   }
 
   /** Stops it in a process of before, and only then starts it in the process of now, if the gateway wants it. */

@@ -31,6 +31,10 @@ export interface PluginDeps {
   readonly environment: Readonly<Record<string, string>>;
   /** How long a plugin may work on one event, unless its plugin.yaml says so. */
   readonly timeoutMs: number;
+  /** A process was loaded: what its plugin offers may be something else. Resolves when that is in force. */
+  readonly changed: () => Promise<void>;
+  /** Brings what is started in line with what is wanted. */
+  readonly settle: () => Promise<void>;
 }
 
 /** What a process has beside its heap. */

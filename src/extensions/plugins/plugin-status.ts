@@ -1,10 +1,13 @@
+import { ExtensionRecord } from '../host/subscriptions.ts';
 import type { LivePlugin } from './live-plugin.ts';
 import { OFFER_KINDS, type OfferKind } from './names.ts';
 import type { Offered } from './offers.ts';
 import type { FoundPlugin } from './plugin-kind.ts';
 
+type Figures = Readonly<Omit<ExtensionRecord, 'countFailure'>>;
+
 /** How a plugin is, for people; with the names of what it offers. */
-export interface PluginStatus extends Readonly<Record<OfferKind, readonly string[]>> {
+export interface PluginStatus extends Readonly<Record<OfferKind, readonly string[]>>, Figures {
   readonly name: string;
   /** `loading`: for the first time. `restarting`: its process died, and is started again. `bad`: it cannot be loaded. */
   readonly state: 'ready' | 'loading' | 'restarting' | 'disabled' | 'bad';
@@ -15,15 +18,9 @@ export interface PluginStatus extends Readonly<Record<OfferKind, readonly string
   /** The types of the log that it hears. */
   readonly events: readonly string[];
   readonly gates: readonly string[];
-  /** What it offers in vain, for somebody else has the name. */
+  /** What it offers in vain, for the gateway or another plugin has the name. */
   readonly withheld: readonly string[];
-  readonly handled: number;
-  readonly failed: number;
-  readonly restarts: number;
-  readonly lastError: string | null;
 }
-
-const UNTRIED = { handled: 0, failed: 0, restarts: 0, lastError: null };
 
 /** `offersOf` lists what this plugin offers. */
 export function statusOf(
@@ -45,6 +42,6 @@ export function statusOf(
     events: live?.offer.events ?? [],
     gates: live?.gates.map(({ gate }) => gate) ?? [],
     withheld: OFFER_KINDS.flatMap(offersOf).flatMap(({ problem }) => problem ?? []),
-    ...(live?.record ?? UNTRIED),
+    ...(live?.record ?? new ExtensionRecord()),
   };
 }

@@ -1,6 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { hookEnvironment } from '../host/environment.ts';
-import { ExtensionFolder, FaultReporter } from '../host/extension-folder.ts';
+import { ExtensionFolder, faultReporter } from '../host/extension-folder.ts';
 import { type ExtensionOptions, Subscriptions } from '../host/subscriptions.ts';
 import type {
   DispatchQuestion,
@@ -19,7 +19,7 @@ import {
   type Gate,
   type ToolVerdict,
 } from './gates.ts';
-import { LivePlugin, type Supervisor } from './live-plugin.ts';
+import { LivePlugin } from './live-plugin.ts';
 import { awaitedMemory, type PluginMemory, pluginMemory } from './memory-offer.ts';
 import { OFFER_KINDS, type OfferKind } from './names.ts';
 import {
@@ -60,9 +60,8 @@ export class Plugins {
   readonly #subscriptions: Subscriptions;
   readonly #folder: ExtensionFolder<PluginFiles>;
   /** Of what is offered in vain. */
-  readonly #faults: FaultReporter;
+  readonly #report: ReturnType<typeof faultReporter>;
   readonly #listeners: (() => void)[] = [];
-  readonly #supervisor: Supervisor = { changed: () => this.#onChanged(), settle: () => this.#settle() };
   #found: readonly FoundPlugin[] = [];
   #closed: readonly Gate[] = [];
   /** Platforms that may be started in a process. */
@@ -77,13 +76,12 @@ export class Plugins {
     this.#deps = {
       ...{ home, host, log, timeoutMs, environment: hookEnvironment(environment, home) },
       limits: { ...PLUGIN_LIMITS, ...limits },
+      changed: () => this.#onChanged(),
+      settle: () => this.#settle(),
     };
     this.#subscriptions = new Subscriptions(PLUGIN_KIND.word, options);
-    this.#faults = new FaultReporter(PLUGIN_KIND.word, log);
-    this.#folder = new ExtensionFolder({
-      ...{ home, kind: PLUGIN_KIND, timers: host.timers, log },
-      apply: (found) => this.#apply(found),
-    });
+    this.#report = faultReporter(PLUGIN_KIND.word, log);
+    this.#folder = new ExtensionFolder(PLUGIN_KIND, options, (found) => this.#apply(found));
   }
 
   /**
@@ -194,7 +192,7 @@ export class Plugins {
     return this.#offers(kind).filter(({ problem }) => problem === null);
   }
 
-  /** Who is to be asked, as soon as that is known: one that is closed until it is loaded is waited for. */
+  /** The gates of this name, in the order of their plugins. Waits for a plugin whose gate is closed until it is loaded. */
   async #gates(name: GateName): Promise<readonly Gate[]> {
     await this.loaded();
     const closed = this.#all.filter(({ gates }) =>
@@ -221,7 +219,7 @@ export class Plugins {
     let isNew = false;
     for (const plugin of found) {
       if (plugin.state !== 'ready') continue;
-      const live = this.#live.get(plugin.name) ?? new LivePlugin(plugin, this.#deps, this.#supervisor);
+      const live = this.#live.get(plugin.name) ?? new LivePlugin(plugin, this.#deps);
       isNew ||= live.state === 'loading' || live.state === 'bad';
       this.#live.set(plugin.name, live);
       if (all || !live.knows(plugin)) live.use(plugin);
@@ -245,7 +243,7 @@ export class Plugins {
     return (await Promise.all(gates)).flat();
   }
 
-  /** Who was removed or turned off. Who only became unreadable stays as it was. */
+  /** Plugins that were removed or turned off. One whose files only became unreadable stays as it was. */
   #leaving(): LivePlugin[] {
     const stays = (live: LivePlugin): boolean =>
       this.#found.some(({ state, name, folder }) =>
@@ -258,7 +256,7 @@ export class Plugins {
   async #onChanged(): Promise<void> {
     if (this.#stopped) return;
     const offers: readonly Offered<OfferKind>[] = OFFER_KINDS.flatMap((kind) => this.#offers(kind));
-    this.#faults.report(offers.flatMap(({ live, problem }) => (problem === null ? [] : { name: live.name, problem })));
+    this.#report(offers.flatMap(({ live, problem }) => (problem === null ? [] : { name: live.name, problem })));
     for (const listener of this.#listeners) listener();
     try {
       await this.#settle();
@@ -278,7 +276,7 @@ export class Plugins {
       await Promise.all(unwanted.map((platform) => platform.halt()));
       await Promise.all(platforms.map((platform) => platform.settle()));
     });
-    this.#settling = settled.catch(() => undefined); // Whoever asked is told; the next one begins anew.
+    this.#settling = settled.catch(() => undefined); // The caller gets the error; the next call begins anew.
     return settled;
   }
 

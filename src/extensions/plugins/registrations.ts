@@ -9,7 +9,9 @@ import type {
   PluginContext,
   PluginLog,
   PluginMemoryProvider,
+  PluginMemoryTool,
   PluginPlatformDefinition,
+  PluginToolContext,
   PluginToolDefinition,
 } from './api.ts';
 import { EventObservers } from './event-observers.ts';
@@ -23,6 +25,7 @@ const SHORTEST_TEXT = 100;
 /** More messages of its platforms than these wait here for their turn, and not in the gateway. */
 const MOST_RECEIVING = 64;
 
+type MemoryToolCall = Omit<Parameters<PluginMemoryTool['run']>[1], 'signal'>;
 type Offers = { readonly [Kind in OfferKind]: Map<string, () => Offer[Kind][number]> };
 
 /** What a plugin registers in its `setup`, and the methods that call it. Lives in the plugin's process. */
@@ -124,7 +127,8 @@ export class Registrations {
     }
     aFunction(tool.run, `the run of tool "${name}"`);
     this.#add('tools', name, () => toolOffer(tool), {
-      run: async (args, context: object, signal) => textOf(await tool.run(args, { ...context, signal } as never)),
+      run: async (args: unknown, context: Omit<PluginToolContext, 'signal'>, signal: AbortSignal) =>
+        textOf(await tool.run(args, { ...context, signal })),
       danger: async (args) => dangerText(name, typeof dangerous === 'function' ? await dangerous(args) : dangerous),
     });
   }
@@ -151,10 +155,10 @@ export class Registrations {
       };
     this.#add('memoryProviders', name, () => memoryOffer(provider), {
       ...Object.fromEntries(MEMORY_METHODS.map((each) => [each, method(each)])),
-      tool: async (name: string, args: unknown, context: object, signal) => {
+      tool: async (name: string, args: unknown, context: MemoryToolCall, signal: AbortSignal) => {
         const tool = provider.tools?.find((each) => each.name === name);
         if (tool === undefined) throw missing(name);
-        return textOf(await tool.run(args, { ...context, signal } as never));
+        return textOf(await tool.run(args, { ...context, signal }));
       },
     });
   }
@@ -227,7 +231,7 @@ function toolOffer(tool: PluginToolDefinition): ToolOffer {
   return { name, description, parallelSafe: Boolean(together), inputSchema: rest, danger };
 }
 
-/** What a person is asked to allow; null when nobody has to be asked. */
+/** What a person is asked to allow; null when no person has to be asked. */
 function dangerText(name: string, dangerous: unknown): string | null {
   if (dangerous === true) return name;
   return typeof dangerous === 'string' && dangerous !== '' ? dangerous : null;

@@ -1,6 +1,6 @@
 import { isoTime } from '../../engine/views.ts';
 import type { Store } from '../../store/port.ts';
-import type { PromiseName, PromiseReport } from '../../store/transactions/promises.ts';
+import type { PromiseName, PromiseReport } from '../../store/transactions/inspection.ts';
 import { relativeTime } from '../print.ts';
 import { type Finding, failed } from './finding.ts';
 

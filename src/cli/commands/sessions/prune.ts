@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { pruneRules } from '../../../engine/retention.ts';
+import { pruneRules } from '../../../engine/upkeep.ts';
 import { parseDuration } from '../../../lifecycle/duration.ts';
 import { SESSION_KINDS, type SessionKind } from '../../../lifecycle/states.ts';
 import type { PruneRule } from '../../../store/transactions/deletion.ts';

@@ -1,7 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import { parseDuration } from '../lifecycle/duration.ts';
-import { assertPattern, nearestName } from '../lifecycle/events.ts';
+import { parseTime } from '../lifecycle/list-filters.ts';
 import { MAX_PAGE } from '../store/limits.ts';
 
 const DEFAULT_PAGE = 50;
@@ -32,48 +30,9 @@ export function listParam(description: string) {
     .openapi({ description: `${description} Several with commas.` });
 }
 
-/** Reads a list with commas. */
-export function parseList(text: string | undefined): string[] {
-  const words = (text ?? '').split(',').map((word) => word.trim());
-  return words.filter((word) => word !== '');
-}
+const UNESCAPED_OFFSET = / (?=\d{2}:\d{2}$)/;
 
-/** Reads a list whose words are known; any other one is refused with the nearest of them. */
-export function parseNames(name: string, text: string | undefined, known: readonly string[]): string[] {
-  const words = parseList(text);
-  for (const word of words) {
-    if (known.includes(word)) continue;
-    const nearest = nearestName(word, known);
-    throw new MoiraiError(
-      'bad_input',
-      `${name} has no "${word}"; did you mean "${nearest}"? There are ${known.join(', ')}`,
-    );
-  }
-  return words;
-}
-
-/** Reads a list of event types and patterns. */
-export function parseTypes(text: string | undefined): string[] {
-  const types = parseList(text);
-  for (const type of types) assertPattern(type);
-  return types;
-}
-
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/;
-
-/** Reads a time: ISO 8601, or how long ago as a duration. */
+/** Reads a time of a query, in which a plus sign that was not escaped arrives as a space. */
 export function parseSince(text: string, now: number): number {
-  // A plus sign that was not escaped arrives as a space.
-  const time = text.replace(' ', '+');
-  if (ISO_TIME.test(time) && !Number.isNaN(Date.parse(time))) return Date.parse(time);
-  try {
-    return now - parseDuration(text);
-  } catch (thrown) {
-    if (!hasCode(thrown, 'bad_duration')) throw thrown;
-    throw new MoiraiError(
-      'bad_input',
-      `since is a time such as 2026-08-01T12:00:00Z or how long ago, such as 24h, not "${text}"`,
-      { cause: thrown },
-    );
-  }
+  return parseTime('since', text.replace(UNESCAPED_OFFSET, '+'), now);
 }

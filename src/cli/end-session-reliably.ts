@@ -2,19 +2,18 @@ import { setTimeout } from 'node:timers/promises';
 import { hasCode } from '../errors/moirai-error.ts';
 import { complain } from './print.ts';
 import { warn } from './report-error.ts';
+import { stopSignal } from './stop-signal.ts';
 
 /** How long the end of a session is tried when the store is away. */
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 500;
 
 /**
- * Ends a session whose process is about to leave. A store that is away is waited for, until a signal says not to; what
- * could not be written is told, and found by whoever comes next.
+ * Ends a session whose process is about to leave. A store that is away is waited for, until a signal says not to. An end
+ * that could not be written is reported; the next process that opens the store reaps the session.
  */
 export async function endReliably(what: string, end: () => Promise<void>): Promise<void> {
-  const impatience = new AbortController();
-  const giveUp = (): void => impatience.abort();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, giveUp);
+  const impatience = stopSignal();
   const deadline = performance.now() + PATIENCE_MS;
   let said = false;
   for (;;) {
@@ -22,7 +21,7 @@ export async function endReliably(what: string, end: () => Promise<void>): Promi
       return await end();
     } catch (thrown) {
       const passing = hasCode(thrown, 'store_unreachable', 'store_locked', 'store_outcome_unknown', 'store_full');
-      if (!passing || impatience.signal.aborted || performance.now() > deadline) {
+      if (!passing || impatience.aborted || performance.now() > deadline) {
         complain(`moirai: the end of ${what} could not be written; it will be found and reaped\n`);
         warn(thrown);
         return;
@@ -30,7 +29,7 @@ export async function endReliably(what: string, end: () => Promise<void>): Promi
       if (!said)
         complain(`moirai: the end of the session cannot be written yet; trying for a minute, Ctrl-C gives up\n`);
       said = true;
-      await setTimeout(RETRY_MS, undefined, { signal: impatience.signal }).catch(() => undefined); // Impatient.
+      await setTimeout(RETRY_MS, undefined, { signal: impatience }).catch(() => undefined); // Impatient.
     }
   }
 }

@@ -1,16 +1,17 @@
 import { expect, test } from 'vitest';
-import { parseLimit, parseList, parseNames, parseSince } from './options.ts';
+import { parseList, parseNames, parseTime } from '../lifecycle/list-filters.ts';
+import { parseLimit } from './options.ts';
 
 const now = Date.UTC(2026, 7, 1, 12);
 
 test('a time is ISO 8601, or how long ago', () => {
-  expect(parseSince('24h', now)).toBe(now - 86_400_000);
-  expect(parseSince('0s', now)).toBe(now);
-  expect(parseSince('2026-07-31', now)).toBe(Date.UTC(2026, 6, 31));
-  expect(parseSince('2026-07-31T10:00:00Z', now)).toBe(Date.UTC(2026, 6, 31, 10));
-  expect(parseSince('2026-07-31T10:00:00.5+02:00', now)).toBe(Date.UTC(2026, 6, 31, 8, 0, 0, 500));
+  expect(parseTime('--since', '24h', now)).toBe(now - 86_400_000);
+  expect(parseTime('--since', '0s', now)).toBe(now);
+  expect(parseTime('--since', '2026-07-31', now)).toBe(Date.UTC(2026, 6, 31));
+  expect(parseTime('--since', '2026-07-31T10:00:00Z', now)).toBe(Date.UTC(2026, 6, 31, 10));
+  expect(parseTime('--since', '2026-07-31T10:00:00.5+02:00', now)).toBe(Date.UTC(2026, 6, 31, 8, 0, 0, 500));
   for (const text of ['', 'yesterday', '24', '2026', '2026-13-01', '1d 2h', '-1h', '31 Jul 2026']) {
-    expect(() => parseSince(text, now), text).toThrow('--since is a time');
+    expect(() => parseTime('--since', text, now), text).toThrow('--since is a time');
   }
 });
 

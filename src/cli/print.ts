@@ -24,13 +24,18 @@ export function shorten(text: string, length: number): string {
   return characters.length <= length ? text : `${characters.slice(0, length - 1).join('')}…`;
 }
 
+/** A word as one would type it in a shell. */
+export function shellQuoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
 const gone = new AbortController();
 let listening = false;
 
-/** Aborted when whoever read our output is gone, as behind `| head`. */
+/** Aborted when the reader of standard output is gone, as behind `| head`. */
 export const outputGone: AbortSignal = gone.signal;
 
-/** Writes to standard output, at the pace of whoever reads it. */
+/** Writes to standard output, at the pace of its reader. */
 export async function print(text: string): Promise<void> {
   const { stdout } = process;
   if (!listening) {
@@ -55,7 +60,7 @@ export function complain(text: string): void {
   try {
     writeSync(2, text);
   } catch {
-    // Nobody reads our errors, so there is nobody to be told.
+    // Standard error is closed: there is no place left to report that.
   }
 }
 
@@ -98,7 +103,7 @@ const UNITS = [
 ] as const;
 
 /** How far a time is from now, in its largest unit: `3m ago`, `in 2h`, `now`. */
-export function relativeTime(at: number, now: number): string {
+export function relativeTime(at: number, now = Date.now()): string {
   const distance = Math.abs(now - at);
   const unit = UNITS.find(([, ms]) => distance >= ms);
   if (unit === undefined) return 'now';

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { MoiraiError } from '../errors/moirai-error.ts';
 
-/** What every command is told beside its own options. */
+/** The options that every command has beside its own. */
 export interface Settings {
   /** The folder of everything that is kept; absolute. */
   readonly home: string;
@@ -44,8 +44,8 @@ export function makeHome(home: string): void {
   try {
     makeFolder(home);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new MoiraiError('home_unusable', `the home ${home} cannot be made: ${why}`, { cause });
+    const { message } = MoiraiError.wrap(cause);
+    throw new MoiraiError('home_unusable', `the home ${home} cannot be made: ${message}`, { cause });
   }
 }
 

@@ -6,7 +6,7 @@ import { type Ids, timeSortedIds } from '../engine/ids.ts';
 import { findDead } from '../engine/instance.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/port.ts';
-import type { Reaped } from '../store/transactions/liveness.ts';
+import type { Reaped } from '../store/transactions/reaping.ts';
 import { type StoreSettings, storeSettingsOf } from './configuration.ts';
 import { packageVersion } from './package-version.ts';
 import { makeHome, type Settings } from './settings.ts';
@@ -17,14 +17,16 @@ import { makeHome, type Settings } from './settings.ts';
  */
 export class StoreSession {
   readonly store: Store;
-  readonly settings: StoreSettings;
+  readonly settings: Settings;
+  readonly configured: StoreSettings;
   readonly ids: Ids = timeSortedIds(Date.now, () => randomBytes(4).readUInt32LE() / 2 ** 32);
   readonly #host = describeThisProcess();
   #engine: Promise<Engine> | null = null;
 
-  private constructor(store: Store, settings: StoreSettings) {
+  private constructor(store: Store, settings: Settings, configured: StoreSettings) {
     this.store = store;
     this.settings = settings;
+    this.configured = configured;
   }
 
   /** Opens the store. `threads` is for a command that stays: it must hear signals while the store is busy. */
@@ -33,7 +35,7 @@ export class StoreSession {
     const configured = await storeSettingsOf(settings);
     const inline = options.threads !== true;
     const store = await openStore(configured.url, settings.home, configured.rules, { inline });
-    return new StoreSession(store, configured);
+    return new StoreSession(store, settings, configured);
   }
 
   /** Settles what dead processes left; null when there was nothing. Only looks, as long as there is nothing. */
@@ -43,7 +45,7 @@ export class StoreSession {
     const tookPart = this.#engine !== null;
     const engine = await this.engine();
     const reaped = await reapAll(engine, () => findDead(this.store, this.#host, engine.instance));
-    // Whoever only looks on may stay for hours without a heartbeat: nobody is to believe in it.
+    // A command that only reads may stay for hours without a heartbeat: it must not be listed as a live instance.
     if (!tookPart) await this.leave();
     return reaped;
   }
@@ -54,7 +56,7 @@ export class StoreSession {
       store: this.store,
       ids: this.ids,
       instance: { id: this.ids.command().replace(/^cmd/, 'ins'), name: null, version: packageVersion(), ...this.#host },
-      leaseTtlMs: this.settings.leaseTtlMs,
+      leaseTtlMs: this.configured.leaseTtlMs,
     });
     return this.#engine;
   }

@@ -1,7 +1,7 @@
 import type { ValueOf } from '../settings/declaration.ts';
 import type { configSettings } from './settings.ts';
 
-/** Everything a gateway is told, checked and complete: durations in milliseconds, sizes in bytes, paths absolute. */
+/** The whole configuration of a gateway, checked and complete: durations in milliseconds, sizes in bytes, paths absolute. */
 export type Config = { readonly home: string } & ValueOf<typeof configSettings>;
 
 export type AgentConfig = Config['agent'];

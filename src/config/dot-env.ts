@@ -5,17 +5,11 @@ const DOUBLE_QUOTED = /^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$/;
 const SINGLE_QUOTED = /^'([^']*)'\s*(?:#.*)?$/;
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
 
-/** What a `.env` file says, and the lines that could not be read. */
-export interface DotEnv {
-  readonly values: Readonly<Record<string, string>>;
-  readonly problems: readonly Problem[];
-}
-
 /**
- * Reads lines of `NAME=value`, an `export ` before them left aside. In double quotes `\n`, `\"` and `\\` are escapes, in
+ * What a `.env` file says, and the lines that could not be read. Reads lines of `NAME=value`, an `export ` before them left aside. In double quotes `\n`, `\"` and `\\` are escapes, in
  * single quotes nothing is; without quotes a comment begins with ` #`, so that a `#` inside a password is none.
  */
-export function parseDotEnv(file: string, text: string): DotEnv {
+export function parseDotEnv(file: string, text: string) {
   const values: Record<string, string> = {};
   const problems: Problem[] = [];
   for (const [i, line] of text.split(/\r?\n/).entries()) {

@@ -2,17 +2,11 @@ import type { Path } from '../settings/read-settings.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A value with every `${NAME}` replaced, and what was wrong with some of them. */
-export interface Expanded {
-  readonly value: unknown;
-  readonly faults: readonly { readonly path: Path; readonly message: string }[];
-}
-
 /**
  * Replaces `${NAME}` in every text by the environment's value; `$${NAME}` is the text `${NAME}`. A name that is not set
- * is a fault, unless it is one of `optional` and the whole value: then the value is null.
+ * is a fault, unless it is one of `optional` and the whole value: then the value is null. Returns the value with its faults.
  */
-export function expandVariables(value: unknown, env: Environment, optional: readonly string[]): Expanded {
+export function expandVariables(value: unknown, env: Environment, optional: readonly string[]) {
   const faults: { path: Path; message: string }[] = [];
 
   function expand(value: unknown, path: Path): unknown {

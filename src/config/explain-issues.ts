@@ -26,7 +26,7 @@ function nearestKey(key: string, section: Path, root: Declaration): string | nul
   return neighbours.length === 0 ? null : nearestName(key, neighbours);
 }
 
-/** What is wrong, said of the value as it is written: a `${NAME}` is not shown as what it stands for. */
+/** What is wrong with the value as it is written: a `${NAME}` is not shown as what it stands for. */
 function sentence({ path, of, fault, secret }: Issue, file: unknown): string {
   if (of === 'name') return `${JSON.stringify(path.at(-1))} is ${fault}`;
   const written = valueAt(file, path);

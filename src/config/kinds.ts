@@ -3,7 +3,7 @@ import { hasCode } from '../errors/moirai-error.ts';
 import { assertPattern } from '../lifecycle/events.ts';
 import { DEFAULT_RESET_RULES, type ResetPolicy, validatePolicy } from '../lifecycle/reset-policy.ts';
 import type { Kind } from '../settings/declaration.ts';
-import { address, fault, faultOf, kind, text, urlOf } from '../settings/kinds.ts';
+import { address, fault, faultOf, kind, text, textLike } from '../settings/kinds.ts';
 
 /** One field of a reset policy: the lifecycle itself says what it takes. */
 export function policyField<F extends keyof ResetPolicy>(field: F): Kind<ResetPolicy[F]> {
@@ -40,17 +40,17 @@ export const eventPattern = kind((value, context) => {
   }
 });
 
-export const storeUrl = address((value, context) => {
-  const url = text.read(value, context);
-  if (/^sqlite:./.test(url) || (/^postgres(ql)?:\/\//.test(url) && urlOf(url) !== null)) return url;
-  throw fault('no store; use sqlite:<file> or postgres://user:password@host/database');
-});
+export const storeUrl = address(
+  textLike(
+    (url) => /^sqlite:./.test(url) || (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)),
+    'no store; use sqlite:<file> or postgres://user:password@host/database',
+  ),
+);
 
-export const signingSecret = kind((value, context) => {
-  const secret = text.read(value, context);
-  if (/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) return secret;
-  throw fault('not whsec_ followed by base64');
-});
+export const signingSecret = textLike(
+  (secret) => /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret),
+  'not whsec_ followed by base64',
+);
 
 /** A path from the home; null for the usual one. */
 export function pathFromHome(usual: string): Kind<string> {

@@ -4,7 +4,7 @@ import { variablesOf } from '../settings/keys.ts';
 import { type Path, readSettings } from '../settings/read-settings.ts';
 import type { Config } from './config.ts';
 import { configPaths } from './config-paths.ts';
-import { type DotEnv, parseDotEnv } from './dot-env.ts';
+import { parseDotEnv } from './dot-env.ts';
 import { expandVariables } from './expand-variables.ts';
 import { explainIssue, problemAt } from './explain-issues.ts';
 import { configInvalid } from './problem.ts';
@@ -28,12 +28,13 @@ export interface ConfigSource {
  */
 export function loadConfig(source: ConfigSource): Config {
   const home = resolve(source.home);
-  const dotEnv = readDotEnv(configPaths(home).env);
+  const { env: envFile } = configPaths(home);
+  const dotEnv = parseDotEnv(envFile, readText(envFile) ?? '');
   const env = { ...dotEnv.values, ...present(source.env) };
   const variable = (name: string) => (Object.hasOwn(env, name) && env[name]) || null;
   const yaml = readYaml(home, source.file);
 
-  // Whoever writes `${NAME}` of a variable that is read anyway may leave it unset.
+  // A `${NAME}` of a variable that is read anyway may be unset.
   const expanded = expandVariables(yaml.value, env, variablesOf(configSettings));
   const { value, issues } = readSettings(configSettings, expanded.value, { home, variable });
   const unset = expanded.faults.map(({ path, message }) => problemAt(path, message, yaml));
@@ -44,10 +45,6 @@ export function loadConfig(source: ConfigSource): Config {
   return deepFreeze({ home, ...value });
 }
 
-function readDotEnv(file: string): DotEnv {
-  return parseDotEnv(file, readText(file) ?? '');
-}
-
 function readYaml(home: string, given: string | undefined): YamlFile {
   const file = given === undefined ? configPaths(home).config : resolve(given);
   const text = readText(file);
@@ -56,7 +53,7 @@ function readYaml(home: string, given: string | undefined): YamlFile {
   throw new MoiraiError('config_unreadable', `${file} does not exist`);
 }
 
-/** A value that could not be completed is told of once. */
+/** A value that could not be completed is reported once. */
 function isAt(path: Path): (fault: { readonly path: Path }) => boolean {
   return (fault) => fault.path.length === path.length && fault.path.every((part, i) => part === path[i]);
 }

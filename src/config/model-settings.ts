@@ -56,7 +56,7 @@ function detectProvider(baseUrl: string | null, variable: Variable): Provider {
   return variable('OPENAI_API_KEY') === null ? 'offline' : 'openai';
 }
 
-/** A key goes only to whom it belongs: a server of unknown owner gets none that it was not given. */
+/** A key goes only to its own provider: an openai-compatible server gets none but the configured one. */
 function keyOf(provider: Provider, variable: Variable): string | null {
   if (provider === 'anthropic') return variable('ANTHROPIC_API_KEY');
   return provider === 'openai' ? variable('OPENAI_API_KEY') : null;

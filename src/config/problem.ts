@@ -39,17 +39,10 @@ export function problemLine({ file, line, column, path, message }: Problem): str
 }
 
 export function dotted(path: Path): string {
-  return path.map((part, i) => (i === 0 ? firstPart(part) : nextPart(part))).join('');
-}
-
-function firstPart(part: string | number): string {
-  return isPlain(part) ? part : JSON.stringify(part);
-}
-
-function nextPart(part: string | number): string {
-  return isPlain(part) ? `.${part}` : `[${JSON.stringify(part)}]`;
-}
-
-function isPlain(part: string | number): part is string {
-  return typeof part === 'string' && /^[\w-]+$/.test(part);
+  const parts = path.map((part, i) => {
+    const isPlain = typeof part === 'string' && /^[\w-]+$/.test(part);
+    if (i === 0) return isPlain ? part : JSON.stringify(part);
+    return isPlain ? `.${part}` : `[${JSON.stringify(part)}]`;
+  });
+  return parts.join('');
 }

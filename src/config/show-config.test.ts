@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ConfigHome } from '../../test/support/config-home.ts';
-import { secretsOf, showConfig } from './show-config.ts';
+import { secretsOf, showSettings } from '../settings/show-settings.ts';
+import { configSettings } from './settings.ts';
 
 let home: ConfigHome;
 
@@ -30,7 +31,7 @@ tracing: { endpoint: "https://u:hidden-22@x", headers: { Authorization: "Basic h
 `;
 
 test('no secret is shown, and everything else is', () => {
-  const shown = showConfig(home.load(SECRETIVE));
+  const shown = showSettings(configSettings, home.load(SECRETIVE));
   expect(JSON.stringify(shown)).not.toContain('hidden');
   expect(shown).toMatchObject({
     gateway: { api_key: '***', name: null },
@@ -55,7 +56,7 @@ test('no secret is shown, and everything else is', () => {
 });
 
 test('every secret is known to whoever has to hide it', () => {
-  const secrets = secretsOf(home.load(SECRETIVE));
+  const secrets = secretsOf(configSettings, home.load(SECRETIVE));
   for (const written of SECRETIVE.matchAll(/hidden-?\d+/g)) {
     expect(secrets.some((secret) => secret.includes(written[0]))).toBe(true);
   }
@@ -80,5 +81,5 @@ display: { streaming: false, platforms: { telegram: { tool_progress: names, foot
 mcp: { servers: { local: { command: npx } } }
 log: { level: silent, format: json }
 `);
-  expect(home.load(stringify(showConfig(config)))).toEqual(config);
+  expect(home.load(stringify(showSettings(configSettings, config)))).toEqual(config);
 });

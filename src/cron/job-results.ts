@@ -19,8 +19,8 @@ export interface JobResultsDeps {
 }
 
 /**
- * Tells what came of a run, once its session has ended: whoever ended it, and whether or not the process that ran it is
- * still there. Called for the event of the end, it may be called twice.
+ * Sends the result of a run, once its session has ended, whether or not the process that ran it still runs. It is called
+ * for the event of the end, and may be called twice.
  */
 export async function tellResult(deps: JobResultsDeps, session: Session, eventId: string): Promise<void> {
   const run = runOf(session);

@@ -36,7 +36,7 @@ export interface CronDeps {
   readonly primary: boolean;
 }
 
-/** What is done at its time: each run a session of its own, whose end is told by whoever reads the log. */
+/** Runs jobs at their time: each run is a session of its own, and the subscriber of its end sends the result. */
 export class JobRuns {
   readonly jobs: JobService;
   readonly #deps: CronDeps;
@@ -91,8 +91,8 @@ export class JobRuns {
   }
 
   /**
-   * A run waits for its place among all turns: nobody waits for it, and what is due at nine would otherwise ask a model
-   * server a thousand times at once, in the way of people.
+   * A run waits for its place among all turns: no person waits for it, and all jobs that are due at nine would otherwise
+   * ask a model server at once, in the way of people.
    */
   async #run({ session, turn }: Received): Promise<void> {
     const { engine, turns } = this.#deps;
@@ -111,7 +111,7 @@ export class JobRuns {
     await tellTarget(this.#results, session, { run, text: jobSkippedText(jobTitle(job)), id: `${sessionId}:skipped` });
   }
 
-  /** Who is not let in any more has nothing done either. */
+  /** The jobs of a person who has lost access do not run. */
   async #mayRun({ target, madeIn, madeBy }: Job): Promise<boolean> {
     if (target.to !== 'place' || madeIn === null) return true;
     const { platform, target: origin } = target;

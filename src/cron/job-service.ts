@@ -3,12 +3,12 @@ import type { Store } from '../store/port.ts';
 import type { Job, JobTarget } from './job-store.ts';
 import { parseSchedule, type Schedule } from './schedule.ts';
 
-/** What somebody wants done, and when. */
+/** A job to add: what is to be done, and when. */
 export interface JobRequest {
   readonly schedule: string;
   readonly prompt: string;
   readonly name?: string | null | undefined;
-  /** IANA name; the book's own unless given. */
+  /** IANA name; the service's own unless given. */
   readonly timezone?: string | null | undefined;
   readonly target: JobTarget;
   /** The conversation it is made in, and by whom; null for an operator. */
@@ -46,10 +46,9 @@ export class JobService {
     const now = await store.read('storeTime', {});
     const schedule = parseSchedule(request.schedule, zone, now);
     const nextAt = firstTick(schedule, now);
-    const job = await store.write('addJob', {
-      ...{ id: jobId(random), name, schedule: schedule.text, timezone: zone, prompt, target, madeIn, madeBy, nextAt },
-    });
-    return job;
+    const { text } = schedule;
+    const job = { id: jobId(random), name, schedule: text, timezone: zone, prompt, target, madeIn, madeBy, nextAt };
+    return store.write('addJob', job);
   }
 
   list(scope: JobScope): Promise<Job[]> {
@@ -87,9 +86,8 @@ export class JobService {
     return this.#schedule(job.id, Math.min(now, job.nextAt ?? now), job.pausedAt !== null);
   }
 
-  async #schedule(id: string, nextAt: number | null, paused: boolean): Promise<Job> {
-    const job = await this.#options.store.write('scheduleJob', { id, nextAt, paused });
-    return job;
+  #schedule(id: string, nextAt: number | null, paused: boolean): Promise<Job> {
+    return this.#options.store.write('scheduleJob', { id, nextAt, paused });
   }
 }
 

@@ -4,8 +4,8 @@ import { deliverable } from '../turns/reply-target.ts';
 import type { JobTarget } from './job-store.ts';
 
 /**
- * Where the results of a job go that is made in a conversation: back to it. A terminal is gone by then, and one who asks
- * once over HTTP as well: what they made is told to the home channel.
+ * Where the results of a job go that is made in a conversation: back to it. A terminal is gone by then, and so is a client
+ * that asked once over HTTP: the results of their jobs go to the home channel.
  */
 export function targetOf(
   conversation: Pick<ConversationRef, 'kind' | 'platform' | 'origin' | 'key' | 'attached'>,

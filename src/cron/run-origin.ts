@@ -1,4 +1,4 @@
-import type { Origin, Session } from '../lifecycle/session.ts';
+import type { Session } from '../lifecycle/session.ts';
 import type { Job, JobTarget } from './job-store.ts';
 import { jobTitle } from './job-view.ts';
 
@@ -11,11 +11,9 @@ export interface RunOrigin {
   readonly target: JobTarget;
 }
 
-export function originOf(job: Job, tickAt: number): NonNullable<Origin> {
-  const origin: RunOrigin = {
-    ...{ job: job.id, title: jobTitle(job), due_at: new Date(tickAt).toISOString(), target: job.target },
-  };
-  return { ...origin };
+export function originOf(job: Job, tickAt: number) {
+  const due_at = new Date(tickAt).toISOString();
+  return { job: job.id, title: jobTitle(job), due_at, target: job.target } satisfies RunOrigin;
 }
 
 /** The run that a session is; null for one that is none. */

@@ -33,7 +33,7 @@ export function scopeOf({ kind, key }: Pick<Session, 'kind' | 'key'>): JobScope 
   return kind === 'cli' ? null : key;
 }
 
-/** Whoever has others work for it speaks for them: a child has no conversation of its own, and no more rights. */
+/** The session that a child works for: a child has no conversation of its own, and no more rights than its parent. */
 async function speakerOf({ store }: Engine, { sessionId }: Asker): Promise<Session> {
   let session = await store.read('findSession', { idOrPrefix: sessionId });
   while (session.kind === 'child' && session.parentId !== null) {

@@ -18,7 +18,7 @@ export interface SchedulerOptions {
   readonly log: Logger;
   /** Whether the person who made the job may still have things done. */
   readonly mayRun: (job: Job) => Promise<boolean>;
-  /** What the agent is told. */
+  /** The message that the agent gets. */
   readonly promptOf: (job: Job) => string;
   /** Does what a run is for, to the end of its session. */
   readonly run: (received: Received, job: Job) => Promise<void>;

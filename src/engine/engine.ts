@@ -4,19 +4,17 @@ import type { Command, TurnResult } from '../lifecycle/commands.ts';
 import type { Session, SessionWithTurns } from '../lifecycle/session.ts';
 import { END_REASONS, type EndReason, type ResumeReason, type Trigger, type TurnOutcome } from '../lifecycle/states.ts';
 import type { WriteResult } from '../store/catalogue.ts';
+import type { ConversationRef, ReceiveArgs, Received } from '../store/transactions/conversations.ts';
+import type { Deleted } from '../store/transactions/deletion.ts';
+import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import type {
   ContinueArgs,
-  ConversationRef,
   EndArgs,
   PlainCommand,
-  ReceiveArgs,
-  Received,
   ResetArgs,
   SlashCommand,
   StartArgs,
-} from '../store/transactions/conversations.ts';
-import type { Deleted } from '../store/transactions/deletion.ts';
-import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
+} from '../store/transactions/session-commands.ts';
 import type { CommandContext } from '../store/transactions/sessions.ts';
 import type { FinishArgs } from '../store/transactions/turns.ts';
 import type { Hold } from './holdings.ts';

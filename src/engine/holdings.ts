@@ -1,5 +1,5 @@
 import type { Session } from '../lifecycle/session.ts';
-import type { Holding, Stray } from '../store/transactions/liveness.ts';
+import type { Holding, Stray } from '../store/transactions/reaping.ts';
 
 /** A session this process holds, at the epoch it got it: what every fenced write has to show. */
 export interface Hold {

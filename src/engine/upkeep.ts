@@ -36,7 +36,7 @@ export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #watcher: ExpiryWatcher | null;
   readonly #cancels = new Map<string, () => void>();
-  readonly #running = new Set<Promise<void>>();
+  readonly #running = new Set<Promise<unknown>>();
   #stopped = false;
 
   constructor(engine: Engine, options: UpkeepOptions) {
@@ -51,12 +51,8 @@ export class Upkeep {
     this.#every('beat', this.#options.heartbeatMs, () => this.#beat());
     await this.#engine.reap();
     await this.#watcher?.start();
-    this.#every('reap', this.#options.reapMs ?? REAP_MS, async () => {
-      await this.#engine.reap();
-    });
-    this.#every('reconcile', RECONCILE_MS, async () => {
-      await this.#engine.reconcile();
-    });
+    this.#every('reap', this.#options.reapMs ?? REAP_MS, () => this.#engine.reap());
+    this.#every('reconcile', RECONCILE_MS, () => this.#engine.reconcile());
     this.#every('index', INDEX_MS, async () => {
       await this.#engine.store.write('indexMessages', { limit: 500 });
       await this.#engine.store.write('sequenceAhead', {});
@@ -93,10 +89,10 @@ export class Upkeep {
   }
 
   /** Does something again and again, with a pause in between, whatever it does. */
-  #every(name: string, ms: number, action: () => Promise<void>): void {
+  #every(name: string, ms: number, action: () => Promise<unknown>): void {
     if (this.#stopped) return;
     const again = (): void => {
-      const run = action()
+      const run: Promise<unknown> = action()
         .catch((thrown: unknown) => this.#options.failed(MoiraiError.wrap(thrown)))
         .finally(() => {
           this.#running.delete(run);

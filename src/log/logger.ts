@@ -4,7 +4,7 @@ import { makeRedactor, type Redactor } from './redact.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What happens, for whoever runs the gateway. A message is a fixed sentence; what varies goes into the fields. */
+/** What happens, for the operators of the gateway. A message is a fixed sentence; what varies goes into the fields. */
 export interface Logger {
   debug(message: string, fields?: Fields): void;
   info(message: string, fields?: Fields): void;
@@ -115,7 +115,7 @@ let listening = false;
 function standardError(): LogStream {
   if (!listening) {
     listening = true;
-    // Nobody reads the log any longer: that is no reason to stop the gateway.
+    // The reader of the log is gone: that is no reason to stop the gateway.
     process.stderr.on('error', () => undefined);
   }
   return process.stderr;

@@ -6,7 +6,7 @@ const MAX_DEPTH = 8;
 /** Of a longer text the beginning is shown: a line of the log is for reading. */
 const LONGEST_TEXT = 4000;
 
-/** Names whose values are nobody's business. Not `tokens`, which are counted, nor `session_key`, which is an address. */
+/** Names whose values are secret. Not `tokens`, which are counted, nor `session_key`, which is an address. */
 const SECRET_NAME =
   /(?:^|_)(?:api_?key|access_?key|private_?key|secret_?key|token|secret|authorization|password|passwd|passphrase|credentials?|cookie)$/;
 

@@ -66,7 +66,7 @@ export class SessionMemory extends MemoryManager {
   /** What is in hand is given back: the next start goes on with it. */
   override async stop(): Promise<void> {
     this.#stopTidying();
-    // A review may take minutes, and nobody waits for it.
+    // A review may take minutes, and the stop does not wait for it.
     await Promise.all([this.#deps.dispatcher.leave(REVIEW_SUBSCRIBER, 0), super.stop()]);
   }
 
@@ -151,7 +151,7 @@ export class SessionMemory extends MemoryManager {
     return reviewSubscriber({ store: engine.store, memory: this, transcripts, runner, log, every });
   }
 
-  /** A memory that is not configured any more would collect for ever what nobody fetches. */
+  /** A memory that is not configured any more would collect events for ever that it never fetches. */
   async #tidy(): Promise<void> {
     const present = this.providers.map(subscriberName);
     if (this.#review() !== null) present.push(REVIEW_SUBSCRIBER);

@@ -30,7 +30,7 @@ export function optional<T, Unit extends string>(inner: Kind<T, Unit>): Kind<T |
   };
 }
 
-/** Values that are shown to nobody. */
+/** Values that are never shown. */
 export function secret<T>(inner: Kind<T>): Kind<T> {
   return { ...inner, secrecy: 'whole' };
 }
@@ -62,21 +62,17 @@ export const flag = kind((value) => {
   throw fault('neither true nor false');
 });
 
-export const price = kind((value) => {
-  const number = decimalOf(value);
-  if (typeof number === 'number' && Number.isFinite(number) && number >= 0) return number;
-  throw fault('not a number from 0');
-});
+export const price = decimal(Number.MAX_VALUE, 'not a number from 0');
 
 /** A part of a whole, from none to all of it. */
-export const share = kind((value) => {
-  const number = decimalOf(value);
-  if (typeof number === 'number' && number >= 0 && number <= 1) return number;
-  throw fault('not a number from 0 to 1');
-});
+export const share = decimal(1, 'not a number from 0 to 1');
 
-function decimalOf(value: unknown): unknown {
-  return typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value;
+function decimal(most: number, wrong: string): Kind<number> {
+  return kind((value) => {
+    const number = typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value;
+    if (typeof number === 'number' && number >= 0 && number <= most) return number;
+    throw fault(wrong);
+  });
 }
 
 /** Digits in quotes are read too: what comes from the environment is always text. */
@@ -149,44 +145,43 @@ export const size: Kind<number> = {
   },
 };
 
-/** A kind of address that may hold a password. */
-export function address(read: Kind<string>['read']): Kind<string> {
-  return { ...kind(read), secrecy: 'address' };
+/** An address that may hold a password. */
+export function address(inner: Kind<string>): Kind<string> {
+  return { ...inner, secrecy: 'address' };
 }
 
-export const webAddress = address(readWebAddress);
-
-function readWebAddress(value: unknown): string {
-  const written = readText(value);
-  if (/^https?:$/.test(urlOf(written)?.protocol ?? '')) return written;
-  throw fault('no address that begins with http:// or https://');
+/** Text of a certain form; any other is refused with the sentence `wrong`. */
+export function textLike(fits: (text: string) => boolean, wrong: string, of: Kind<string> = text): Kind<string> {
+  return kind((value, context) => {
+    const written = of.read(value, context);
+    if (fits(written)) return written;
+    throw fault(wrong);
+  });
 }
 
-export const origin = kind((value) => {
-  const written = readWebAddress(value);
-  if (urlOf(written)?.origin === written) return written;
-  throw fault('no origin; origins look like https://example.org or http://localhost:3000, without a path');
-});
+export const webAddress = address(
+  textLike(
+    (url) => /^https?:$/.test(URL.parse(url)?.protocol ?? ''),
+    'no address that begins with http:// or https://',
+  ),
+);
 
-export function urlOf(address: string): URL | null {
-  return URL.canParse(address) ? new URL(address) : null;
-}
+export const origin = textLike(
+  (url) => URL.parse(url)?.origin === url,
+  'no origin; origins look like https://example.org or http://localhost:3000, without a path',
+  webAddress,
+);
 
-export const hostName = kind((value) => {
-  const host = readText(value);
-  if (/^[A-Za-z0-9.:_%-]+$/.test(host)) return host;
-  throw fault('no address to listen on, such as 127.0.0.1, ::1 or 0.0.0.0; the port has its own key');
-});
+export const hostName = textLike(
+  (host) => /^[A-Za-z0-9.:_%-]+$/.test(host),
+  'no address to listen on, such as 127.0.0.1, ::1 or 0.0.0.0; the port has its own key',
+);
 
 export function isShortName(name: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name);
 }
 
-export const shortName = kind((value) => {
-  const name = readText(value);
-  if (isShortName(name)) return name;
-  throw fault('no name: letters, digits, ".", "_" and "-", at most 64');
-});
+export const shortName = textLike(isShortName, 'no name: letters, digits, ".", "_" and "-", at most 64');
 
 function isScalar(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'boolean';

@@ -93,7 +93,7 @@ class Reading {
       this.issues.push({ path: [...path, key], of: 'key', fault: '', secret: false });
     }
     if (section.type === 'overrides') return whole ? values : UNREADABLE;
-    // Also where another setting of the section is wrong: all problems are told at once.
+    // Also where another setting of the section is wrong: all problems are reported at once.
     const objection = section.rule?.(values) ?? null;
     if (objection !== null) return this.#refuse([...path, objection.key], objection.fault);
     return whole ? (section.complete?.(values, this.#context) ?? values) : UNREADABLE;

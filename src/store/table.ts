@@ -1,5 +1,14 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { type Param, placeholders, type Query, type Row, remembered, type Tx, type Values } from './transaction.ts';
+import {
+  type Param,
+  placeholders,
+  type Query,
+  type Row,
+  remembered,
+  repeated,
+  type Tx,
+  type Values,
+} from './transaction.ts';
 
 /** How one value is kept in a column: as the engine has it, and as the program sees it. */
 export interface Column<T> {
@@ -92,9 +101,11 @@ export class Table<C extends Columns> {
   readonly #names: readonly string[];
   #reader: Reader | null = null;
   readonly #select = remembered((rest: string) => `SELECT ${this.list} FROM ${this.name} ${rest}`);
-  readonly #insert = remembered(
-    (rest: string) => `INSERT INTO ${this.name} (${this.list}) VALUES (${placeholders(this.fields.length)}) ${rest}`,
-  );
+  readonly #insert = remembered((rest: string) => `${this.#insertOf(1)} ${rest}`);
+  readonly #insertOf = remembered((count: number) => {
+    const row = `(${placeholders(this.fields.length)})`;
+    return `INSERT INTO ${this.name} (${this.list}) VALUES ${repeated(row, count)}`;
+  });
 
   /** The name may also be a join or a subselect whose columns are these. */
   constructor(name: string, columns: C) {
@@ -161,6 +172,16 @@ export class Table<C extends Columns> {
   /** `INSERT INTO <table> (<columns>) VALUES (?, ...)`, followed by `rest`. */
   insert(row: RowOf<Table<C>>, rest = ''): Query {
     return { sql: this.#insert(rest), params: this.params(row) };
+  }
+
+  /** Inserts rows in their order, at most so many by one statement. */
+  insertMany(rows: readonly RowOf<Table<C>>[], most: number): Query[] {
+    const queries: Query[] = [];
+    for (let first = 0; first < rows.length; first += most) {
+      const some = rows.slice(first, first + most);
+      queries.push({ sql: this.#insertOf(some.length), params: some.flatMap((row) => this.params(row)) });
+    }
+    return queries;
   }
 }
 

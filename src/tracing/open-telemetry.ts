@@ -3,21 +3,17 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
   BatchSpanProcessor,
-  type IdGenerator,
   type SpanExporter,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import type { TracingConfig } from '../config/config.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Span, Tracer } from './tracer.ts';
 
-export interface OpenTelemetryOptions {
+export interface OpenTelemetryOptions extends TracingConfig {
   /** The collector; `/v1/traces` is added unless it is there. */
   readonly endpoint: string;
-  readonly serviceName: string;
-  /** Which part of all traces is kept, from 0 to 1. */
-  readonly sample: number;
-  readonly headers: Readonly<Record<string, string>>;
   readonly version: string;
   readonly log: Logger;
 }
@@ -34,7 +30,8 @@ const KINDS = { server: SpanKind.SERVER, internal: SpanKind.INTERNAL, client: Sp
 
 /** Sends spans to an OpenTelemetry collector, in batches, as JSON over HTTP. */
 export class OpenTelemetryTracer implements Tracer {
-  readonly #ids = new GivenIds();
+  /** Of the span that is being made: they were decided elsewhere. */
+  #ids = { traceId: '', spanId: '' };
   readonly #provider: TracerProvider;
   readonly #tracer: ReturnType<TracerProvider['getTracer']>;
 
@@ -48,14 +45,14 @@ export class OpenTelemetryTracer implements Tracer {
       resource: resourceFromAttributes({ 'service.name': serviceName, 'service.version': version }),
       // By the trace's id: all that work on a turn come to the same decision.
       sampler: new TraceIdRatioBasedSampler(sample),
-      idGenerator: this.#ids,
+      idGenerator: { generateTraceId: () => this.#ids.traceId, generateSpanId: () => this.#ids.spanId },
       spanProcessors: [new BatchSpanProcessor({ exporter, ...limits, ...times })],
     });
     this.#tracer = this.#provider.getTracer('moirai', version);
   }
 
   record({ name, traceId, id, parentId, kind, began, ms, attributes, error }: Span): void {
-    this.#ids.next(traceId, id);
+    this.#ids = { traceId, spanId: id };
     const above = { traceId, spanId: parentId ?? '', traceFlags: TraceFlags.SAMPLED, isRemote: true };
     const context = parentId === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, above);
     const startTime = hrTime(began);
@@ -70,28 +67,9 @@ export class OpenTelemetryTracer implements Tracer {
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, EXPORT_MS);
     });
-    // What the collector does not take now is lost, which the exporter has said.
+    // Spans that the collector does not take now are lost, which the exporter has logged.
     await Promise.race([this.#provider.shutdown().catch(() => undefined), late]);
     clearTimeout(timer);
-  }
-}
-
-/** Ids that were decided elsewhere; a span is made in the same breath. */
-class GivenIds implements IdGenerator {
-  #traceId = '';
-  #spanId = '';
-
-  next(traceId: string, spanId: string): void {
-    this.#traceId = traceId;
-    this.#spanId = spanId;
-  }
-
-  generateTraceId(): string {
-    return this.#traceId;
-  }
-
-  generateSpanId(): string {
-    return this.#spanId;
   }
 }
 
@@ -100,7 +78,7 @@ const TAKEN = 0;
 
 type Exporting = Parameters<SpanExporter['export']>;
 
-/** Says now and then that nobody takes the spans, and when somebody does again. */
+/** Logs now and then that the collector does not take the spans, and when it does again. */
 class ComplainingExporter implements SpanExporter {
   readonly #inner: SpanExporter;
   readonly #log: Logger;

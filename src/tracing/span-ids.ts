@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The trace of a turn follows from its id alone: whoever works on the turn, in whatever process and however much later, adds
- * to the same trace, and nothing has to be handed on.
+ * The trace of a turn follows from its id alone: every process that works on the turn, however much later, adds to the same
+ * trace, and nothing has to be handed on.
  */
 export function traceIdOf(id: string): string {
   return digest(`trace ${id}`, 32);

@@ -1,3 +1,6 @@
+import type { TracingConfig } from '../config/config.ts';
+import type { Logger } from '../log/logger.ts';
+
 /** A finished piece of work, as a trace shows it. Names, numbers and codes only: what people write is in none of it. */
 export interface Span {
   readonly name: string;
@@ -22,4 +25,12 @@ export interface Tracer {
   record(span: Span): void;
   /** Hands over what is left, for a short time. */
   close(): Promise<void>;
+}
+
+/** Null when no traces are wanted: then nothing of it is loaded either. */
+export async function startTracing(config: TracingConfig, version: string, log: Logger): Promise<Tracer | null> {
+  const { endpoint } = config;
+  if (endpoint === null) return null;
+  const { OpenTelemetryTracer } = await import('./open-telemetry.ts');
+  return new OpenTelemetryTracer({ ...config, endpoint, version, log });
 }

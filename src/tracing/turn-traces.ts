@@ -43,7 +43,7 @@ export function traces(tracer: Tracer, instance: string): Partial<Observer> {
 }
 
 /**
- * The span of a turn is written by whoever brings the turn to its end, so that there is one, whatever was cut on the way.
+ * The process that brings a turn to its end writes its span, so that there is one, whatever was cut on the way.
  * A run that was cut, or taken away from us, is a part of it.
  */
 function turnSpan({ session, turn, ending, finished, elapsed }: TurnRun, instance: string): Span {
@@ -55,7 +55,7 @@ function turnSpan({ session, turn, ending, finished, elapsed }: TurnRun, instanc
   };
   const error = finished?.error ?? null;
   if (finished === null) return { ...partOf(turn.id, 'cut', turn.cuts, elapsed), attributes, error };
-  // The run of a job was received by nobody: it begins here.
+  // The run of a job was not received from a person: its trace begins here.
   const parentId = session.kind === 'cron' ? null : spanIdOf('receive', turn.id);
   const place = { ...at(turn.id), id: spanIdOf('turn', turn.id), parentId, ...whole(turn, elapsed) };
   return { name: 'turn', kind: 'internal', ...place, attributes, error };

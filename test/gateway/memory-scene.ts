@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createRunner } from '../../src/agent/create-runner.ts';
 import type { AgentRunner } from '../../src/agent/runner.ts';
 import type { ToolPorts } from '../../src/agent/tools/ports.ts';
-import { makeRunner } from '../../src/cli/gateway/make-runner.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import { buildKey } from '../../src/lifecycle/session-key.ts';
@@ -64,7 +64,7 @@ export class MemoryScene {
       memoryProviders: providers,
       makeRunner: (ports): AgentRunner => {
         this.ports = ports;
-        return real ? makeRunner(config, ports, log) : this.runner;
+        return real ? createRunner(config, ports, log) : this.runner;
       },
       lost: () => undefined,
     });

@@ -40,6 +40,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
     finding: FAILED_TEST,
   },
+  acceptance: {
+    args: ['VITEST', 'run', 'test/gateway/api-backend.test.ts'],
+    finding: FAILED_TEST,
+  },
   observers: {
     args: ['VITEST', 'run', 'test/gateway/observers.test.ts', 'src/log/logger.test.ts'],
     finding: FAILED_TEST,
@@ -142,14 +146,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "the reaper takes a living owner's sessions",
-    file: 'src/store/transactions/liveness.ts',
+    file: 'src/store/transactions/reaping.ts',
     find: "WHERE i.id IS NULL OR i.state = 'dead' ORDER BY",
     replace: "WHERE i.id IS NULL OR i.state = 'dead' OR i.state = 'up' ORDER BY",
     layer: 'model',
   },
   {
     name: 'attached sessions of the dead are only released',
-    file: 'src/store/transactions/liveness.ts',
+    file: 'src/store/transactions/reaping.ts',
     find: 'if (loaded.session.attached) {',
     replace: 'if (loaded.session.attached && loaded.turns.length > 1000) {',
     layer: 'model',
@@ -398,5 +402,19 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'rest.replaceAll(secret, HIDDEN), text);',
     replace: 'rest.replaceAll(secret, HIDDEN), shortened(text));',
     layer: 'observers',
+  },
+  {
+    name: 'a command that comes again is done again',
+    file: 'src/turns/conversations.ts',
+    find: 'if (known !== null) return this.#repeat(message, known);',
+    replace: "if (known?.ref === '') return this.#repeat(message, known);",
+    layer: 'acceptance',
+  },
+  {
+    name: 'the key of a message is remembered for ever',
+    file: 'src/store/transactions/conversations.ts',
+    find: 'turn.createdAt < ctx.now - args.refTtlMs',
+    replace: 'turn.createdAt < args.refTtlMs - ctx.now',
+    layer: 'acceptance',
   },
 ];

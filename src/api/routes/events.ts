@@ -1,11 +1,12 @@
 import { z } from '@hono/zod-openapi';
 import { eventView } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import { parseTypes } from '../../lifecycle/list-filters.ts';
 import type { Store } from '../../store/port.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
 import { streamEvents, wantsStream } from '../event-stream.ts';
 import type { Wanted } from '../event-tail.ts';
-import { limitParam, listParam, parseTypes } from '../query.ts';
+import { limitParam, listParam } from '../query.ts';
 import { EventSchema, idParams, jsonOrStream, route } from '../schemas.ts';
 import { findSession } from './sessions.ts';
 

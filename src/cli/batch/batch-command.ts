@@ -8,7 +8,7 @@ import { Guardian } from './guardian.ts';
 /** Waits for a line on descriptor 3 and becomes the command, with the same process id; the end of 3 ends it. */
 const GATE = 'read -r _ <&3 || exit 125; exec "$@" 3<&-';
 
-/** Signals that are meant for the command when somebody sends them to us. */
+/** Signals that are passed on to the command when this process receives them. */
 const FORWARDED = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 /** Signals that a terminal sends to all its processes itself. */
 const FROM_TERMINAL: ReadonlySet<string> = new Set(['SIGINT', 'SIGHUP', 'SIGQUIT']);
@@ -48,7 +48,7 @@ export class BatchCommand {
     this.exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         this.#over = true;
-        // From here on the process id may become somebody else's.
+        // From here on the process id may become another process's.
         guardian.dismiss();
         resolve(signal === null ? { code: code ?? 1 } : { signal });
       });

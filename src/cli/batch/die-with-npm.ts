@@ -4,9 +4,10 @@ const POLL_MS = 200;
 const MAX_DEPTH = 6;
 
 /**
- * `npx moirai run` is three processes deep: npm, its shell, and us. Who kills npm means us, but we would not hear of it; so
- * under npm we look after it. A shell that is left without its npm tells that npm was killed, and then we die as it
- * did; a shell that ended has put us into the background on purpose. (Without /proc, killing npm leaves us running.)
+ * `npx moirai run` is three processes deep: npm, its shell, and this one. A SIGKILL for npm is meant for the command, but
+ * does not reach it; so this process watches npm. A shell without its npm shows that npm was killed, and then this process
+ * kills itself; a shell that ended has put this process into the background on purpose. (Without /proc, killing npm leaves
+ * it running.)
  */
 export function dieWithNpm(): void {
   if (process.env.npm_command === undefined) return;

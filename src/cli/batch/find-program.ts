@@ -8,8 +8,8 @@ const LONGEST_SHEBANG = 256;
 export type Found = { readonly file: string } | { readonly exitCode: 126 | 127; readonly fault: string };
 
 /**
- * Looks for a command as `exec` will. That is said beforehand, because afterwards a command that could not be started
- * looks like one that exited with the same code.
+ * Looks for a command as `exec` will, before it is started: afterwards a command that could not be started looks like one
+ * that exited with the same code.
  */
 export function findProgram(name: string, path = DEFAULT_PATH): Found {
   if (name === '') return { exitCode: 127, fault: 'the command has no name' };

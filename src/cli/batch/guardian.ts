@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * Outlives us to do one thing: when the pipe on its standard input ends without the word `done`, whoever held the other
- * end was killed, and the command is killed too. It is told whom to kill before the command may run, and until then
- * the command itself waits for us; so there is no moment in which our death would leave it running.
+ * Outlives this process to do one thing: when the pipe on its standard input ends without the word `done`, this process was
+ * killed, and the guardian kills the command too. It gets the process id before the command may run, and until then the
+ * command waits for this process; so there is no moment in which its death would leave the command running.
  *
  * The first line is the command's process id, and `-N` where it has a process group N of its own. It and its descendants
  * are stopped one by one, so that none can start another meanwhile, and then killed; so is the group, for those whose
@@ -34,7 +34,7 @@ export class Guardian {
       env: { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' },
       detached: true, // in a session of its own: what kills our group or our terminal does not reach it
     });
-    this.#process.stdin?.on('error', () => undefined); // It is gone; then there is nobody to tell.
+    this.#process.stdin?.on('error', () => undefined); // The guardian is gone: there is nothing to write to.
   }
 
   /** Resolves when it runs. */

@@ -5,16 +5,14 @@ import { failureText } from '../../turns/texts.ts';
 import { packageVersion } from '../package-version.ts';
 import { printable } from '../print.ts';
 import type { Settings } from '../settings.ts';
-import { LEAVING } from './completion.ts';
+
 import { History } from './history.ts';
 import { Keyboard, type KeyboardListener, type Press } from './keyboard.ts';
-import { LineInput } from './line-input.ts';
-import { quietLog } from './quiet-log.ts';
+import { LEAVING, LineInput } from './line-input.ts';
 import { Screen } from './screen.ts';
 import { listenToSignals } from './signals.ts';
-import { type Style, styleFor } from './style.ts';
 import { type ReplyPresenter, TerminalConversation } from './terminal-conversation.ts';
-import { TurnView } from './turn-view.ts';
+import { type Style, styleFor, TurnView } from './turn-view.ts';
 import { visibleText } from './visible-text.ts';
 
 export interface DialogueOptions {
@@ -41,35 +39,22 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
   #questions: PendingApproval[] = [];
   /** What was being typed when a question came. */
   #putAside = '';
-  /** What was said and is not answered yet. */
+  /** How many messages are not answered yet. */
   #unanswered = 0;
   #interruptedAt = Number.NEGATIVE_INFINITY;
   #redrawing = false;
-  #leave: (code: number) => void = () => undefined;
+  readonly #leaving = Promise.withResolvers<number>();
   #left = false;
-  readonly #leaving: Promise<number>;
   #conversation: TerminalConversation | null = null;
 
   private constructor(settings: Settings, options: DialogueOptions) {
     const { stdin, stdout } = process;
     this.#settings = settings;
     this.#options = options;
-    const write = (text: string): void => void stdout.write(text);
-    this.#screen = new Screen({
-      get columns() {
-        return stdout.columns || 80;
-      },
-      get rows() {
-        return stdout.rows || 24;
-      },
-      write,
-    });
-    this.#keyboard = new Keyboard(stdin, write, this);
-    this.#history = History.read(settings.home);
+    this.#screen = new Screen(stdout);
+    this.#keyboard = new Keyboard(stdin, stdout, this);
+    this.#history = new History(settings.home);
     this.#input = new LineInput(this.#history);
-    this.#leaving = new Promise((resolve) => {
-      this.#leave = resolve;
-    });
   }
 
   /** Holds one; returns what to exit with. */
@@ -84,18 +69,16 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
     stdout.on('resize', () => this.#screen.resized());
     const forget = listenToSignals((signal, exitCode) => {
       if (signal === 'SIGINT') this.#interrupt(exitCode);
-      else this.#leave(exitCode);
+      else this.#leaving.resolve(exitCode);
     });
-    const log = quietLog((text) => this.notice(text));
     let last: string | null = null;
     let code = 1;
     try {
-      const options = { settings: this.#settings, log, inline: false, presenter: this };
-      this.#conversation = await TerminalConversation.open(options);
+      this.#conversation = await TerminalConversation.open(this.#settings, this, false);
       await this.#greet(this.#conversation);
       this.#keyboard.open();
       this.#draw();
-      code = await this.#leaving;
+      code = await this.#leaving.promise;
     } finally {
       this.#left = true;
       this.#screen.show(null);
@@ -123,7 +106,7 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
     else if (name === 'ctrl-c') this.#interrupt(0);
     else if (name === 'ctrl-l') this.#screen.clear();
     else if (name === 'ctrl-z') this.#keyboard.suspend();
-    else if (name === 'ctrl-d' && this.#input.text === '') this.#leave(0);
+    else if (name === 'ctrl-d' && this.#input.text === '') this.#leaving.resolve(0);
     else this.#edit(press);
   }
 
@@ -133,7 +116,7 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
   }
 
   gone(): void {
-    this.#leave(0);
+    this.#leaving.resolve(0);
   }
 
   back(): void {
@@ -152,7 +135,7 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
 
   lost(): void {
     this.notice('This process was away for longer than its lease, so the session was given up.');
-    this.#leave(1);
+    this.#leaving.resolve(1);
   }
 
   #edit(press: Press): void {
@@ -179,7 +162,7 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
   async #say(text: string): Promise<void> {
     const [, name = ''] = /^\s*\/([a-z]+)\s*$/i.exec(text.toLowerCase()) ?? [];
     if (LEAVING.includes(name)) {
-      this.#leave(0);
+      this.#leaving.resolve(0);
       return;
     }
     this.#unanswered++;
@@ -214,7 +197,7 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
     const now = performance.now();
     const again = now - this.#interruptedAt < AGAIN_MS;
     this.#interruptedAt = now;
-    if (again) this.#leave(exitCode);
+    if (again) this.#leaving.resolve(exitCode);
     else if (this.#unanswered > 0) void this.#stopTurn();
     else this.#clearLine();
   }
@@ -248,7 +231,7 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
     this.#conversation?.answer(pending, allowed ? { allowed } : { allowed, reason: 'the user said no' });
   }
 
-  /** Somebody answered, or nobody did in time. */
+  /** The question was answered, or its time is over. */
   #settled(pending: PendingApproval): void {
     const wasAsked = this.#questions[0] === pending;
     this.#questions = this.#questions.filter((other) => other !== pending);

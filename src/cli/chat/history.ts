@@ -2,7 +2,7 @@ import { appendFileSync, chmodSync, readFileSync, renameSync, writeFileSync } fr
 import { join } from 'node:path';
 
 const KEPT = 1000;
-/** Longer texts are pasted, not typed: nobody goes looking for them with the arrow keys. */
+/** Longer texts are pasted, not typed: they are not kept for the arrow keys. */
 const LONGEST = 10_000;
 
 /** What was typed before, in this terminal and others: one JSON string a line, for its owner only. */
@@ -10,17 +10,11 @@ export class History {
   readonly #file: string;
   readonly #entries: string[];
 
-  private constructor(file: string, entries: string[]) {
-    this.#file = file;
-    this.#entries = entries;
-  }
-
-  static read(home: string): History {
-    const file = join(home, 'chat_history');
-    const entries = readEntries(file);
-    const history = new History(file, entries.slice(-KEPT));
-    if (entries.length > 2 * KEPT) history.#shorten();
-    return history;
+  constructor(home: string) {
+    this.#file = join(home, 'chat_history');
+    const entries = readEntries(this.#file);
+    this.#entries = entries.slice(-KEPT);
+    if (entries.length > 2 * KEPT) this.#shorten();
   }
 
   /** Oldest first. */
@@ -35,7 +29,7 @@ export class History {
       // Added to the end, never written anew: another terminal does the same.
       appendFileSync(this.#file, `${JSON.stringify(text)}\n`, { mode: 0o600 });
     } catch {
-      // A home that cannot be written to has worse troubles, which are told elsewhere.
+      // A home that cannot be written to is reported by the store.
     }
   }
 

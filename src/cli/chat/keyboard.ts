@@ -1,5 +1,5 @@
 import { emitKeypressEvents } from 'node:readline';
-import type { ReadStream } from 'node:tty';
+import type { ReadStream, WriteStream } from 'node:tty';
 
 /** What was pressed, by a name: `a`, `return`, `up`, `ctrl-c`, `meta-left`. */
 export interface Press {
@@ -12,7 +12,7 @@ export interface KeyboardListener {
   pressed(press: Press): void;
   /** Some text was put in at once, maybe of several lines. */
   pasted(text: string): void;
-  /** There is nobody any more. */
+  /** The terminal is gone. */
   gone(): void;
   /** The process was stopped and goes on: the screen may show anything. */
   back(): void;
@@ -34,7 +34,7 @@ const PASTE_OFF = '\u001b[?2004l';
 /** The keys of a terminal, one by one. Whatever ends this process, the terminal is given back as it was. */
 export class Keyboard {
   readonly #input: ReadStream;
-  readonly #write: (text: string) => void;
+  readonly #output: Pick<WriteStream, 'write'>;
   readonly #listener: KeyboardListener;
   #paste: string[] | null = null;
   #closed = false;
@@ -45,14 +45,14 @@ export class Keyboard {
     this.#listener.back();
   };
   readonly #giveBack = (): void => {
-    this.#write(PASTE_OFF);
+    this.#output.write(PASTE_OFF);
     // A terminal that is gone cannot be set any more.
     if (!this.#input.destroyed) this.#input.setRawMode(false);
   };
 
-  constructor(input: ReadStream, write: (text: string) => void, listener: KeyboardListener) {
+  constructor(input: ReadStream, output: Pick<WriteStream, 'write'>, listener: KeyboardListener) {
     this.#input = input;
-    this.#write = write;
+    this.#output = output;
     this.#listener = listener;
   }
 
@@ -72,7 +72,7 @@ export class Keyboard {
     this.#input.pause();
   }
 
-  /** Ctrl-Z: the whole job stops, as it would in a terminal that nobody reads key by key. */
+  /** Ctrl-Z: the whole job stops, as it does where the terminal itself handles that key. */
   suspend(): void {
     this.#giveBack();
     process.kill(0, 'SIGTSTP');
@@ -83,7 +83,7 @@ export class Keyboard {
   #take(): void {
     if (this.#input.destroyed || this.#closed) return;
     this.#input.setRawMode(true);
-    this.#write(PASTE_ON);
+    this.#output.write(PASTE_ON);
   }
 
   #key(text: string, key: Key): void {

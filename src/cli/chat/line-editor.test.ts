@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { LineEditor } from './line-editor.ts';
+import { LineEditor, type Move } from './line-editor.ts';
 
-type Step = Exclude<keyof LineEditor, 'text' | 'cursor' | 'set' | 'insert'>;
+type Step = Move | `delete ${Move}` | 'up' | 'down';
 
 /** The text after these steps, with a bar where the cursor is. */
 function edited(text: string, ...steps: (Step | { type: string })[]): string {
   const editor = new LineEditor();
   editor.set(text);
   for (const step of steps) {
-    if (typeof step === 'string') editor[step]();
-    else editor.insert(step.type);
+    if (typeof step === 'object') editor.insert(step.type);
+    else if (step === 'up' || step === 'down') editor[step]();
+    else if (step.startsWith('delete ')) editor.delete(step.slice('delete '.length) as Move);
+    else editor.move(step as Move);
   }
   return `${editor.text.slice(0, editor.cursor)}|${editor.text.slice(editor.cursor)}`;
 }
@@ -20,23 +22,23 @@ describe('a line that is typed', () => {
     ['abc', ['home', 'right'], 'a|bc'],
     ['abc', ['home', 'left'], '|abc'],
     ['abc', ['right'], 'abc|'],
-    ['abc', ['left', 'backspace'], 'a|c'],
-    ['abc', ['home', 'backspace'], '|abc'],
-    ['abc', ['home', 'deleteRight'], '|bc'],
-    ['one two', ['deleteWord'], 'one |'],
-    ['one two  ', ['deleteWord'], 'one |'],
+    ['abc', ['left', 'delete left'], 'a|c'],
+    ['abc', ['home', 'delete left'], '|abc'],
+    ['abc', ['home', 'delete right'], '|bc'],
+    ['one two', ['delete wordLeft'], 'one |'],
+    ['one two  ', ['delete wordLeft'], 'one |'],
     ['one two', ['wordLeft', 'wordLeft'], '|one two'],
     ['one two', ['home', 'wordRight'], 'one| two'],
-    ['one two', ['wordLeft', 'deleteToStart'], '|two'],
-    ['one two', ['wordLeft', 'deleteToEnd'], 'one |'],
+    ['one two', ['wordLeft', 'delete home'], '|two'],
+    ['one two', ['wordLeft', 'delete end'], 'one |'],
   ] as const)('%j after %j', (text, steps, expected) => {
     expect(edited(text, ...steps)).toBe(expected);
   });
 
   test('has characters as people count them', () => {
     expect(edited('a👩‍👩‍👧b', 'left', 'left')).toBe('a|👩‍👩‍👧b');
-    expect(edited('a👩‍👩‍👧', 'backspace')).toBe('a|');
-    expect(edited('e\u0301', 'home', 'deleteRight')).toBe('|');
+    expect(edited('a👩‍👩‍👧', 'delete left')).toBe('a|');
+    expect(edited('e\u0301', 'home', 'delete right')).toBe('|');
   });
 
   test('takes line breaks of every kind, and no control characters', () => {
@@ -52,11 +54,11 @@ describe('several lines', () => {
     ['\nx', ['up'], '|\nx'],
     ['one\ntwo', ['up', 'home', 'down'], 'one\n|two'],
     ['long\na\nb', ['up', 'up', 'end', 'down'], 'long\na|\nb'],
-    ['one\ntwo', ['home', 'backspace'], 'one|two'],
+    ['one\ntwo', ['home', 'delete left'], 'one|two'],
     ['one\ntwo', ['home', 'left'], 'one|\ntwo'],
     ['one\ntwo', ['up', 'end', 'right'], 'one\n|two'],
-    ['one\ntwo', ['up', 'deleteToEnd'], 'one|\ntwo'],
-    ['one\ntwo', ['deleteToStart'], 'one\n|'],
+    ['one\ntwo', ['up', 'delete end'], 'one|\ntwo'],
+    ['one\ntwo', ['delete home'], 'one\n|'],
   ] as const)('%j after %j', (text, steps, expected) => {
     expect(edited(text, ...steps)).toBe(expected);
   });

@@ -2,6 +2,34 @@ const segmenter = new Intl.Segmenter();
 /** Looked through for the beginning of a word. */
 const LONGEST_WORD = 500;
 
+export type Move = 'home' | 'end' | 'left' | 'right' | 'wordLeft' | 'wordRight';
+
+/** Where the cursor goes from where it stands; `left` and `right` are characters as people count them. */
+const MOVES: Readonly<Record<Move, (text: string, cursor: number) => number>> = {
+  home: (text, cursor) => (cursor === 0 ? 0 : text.lastIndexOf('\n', cursor - 1) + 1),
+  end: (text, cursor) => {
+    const end = text.indexOf('\n', cursor);
+    return end < 0 ? text.length : end;
+  },
+  left: (text, cursor) => {
+    const start = MOVES.home(text, cursor);
+    if (cursor === start) return Math.max(0, start - 1);
+    const last = [...segmenter.segment(text.slice(start, cursor))].at(-1);
+    return start + (last?.index ?? 0);
+  },
+  right: (text, cursor) => {
+    const end = MOVES.end(text, cursor);
+    if (cursor === end) return Math.min(end + 1, text.length);
+    const [first] = segmenter.segment(text.slice(cursor, end));
+    return cursor + (first?.segment.length ?? 0);
+  },
+  wordLeft: (text, cursor) => {
+    const line = text.slice(Math.max(0, cursor - LONGEST_WORD), cursor);
+    return cursor - (/[\p{L}\p{N}]*[^\p{L}\p{N}]*$/u.exec(line)?.[0].length ?? 0);
+  },
+  wordRight: (text, cursor) => cursor + (/^[^\p{L}\p{N}]*[\p{L}\p{N}]*/u.exec(text.slice(cursor))?.[0].length ?? 0),
+};
+
 /** Some text with a cursor in it, as it is being typed; it may have several lines. */
 export class LineEditor {
   #text = '';
@@ -28,103 +56,36 @@ export class LineEditor {
     this.#splice(this.#cursor, this.#cursor, clean);
   }
 
-  backspace(): void {
-    this.#splice(this.#before(), this.#cursor, '');
+  move(move: Move): void {
+    this.#cursor = MOVES[move](this.#text, this.#cursor);
   }
 
-  deleteRight(): void {
-    this.#splice(this.#cursor, this.#after(), '');
-  }
-
-  deleteWord(): void {
-    this.#splice(this.#wordBefore(), this.#cursor, '');
-  }
-
-  deleteToStart(): void {
-    this.#splice(this.#lineStart(), this.#cursor, '');
-  }
-
-  deleteToEnd(): void {
-    this.#splice(this.#cursor, this.#lineEnd(), '');
-  }
-
-  left(): void {
-    this.#cursor = this.#before();
-  }
-
-  right(): void {
-    this.#cursor = this.#after();
-  }
-
-  wordLeft(): void {
-    this.#cursor = this.#wordBefore();
-  }
-
-  wordRight(): void {
-    const word = /^[^\p{L}\p{N}]*[\p{L}\p{N}]*/u.exec(this.#text.slice(this.#cursor))?.[0] ?? '';
-    this.#cursor += word.length;
-  }
-
-  home(): void {
-    this.#cursor = this.#lineStart();
-  }
-
-  end(): void {
-    this.#cursor = this.#lineEnd();
+  /** Deletes what the cursor would have moved over. */
+  delete(move: Move): void {
+    const to = MOVES[move](this.#text, this.#cursor);
+    this.#splice(Math.min(to, this.#cursor), Math.max(to, this.#cursor), '');
   }
 
   /** To the line above; false when there is none. */
   up(): boolean {
-    const start = this.#lineStart();
+    const start = MOVES.home(this.#text, this.#cursor);
     if (start === 0) return false;
-    const column = this.#cursor - start;
-    const above = start < 2 ? 0 : this.#text.lastIndexOf('\n', start - 2) + 1;
-    this.#cursor = Math.min(above + column, start - 1);
+    const above = MOVES.home(this.#text, start - 1);
+    this.#cursor = Math.min(above + this.#cursor - start, start - 1);
     return true;
   }
 
   /** To the line below; false when there is none. */
   down(): boolean {
-    const end = this.#lineEnd();
+    const end = MOVES.end(this.#text, this.#cursor);
     if (end === this.#text.length) return false;
-    const column = this.#cursor - this.#lineStart();
-    const next = this.#text.indexOf('\n', end + 1);
-    this.#cursor = Math.min(end + 1 + column, next < 0 ? this.#text.length : next);
+    const column = this.#cursor - MOVES.home(this.#text, this.#cursor);
+    this.#cursor = Math.min(end + 1 + column, MOVES.end(this.#text, end + 1));
     return true;
   }
 
   #splice(from: number, to: number, text: string): void {
     this.#text = this.#text.slice(0, from) + text + this.#text.slice(to);
     this.#cursor = from + text.length;
-  }
-
-  #lineStart(): number {
-    return this.#cursor === 0 ? 0 : this.#text.lastIndexOf('\n', this.#cursor - 1) + 1;
-  }
-
-  #lineEnd(): number {
-    const end = this.#text.indexOf('\n', this.#cursor);
-    return end < 0 ? this.#text.length : end;
-  }
-
-  /** One character to the left, as people count them. */
-  #before(): number {
-    const start = this.#lineStart();
-    if (this.#cursor === start) return Math.max(0, start - 1);
-    const last = [...segmenter.segment(this.#text.slice(start, this.#cursor))].at(-1);
-    return start + (last?.index ?? 0);
-  }
-
-  #after(): number {
-    const end = this.#lineEnd();
-    if (this.#cursor === end) return Math.min(end + 1, this.#text.length);
-    const [first] = segmenter.segment(this.#text.slice(this.#cursor, end));
-    return this.#cursor + (first?.segment.length ?? 0);
-  }
-
-  #wordBefore(): number {
-    const line = this.#text.slice(Math.max(0, this.#cursor - LONGEST_WORD), this.#cursor);
-    const word = /[\p{L}\p{N}]*[^\p{L}\p{N}]*$/u.exec(line)?.[0] ?? '';
-    return this.#cursor - word.length;
   }
 }

@@ -1,34 +1,42 @@
-import { complete } from './completion.ts';
+import { COMMANDS } from '../../commands/catalogue.ts';
 import type { History } from './history.ts';
 import type { Press } from './keyboard.ts';
-import { LineEditor } from './line-editor.ts';
+import { LineEditor, type Move } from './line-editor.ts';
 
-/** The keys that change what is being typed, as in every shell. */
-const EDITS: Readonly<Record<string, (editor: LineEditor) => void>> = {
-  left: (editor) => editor.left(),
-  right: (editor) => editor.right(),
-  home: (editor) => editor.home(),
-  end: (editor) => editor.end(),
-  backspace: (editor) => editor.backspace(),
-  delete: (editor) => editor.deleteRight(),
-  'ctrl-a': (editor) => editor.home(),
-  'ctrl-e': (editor) => editor.end(),
-  'ctrl-b': (editor) => editor.left(),
-  'ctrl-f': (editor) => editor.right(),
-  'ctrl-d': (editor) => editor.deleteRight(),
-  'ctrl-h': (editor) => editor.backspace(),
-  'ctrl-k': (editor) => editor.deleteToEnd(),
-  'ctrl-u': (editor) => editor.deleteToStart(),
-  'ctrl-w': (editor) => editor.deleteWord(),
-  'meta-backspace': (editor) => editor.deleteWord(),
-  'ctrl-left': (editor) => editor.wordLeft(),
-  'ctrl-right': (editor) => editor.wordRight(),
-  'meta-b': (editor) => editor.wordLeft(),
-  'meta-f': (editor) => editor.wordRight(),
-  // Enter sends; these break the line.
-  enter: (editor) => editor.insert('\n'),
-  'meta-return': (editor) => editor.insert('\n'),
+/** The keys that move the cursor, as in every shell. */
+const MOVES: Readonly<Record<string, Move>> = {
+  left: 'left',
+  right: 'right',
+  home: 'home',
+  end: 'end',
+  'ctrl-a': 'home',
+  'ctrl-e': 'end',
+  'ctrl-b': 'left',
+  'ctrl-f': 'right',
+  'ctrl-left': 'wordLeft',
+  'ctrl-right': 'wordRight',
+  'meta-b': 'wordLeft',
+  'meta-f': 'wordRight',
 };
+
+/** The keys that delete, and up to where. */
+const DELETIONS: Readonly<Record<string, Move>> = {
+  backspace: 'left',
+  delete: 'right',
+  'ctrl-d': 'right',
+  'ctrl-h': 'left',
+  'ctrl-k': 'end',
+  'ctrl-u': 'home',
+  'ctrl-w': 'wordLeft',
+  'meta-backspace': 'wordLeft',
+};
+
+/** Commands of the terminal itself, beside those of every platform. */
+export const LEAVING: readonly string[] = ['quit', 'exit'];
+
+const COMMAND_NAMES = [...COMMANDS.flatMap(({ name, aliases = [] }) => [name, ...aliases]), ...LEAVING].map(
+  (name) => `/${name}`,
+);
 
 /** A message being typed: what it says so far, and the earlier ones it can be taken from. */
 export class LineInput {
@@ -53,8 +61,12 @@ export class LineInput {
 
   /** Does what a key says. Returns what a Tab could have meant, where that is not clear. */
   press({ name, text }: Press): readonly string[] {
-    const edit = EDITS[name];
-    if (edit !== undefined) edit(this.#editor);
+    const move = MOVES[name];
+    const deletion = DELETIONS[name];
+    if (move !== undefined) this.#editor.move(move);
+    else if (deletion !== undefined) this.#editor.delete(deletion);
+    // Enter sends; these break the line.
+    else if (name === 'enter' || name === 'meta-return') this.#editor.insert('\n');
     else if (name === 'up' || name === 'ctrl-p') this.#older();
     else if (name === 'down' || name === 'ctrl-n') this.#newer();
     else if (name === 'tab') return this.#complete();
@@ -86,12 +98,21 @@ export class LineInput {
     this.#editor.set(this.#history.entries[this.#position] ?? this.#draft);
   }
 
+  /** Completes the name of a slash command as far as there is no doubt. */
   #complete(): readonly string[] {
-    const completion = this.cursor === this.text.length ? complete(this.text) : null;
-    if (completion === null) return [];
-    const { text, choices } = completion;
-    const furthered = text !== this.text;
-    this.#editor.set(text);
-    return furthered ? [] : choices;
+    const { text } = this;
+    if (this.cursor !== text.length || !/^\/[a-z0-9_-]*$/i.test(text)) return [];
+    const choices = COMMAND_NAMES.filter((name) => name.startsWith(text.toLowerCase())).sort();
+    const [only] = choices;
+    if (only === undefined) return [];
+    const completed = choices.length === 1 ? `${only} ` : choices.reduce(commonBeginning);
+    this.#editor.set(completed);
+    return choices.length === 1 || completed !== text ? [] : choices;
   }
+}
+
+function commonBeginning(a: string, b: string): string {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length++;
+  return a.slice(0, length);
 }

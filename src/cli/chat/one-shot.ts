@@ -6,10 +6,9 @@ import { failureMessage } from '../../turns/texts.ts';
 import { complain, print, printable, printJson } from '../print.ts';
 import { reportError } from '../report-error.ts';
 import type { Settings } from '../settings.ts';
-import { progressLine } from './progress-line.ts';
-import { quietLog } from './quiet-log.ts';
 import { listenToSignals } from './signals.ts';
 import { type ReplyPresenter, TerminalConversation } from './terminal-conversation.ts';
+import { progressLine } from './turn-view.ts';
 import { visibleText } from './visible-text.ts';
 
 /** What came of the one message. */
@@ -45,7 +44,7 @@ export async function sayOnce(settings: Settings, text: string, resume: string |
     },
   };
   try {
-    conversation = await TerminalConversation.open({ settings, log: quietLog(mention), inline: true, presenter });
+    conversation = await TerminalConversation.open(settings, presenter, true);
     if (resume !== null) await conversation.resume(resume);
     const answer = await ask(conversation, text, interrupted.signal);
     code = await tell(answer, settings.json);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { layOut } from './input-layout.ts';
-import { Screen } from './screen.ts';
+
+import { layOut, Screen } from './screen.ts';
 
 describe('what is typed is laid out', () => {
   const layout = (text: string, cursor = text.length, columns = 10, height = 5) =>

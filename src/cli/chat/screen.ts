@@ -1,10 +1,10 @@
-import { type Input, layOut } from './input-layout.ts';
+import { printable, widthOf } from '../print.ts';
 
-/** Where a screen is drawn: a terminal. */
+/** Where a screen is drawn: a terminal. One that does not know its size says 0, or nothing. */
 export interface Display {
   readonly columns: number;
   readonly rows: number;
-  write(text: string): void;
+  write(text: string): unknown;
 }
 
 const ERASE_DOWN = '\u001b[J';
@@ -54,7 +54,7 @@ export class Screen {
     else this.#release();
   }
 
-  /** Leaves what was typed where it stands, as something that has been said. */
+  /** Leaves what was typed where it stands, as a message that was sent. */
   commit(): void {
     const input = this.#input;
     if (input === null) return;
@@ -96,7 +96,7 @@ export class Screen {
   }
 
   #draw(input: Input): void {
-    const { rows, row, column } = layOut(input, this.#columns(), Math.max(1, this.#display.rows - 1));
+    const { rows, row, column } = layOut(input, this.#columns(), Math.max(1, (this.#display.rows || 24) - 1));
     const up = rows.length - 1 - row;
     this.#display.write(
       `${rows.join('\r\n')}${up > 0 ? `\u001b[${up}A` : ''}\r${column > 0 ? `\u001b[${column}C` : ''}`,
@@ -117,6 +117,58 @@ export class Screen {
   }
 
   #columns(): number {
-    return Math.max(8, this.#display.columns);
+    return Math.max(8, this.#display.columns || 80);
   }
+}
+
+/** What is being typed, behind its prompt. */
+export interface Input {
+  readonly prompt: string;
+  readonly text: string;
+  readonly cursor: number;
+}
+
+/** The rows of a terminal that show it, and where the cursor stands in them. */
+interface InputLayout {
+  readonly rows: readonly string[];
+  readonly row: number;
+  readonly column: number;
+}
+
+const TAB = '    ';
+
+/**
+ * Breaks the input into rows itself: how a terminal goes on behind its last column differs from one to another. The rows
+ * are at most `height`, those around the cursor.
+ */
+export function layOut({ prompt, text, cursor }: Input, columns: number, height: number): InputLayout {
+  const indent = ' '.repeat(widthOf(prompt));
+  const rows = [prompt];
+  let column = widthOf(prompt);
+  let at: { row: number; column: number } | null = null;
+  const breakRow = (beginning: string): void => {
+    rows.push(beginning);
+    column = widthOf(beginning);
+  };
+  let index = 0;
+  for (const character of text) {
+    if (index >= cursor && at === null) at = { row: rows.length - 1, column };
+    index += character.length;
+    if (character === '\n') {
+      breakRow(indent);
+      continue;
+    }
+    const shown = character === '\t' ? TAB : printable(character);
+    if (column + widthOf(shown) > columns) breakRow('');
+    rows[rows.length - 1] += shown;
+    column += widthOf(shown);
+  }
+  at ??= { row: rows.length - 1, column };
+  // Behind the last column there is no place for a cursor.
+  if (at.column >= columns) {
+    if (at.row === rows.length - 1) rows.push('');
+    at = { row: at.row + 1, column: 0 };
+  }
+  const first = Math.max(0, Math.min(at.row - Math.floor(height / 2), rows.length - height));
+  return { rows: rows.slice(first, first + height), row: at.row - first, column: at.column };
 }

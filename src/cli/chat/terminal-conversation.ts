@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
+import { createRunner } from '../../agent/create-runner.ts';
 import type { Approval } from '../../agent/runner.ts';
-import type { Config } from '../../config/config.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
 import { Gateway } from '../../gateway/gateway.ts';
+import { policyFor, type ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import { buildKey } from '../../lifecycle/session-key.ts';
-import type { Logger } from '../../log/logger.ts';
+import type { ResetCause } from '../../lifecycle/states.ts';
+import type { Fields, Logger } from '../../log/logger.ts';
 import type { PendingApproval } from '../../people/approvals.ts';
 import { processTimers } from '../../queue/timers.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -13,30 +16,21 @@ import type { Store } from '../../store/port.ts';
 import type { ConversationRef } from '../../store/transactions/conversations.ts';
 import type { ReceiveResult } from '../../turns/conversations.ts';
 import { EndedSessions } from '../../turns/ended-sessions.ts';
+import { expiredText, rolledOverText } from '../../turns/texts.ts';
 import { readConfig } from '../configuration.ts';
 import { endReliably } from '../end-session-reliably.ts';
-import { makeRunner } from '../gateway/make-runner.ts';
 import { packageVersion } from '../package-version.ts';
 import { warn } from '../report-error.ts';
 import { makeHome, type Settings } from '../settings.ts';
-import { noticeOfEnd } from './session-notices.ts';
 
-/** Whoever sits at the terminal. */
+/** What shows a conversation to the person at the terminal. */
 export interface ReplyPresenter {
   /** The agent wants to do something it may not do unasked. */
   approvalRequested(pending: PendingApproval): void;
-  /** Something is to be known that nobody asked for. */
+  /** A notice that answers no message. */
   notice(text: string): void;
   /** This process was away for longer than its lease: the conversation is over, and its session given up. */
   lost(): void;
-}
-
-export interface ConversationOptions {
-  readonly settings: Settings;
-  readonly log: Logger;
-  /** The store on this thread: quick to open, but while it is busy nothing else happens. */
-  readonly inline: boolean;
-  readonly presenter: ReplyPresenter;
 }
 
 /**
@@ -44,34 +38,42 @@ export interface ConversationOptions {
  * session is attached: it ends with `end`, and is reaped when this process goes without a word.
  */
 export class TerminalConversation {
-  readonly gateway: Gateway;
-  readonly conversation: ConversationRef;
+  readonly #ref: ConversationRef;
+  readonly #gateway: Gateway;
   readonly #store: Store;
-  readonly #config: Config;
+  readonly #rules: ResetRules;
   readonly #presenter: ReplyPresenter;
   readonly #ended: EndedSessions;
-  /** Sessions whose end was told: it is heard of twice. */
+  /** Sessions whose end was shown: each end is reported twice. */
   readonly #reportedEnds = new Set<string>();
   #last: string | null = null;
   #leaving = false;
   #lost = false;
 
-  private constructor(store: Store, gateway: Gateway, config: Config, { log, presenter }: ConversationOptions) {
+  private constructor(
+    ref: ConversationRef,
+    store: Store,
+    gateway: Gateway,
+    rules: ResetRules,
+    presenter: ReplyPresenter,
+  ) {
+    this.#ref = ref;
     this.#store = store;
-    this.gateway = gateway;
-    this.#config = config;
+    this.#gateway = gateway;
+    this.#rules = rules;
     this.#presenter = presenter;
-    this.conversation = terminalConversation();
-    this.#ended = new EndedSessions(store, processTimers, log, (id) => {
-      void this.#tellEnd(id).catch(() => undefined); // The store is away; that is told elsewhere.
+    this.#ended = new EndedSessions(store, processTimers, quietLog(presenter), (id) => {
+      void this.#tellEnd(id).catch(() => undefined); // The store is away, which is logged where it is read.
     });
     gateway.approvals.watch((pending) => presenter.approvalRequested(pending));
     this.#ended.start();
   }
 
-  static async open(options: ConversationOptions): Promise<TerminalConversation> {
-    const { settings, log, inline, presenter } = options;
+  /** `inline` keeps the store on this thread: quick to open, but while it is busy nothing else happens. */
+  static async open(settings: Settings, presenter: ReplyPresenter, inline: boolean): Promise<TerminalConversation> {
     makeHome(settings.home);
+    const ref = terminalConversation();
+    const log = quietLog(presenter);
     const config = await readConfig(settings);
     const store = await openStore(config.store.url, config.home, config.sessions, { inline });
     try {
@@ -80,16 +82,16 @@ export class TerminalConversation {
         environment: process.env,
         ...{ config, store, log, platforms: [], restart: null, primary: false },
         version: packageVersion(),
-        makeRunner: (ports) => makeRunner(config, { ...ports, environment: process.env }, log),
+        makeRunner: (ports) => createRunner(config, { ...ports, environment: process.env }, log),
         onNote: ({ key }, text) => {
-          if (key === opened?.conversation.key) presenter.notice(text);
+          if (key === ref.key) presenter.notice(text);
         },
         lost: () => {
           if (opened !== null) opened.#lost = true;
           presenter.lost();
         },
       });
-      opened = new TerminalConversation(store, gateway, config, options);
+      opened = new TerminalConversation(ref, store, gateway, config.sessions, presenter);
       return opened;
     } catch (thrown) {
       await store.close();
@@ -98,12 +100,12 @@ export class TerminalConversation {
   }
 
   get model(): string {
-    return this.gateway.runner.description;
+    return this.#gateway.runner.description;
   }
 
   async say(text: string): Promise<ReceiveResult> {
-    const result = await this.gateway.conversations.receive({ conversation: this.conversation, text, originRef: null });
-    // Shown before the reply, which would otherwise come as if from somebody who remembers.
+    const result = await this.#gateway.conversations.receive({ conversation: this.#ref, text, originRef: null });
+    // Shown before the reply, which comes from a fresh session and knows nothing of the ended one.
     if (result.type === 'turn' && result.received.ended !== null) await this.#tellEnd(result.received.ended.id);
     const session = result.type === 'turn' ? result.received.session : result.session;
     this.#last = session?.id ?? this.#last;
@@ -112,28 +114,21 @@ export class TerminalConversation {
 
   /** Goes on from any session there is: the operator owns them all. Throws `session_not_found`, `session_ambiguous`. */
   async resume(idOrPrefix: string): Promise<Session> {
-    const { engine } = this.gateway;
-    const from = await engine.store.read('findSession', { idOrPrefix });
-    const { session } = await engine.continueFrom(from.id, 'resume', {
-      trigger: 'cli',
-      conversation: this.conversation,
-    });
+    const from = await this.#store.read('findSession', { idOrPrefix });
+    const options = { trigger: 'cli', conversation: this.#ref } as const;
+    const { session } = await this.#gateway.engine.continueFrom(from.id, 'resume', options);
     this.#last = session.id;
     return session;
   }
 
   answer({ key }: PendingApproval, approval: Approval): void {
-    this.gateway.approvals.answer(key, approval, null);
-  }
-
-  session(): Promise<Session | null> {
-    return this.#store.read('openSession', { key: this.conversation.key });
+    this.#gateway.approvals.answer(key, approval, null);
   }
 
   /** Stops what the agent is doing; false when it does nothing. */
   async stopTurn(): Promise<boolean> {
-    const session = await this.session();
-    return session !== null && this.gateway.turns.stop(session.id, { type: 'told', by: 'stop' });
+    const session = await this.#session();
+    return session !== null && this.#gateway.turns.stop(session.id, { type: 'told', by: 'stop' });
   }
 
   /** Ends the session as `cli_close` and leaves; returns the session that ended, or was given up. */
@@ -142,15 +137,15 @@ export class TerminalConversation {
     this.#ended.stop();
     let ended: string | null = null;
     try {
-      await this.gateway.drain('cli_close');
+      await this.#gateway.drain('cli_close');
       await endReliably(`this terminal's session`, async () => {
         ended = await this.#close();
       });
-      const stopped = this.gateway.stop('shutdown');
-      this.gateway.hurry(); // What still runs had its time to stop.
+      const stopped = this.#gateway.stop('shutdown');
+      this.#gateway.hurry(); // What still runs had its time to stop.
       await stopped;
     } catch (thrown) {
-      // Whoever comes next settles what could not be left in order.
+      // The next process that opens the store settles what could not be left in order.
       if (!this.#lost) warn(thrown);
     } finally {
       await this.#store.close();
@@ -160,18 +155,22 @@ export class TerminalConversation {
 
   async #close(): Promise<string | null> {
     if (this.#lost) return this.#last;
-    const session = await this.session();
+    const session = await this.#session();
     if (session === null) return null;
-    await this.gateway.turns.stop(session.id, { type: 'told', by: 'stop' });
-    await this.gateway.engine.end(session.id, { reason: 'cli_close', trigger: 'cli' });
+    await this.#gateway.turns.stop(session.id, { type: 'told', by: 'stop' });
+    await this.#gateway.engine.end(session.id, { reason: 'cli_close', trigger: 'cli' });
     return session.id;
+  }
+
+  #session(): Promise<Session | null> {
+    return this.#store.read('openSession', { key: this.#ref.key });
   }
 
   async #tellEnd(sessionId: string): Promise<void> {
     const session = await this.#store.read('getSession', { sessionId });
-    if (session?.key !== this.conversation.key || this.#leaving || this.#reportedEnds.has(sessionId)) return;
+    if (session?.key !== this.#ref.key || this.#leaving || this.#reportedEnds.has(sessionId)) return;
     this.#reportedEnds.add(sessionId);
-    const text = noticeOfEnd(session, this.#config.sessions);
+    const text = noticeOfEnd(session, this.#rules);
     if (text !== null) this.#presenter.notice(text);
   }
 }
@@ -182,11 +181,43 @@ function terminalConversation(): ConversationRef {
   return { key, kind: 'cli', platform: 'cli', userId: operatorName(), origin, attached: true };
 }
 
-/** By which the agent finds what the same person said in other terminals. */
+/** The user by whom the agent finds what the same person wrote in other terminals. */
 function operatorName(): string | null {
   try {
     return userInfo().username;
   } catch {
     return null; // A user without a name, as in some containers.
   }
+}
+
+/** What to say about the end of a terminal's session; null for what its own user did. */
+function noticeOfEnd(session: Session, rules: ResetRules): string | null {
+  const { id, key, endReason, endCause } = session;
+  const { idleMs } = policyFor(rules, key);
+  switch (endReason) {
+    case 'auto_reset':
+      return rolledOverText(endCause as ResetCause, idleMs, id);
+    case 'idle_expiry':
+    case 'daily_reset':
+      return expiredText(endReason, idleMs, id);
+    case 'admin_close':
+    case 'api_close':
+      return `This session was ended from outside (${endReason}). Your next message starts a fresh one; /resume ${id} brings this one back.`;
+    default:
+      return null;
+  }
+}
+
+/**
+ * A log for a terminal with a conversation in it. It shows errors only, by their fixed sentence and code: warnings pass by
+ * themselves, and why a turn failed is its reply.
+ */
+function quietLog(presenter: ReplyPresenter): Logger {
+  const say = (message: string, fields: Fields = {}): void => {
+    const { error } = fields;
+    presenter.notice(error === undefined ? message : `${message} [${MoiraiError.wrap(error).code}]`);
+  };
+  const wordy = process.env.MOIRAI_DEBUG === '1' ? say : (): void => undefined;
+  const log: Logger = { debug: () => undefined, info: () => undefined, warn: wordy, error: say, child: () => log };
+  return log;
 }

@@ -1,9 +1,23 @@
 import type { TurnResultRow } from '../../store/transactions/turns.ts';
 import type { TurnEvent } from '../../turns/turn-event.ts';
-import { progressLine } from './progress-line.ts';
+import { printable, shorten } from '../print.ts';
 import type { Screen } from './screen.ts';
-import type { Style } from './style.ts';
 import { VisibleStream, visibleText } from './visible-text.ts';
+
+/** Colours, where they are wanted. */
+export interface Style {
+  dim(text: string): string;
+  alarm(text: string): string;
+}
+
+export function styleFor(terminal: boolean, env: Readonly<Record<string, string | undefined>>): Style {
+  const coloured = terminal && !env.NO_COLOR && env.TERM !== 'dumb';
+  const paint =
+    (code: number) =>
+    (text: string): string =>
+      coloured ? `\u001b[${code}m${text}\u001b[0m` : text;
+  return { dim: paint(2), alarm: paint(31) };
+}
 
 /** One turn as it is seen: its text while it comes, its tools in lines between. */
 export class TurnView {
@@ -62,4 +76,17 @@ export class TurnView {
     this.#screen.endLine();
     this.#thinking = false;
   }
+}
+
+const PROGRESS_CHARS = 120;
+
+/** What a tool begins or ended, in a line; null for what is no tool's. */
+export function progressLine(event: TurnEvent): string | null {
+  if (event.type !== 'tool') return null;
+  if (event.state === 'start') return shorten(`· ${printable(event.name)} ${argsText(event.args)}`, PROGRESS_CHARS);
+  return `· ${printable(event.name)} ${event.ok ? 'done' : 'failed'}`;
+}
+
+function argsText(args: unknown): string {
+  return printable(typeof args === 'string' ? args : (JSON.stringify(args) ?? ''));
 }

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
 import { hasCode } from '../../errors/moirai-error.ts';
 import { NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
+import { type Answer, answer } from '../command.ts';
 import { readConfig } from '../configuration.ts';
-import { checkMachine } from '../doctor/check-machine.ts';
-import { type Finding, failed } from '../doctor/finding.ts';
+import { checkHome, checkNode, checkStore, type Finding, failed } from '../doctor/checks.ts';
 import { describeReaped, fix } from '../doctor/fix.ts';
-import { checkStore } from '../doctor/store-checks.ts';
-import { printable, printJson, printLine } from '../print.ts';
-import { makeHome, type Settings, settingsOf } from '../settings.ts';
+import { printable } from '../print.ts';
+import { makeHome, type Settings } from '../settings.ts';
 import { StoreSession } from '../store-session.ts';
 
 interface Report {
@@ -21,24 +20,22 @@ export function define(command: Command): void {
     .description('Checks that everything holds: the machine, the store, and the promises about every session.')
     .option('--fix', 'settle what dead processes left, and end what is overdue')
     .addHelpText('after', '\nEvery check is ok, warn or fail. The command exits with 1 when one fails.')
-    .action((options: { fix?: boolean }) => doctor(command, options.fix === true));
+    .action(answer(examine));
 }
 
-async function doctor(command: Command, withFix: boolean): Promise<void> {
-  const settings = settingsOf(command);
+async function examine(settings: Settings, { fix: withFix = false }: { fix?: boolean }): Promise<Answer> {
   makeHome(settings.home);
-  const machine = checkMachine(settings.home);
+  const machine = [checkNode(), checkHome(settings.home)];
   const { findings: rest, done } = await examineStore(settings, withFix);
-  const findings = [...machine, ...(await checkPlatforms(settings)), ...rest];
-  const ok = findings.every(({ status }) => status !== 'fail');
+  const checks = [...machine, ...(await checkPlatforms(settings)), ...rest];
+  const ok = checks.every(({ status }) => status !== 'fail');
   if (!ok) process.exitCode = 1;
-  if (settings.json) return printJson({ ok, checks: findings, done });
-  for (const { status, check, message, hint } of findings) {
-    await printLine(`${status.padEnd(4)}  ${printable(`${check}: ${message}`)}`);
-    if (hint !== undefined) await printLine(`        ${printable(hint)}`);
-  }
-  for (const sentence of done) await printLine(`done  ${printable(sentence)}`);
-  await printLine(ok ? 'All is well.' : 'Something is wrong.');
+  const lines = checks.flatMap(({ status, check, message, hint }) => [
+    `${status.padEnd(4)}  ${printable(`${check}: ${message}`)}`,
+    ...(hint === undefined ? [] : [`        ${printable(hint)}`]),
+  ]);
+  lines.push(...done.map((sentence) => `done  ${printable(sentence)}`), ok ? 'All is well.' : 'Something is wrong.');
+  return { json: { ok, checks, done }, text: lines.join('\n') };
 }
 
 async function checkPlatforms(settings: Settings): Promise<Finding[]> {
@@ -60,7 +57,7 @@ async function examineStore(settings: Settings, withFix: boolean): Promise<Repor
   }
   try {
     const { findings, done } = await settle(here, withFix);
-    return { findings: [...(await checkStore(here.store, Date.now())), ...findings], done };
+    return { findings: [...(await checkStore(here.store)), ...findings], done };
   } finally {
     await here.end();
   }

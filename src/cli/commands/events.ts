@@ -2,26 +2,22 @@ import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { eventView } from '../../engine/views.ts';
 import { hasCode } from '../../errors/moirai-error.ts';
-import { assertPattern } from '../../lifecycle/events.ts';
+import { parseTypes } from '../../lifecycle/list-filters.ts';
 import type { Store } from '../../store/port.ts';
 import type { SequencedEvent } from '../../store/transactions/reading.ts';
+import { inStore } from '../command.ts';
 import { eventLine } from '../event-text.ts';
-import { parseList, parseWhole } from '../options.ts';
+import { whole } from '../options.ts';
 import { outputGone, printLine } from '../print.ts';
-import { settingsOf } from '../settings.ts';
-import { openStoreSession, type StoreSession } from '../store-session.ts';
+import { stopSignal } from '../stop-signal.ts';
+import type { StoreSession } from '../store-session.ts';
 
 interface EventsOptions {
   readonly follow?: boolean;
-  readonly after?: string;
-  readonly types?: string;
+  readonly after?: number | 'now';
+  readonly types?: readonly string[];
   readonly session?: string;
-  readonly limit?: string;
-}
-
-interface Wanted {
-  readonly types: readonly string[];
-  readonly sessionId: string | null;
+  readonly limit?: number;
 }
 
 const PAGE = 500;
@@ -32,12 +28,14 @@ export function define(command: Command): void {
   command
     .description('Shows the log: every event of every session, oldest first.')
     .option('-f, --follow', 'go on with what happens next, until interrupted')
-    .option('--after <seq>', 'only what came after this number; "now" for nothing that is past')
-    .option('--types <types>', 'such as session:end, session:*,agent:*')
+    .option('--after <seq>', 'only what came after this number; "now" for nothing that is past', (text) =>
+      text === 'now' ? text : whole('--after', 0)(text),
+    )
+    .option('--types <types>', 'such as session:end, session:*,agent:*', (text) => parseTypes(text))
     .option('--session <id>', 'one session: its id, or any unique beginning of it')
-    .option('--limit <n>', 'stop after so many (default: all)')
+    .option('--limit <n>', 'stop after so many (default: all)', whole('--limit', 1, 1e9))
     .addHelpText('after', EXAMPLES)
-    .action((options: EventsOptions) => events(command, options));
+    .action(inStore(events));
 }
 
 const EXAMPLES = `
@@ -47,25 +45,17 @@ Examples:
   moirai events --types session:end
   moirai events --follow --after now --json`;
 
-async function events(command: Command, options: EventsOptions): Promise<void> {
-  const settings = settingsOf(command);
-  const types = parseList(options.types ?? '*');
-  for (const type of types) assertPattern(type);
-  const limit = options.limit === undefined ? Number.POSITIVE_INFINITY : parseWhole('--limit', options.limit, 1, 1e9);
-  const show = (event: SequencedEvent): Promise<void> =>
-    printLine(settings.json ? JSON.stringify(eventView(event)) : eventLine(event, true));
-
-  await openStoreSession(settings, async (here) => {
-    const { session } = options;
-    const sessionId = session === undefined ? null : await findInLog(here.store, session);
-    const start = await startOf(here.store, options.after);
-    const log = readLog(here, start, { types, sessionId }, options.follow ? untilStopped() : null);
-    let shown = 0;
-    for await (const event of log) {
-      await show(event);
-      if (++shown >= limit || outputGone.aborted) return;
-    }
-  });
+async function events(here: StoreSession, options: EventsOptions): Promise<undefined> {
+  const { store, settings } = here;
+  const { after = 0, types = ['*'], session, limit = Number.POSITIVE_INFINITY } = options;
+  const sessionId = session === undefined ? null : await findInLog(store, session);
+  const start = after === 'now' ? await store.read('lastSeq', {}) : after;
+  let shown = 0;
+  const follow = options.follow ? AbortSignal.any([stopSignal(), outputGone]) : null;
+  for await (const event of readLog(here, start, { types, sessionId }, follow)) {
+    await printLine(settings.json ? JSON.stringify(eventView(event)) : eventLine(event, true));
+    if (++shown >= limit || outputGone.aborted) return;
+  }
 }
 
 /** Also a session that was removed: by its whole id, since the log is all that knows of it. */
@@ -80,23 +70,11 @@ async function findInLog(store: Store, idOrPrefix: string): Promise<string> {
   }
 }
 
-async function startOf(store: Store, after = '0'): Promise<number> {
-  if (after === 'now') return store.read('lastSeq', {});
-  return parseWhole('--after', after, 0, Number.MAX_SAFE_INTEGER);
-}
-
-/** Aborted by the first signal that asks for the end. */
-function untilStopped(): AbortSignal {
-  const stopped = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort());
-  return AbortSignal.any([stopped.signal, outputGone]);
-}
-
 /** The log from a number on, to its end; with a signal it goes on with what is written later, until aborted. */
 async function* readLog(
   here: StoreSession,
   start: number,
-  wanted: Wanted,
+  wanted: { readonly types: readonly string[]; readonly sessionId: string | null },
   follow: AbortSignal | null,
 ): AsyncGenerator<SequencedEvent> {
   let after = start;
@@ -112,13 +90,9 @@ async function* readLog(
       if (full) continue;
     }
     if (follow === null) return;
-    await pause(POLL_MS, follow);
+    await setTimeout(POLL_MS, undefined, { signal: follow }).catch(() => undefined); // Aborted: the pause is over.
     if (performance.now() - settledAt < SETTLE_MS) continue;
     await here.settle();
     settledAt = performance.now();
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await setTimeout(ms, undefined, { signal }).catch(() => undefined); // Aborted: the pause is over.
 }

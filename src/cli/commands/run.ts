@@ -8,11 +8,10 @@ import { buildKey } from '../../lifecycle/session-key.ts';
 import type { EndCause, EndReason } from '../../lifecycle/states.ts';
 import { processTimers } from '../../queue/timers.ts';
 import { BatchCommand, type Exit, exitCodeOf } from '../batch/batch-command.ts';
-import { keptWords, titleOf } from '../batch/command-line.ts';
 import { dieWithNpm } from '../batch/die-with-npm.ts';
 import { findProgram } from '../batch/find-program.ts';
 import { endReliably } from '../end-session-reliably.ts';
-import { complain, printable, shorten } from '../print.ts';
+import { complain, printable, shellQuoted, shorten } from '../print.ts';
 import { reportError, warn } from '../report-error.ts';
 import { type Settings, settingsOf } from '../settings.ts';
 import { openStoreSession, type StoreSession } from '../store-session.ts';
@@ -20,6 +19,7 @@ import { openStoreSession, type StoreSession } from '../store-session.ts';
 const WARNING_PAUSE_MS = 30_000;
 const FAILURE = 1;
 const TITLE_CHARS = 100;
+const KEPT_CHARS = 4096;
 
 export function define(command: Command): void {
   command
@@ -51,7 +51,11 @@ interface Ending {
   readonly cause?: EndCause;
 }
 
-async function run(settings: Settings, words: readonly string[], title = titleOf(words)): Promise<number> {
+async function run(
+  settings: Settings,
+  words: readonly string[],
+  title = words.map(shellQuoted).join(' '),
+): Promise<number> {
   dieWithNpm();
   const shown = shorten(printable(title), TITLE_CHARS);
   let code: number | null = null;
@@ -63,10 +67,22 @@ async function run(settings: Settings, words: readonly string[], title = titleOf
     await openStoreSession(settings, action, { threads: true });
   } catch (thrown) {
     if (code === null) throw thrown;
-    // The command is over; that we could not leave in order is found out by whoever comes next.
+    // The command is over; the next process that opens the store settles what could not be left in order.
     warn(thrown);
   }
   return code ?? FAILURE;
+}
+
+/** The words of a command as they are kept: all of them, unless they are a book. */
+function keptWords(command: readonly string[]): string[] {
+  const kept: string[] = [];
+  let left = KEPT_CHARS;
+  for (const word of command) {
+    if (left <= 0) return [...kept, '…'];
+    kept.push(shorten(word, left));
+    left -= word.length + 1;
+  }
+  return kept;
 }
 
 async function runAsSession(
@@ -108,7 +124,7 @@ function startSession(engine: Engine, title: string, origin: Record<string, unkn
 async function attend(here: StoreSession, engine: Engine, session: Session, command: BatchCommand): Promise<number> {
   let lost = false;
   const upkeep = new Upkeep(engine, {
-    heartbeatMs: here.settings.heartbeatMs,
+    heartbeatMs: here.configured.heartbeatMs,
     timers: processTimers,
     wallClock: Date.now,
     expire: false,
@@ -128,7 +144,7 @@ async function attend(here: StoreSession, engine: Engine, session: Session, comm
     `moirai: this process was away for longer than its lease, so the session was given up and the command killed\n`,
   );
   await here.leave();
-  await here.settle(); // Under a new instance: the old one's session ends as reaped now, not when somebody comes.
+  await here.settle(); // Under a new instance: the old one's session ends as reaped now, not with the next command.
   return FAILURE;
 }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
@@ -7,11 +8,12 @@ import { builtPage } from '../../space/page-files.ts';
 import { startSpace } from '../../space/space-server.ts';
 import { readConfig } from '../configuration.ts';
 import { findGateway } from '../gateway/holder.ts';
-import { parseWhole } from '../options.ts';
+import { whole } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
 import { facts, print, printLine } from '../print.ts';
 import { warn } from '../report-error.ts';
 import { type Settings, settingsOf } from '../settings.ts';
+import { stopSignal } from '../stop-signal.ts';
 
 interface SpaceCommandOptions {
   readonly gateway?: readonly string[];
@@ -48,14 +50,14 @@ async function space(settings: Settings, options: SpaceCommandOptions): Promise<
   const tell = (_: string, fields: Readonly<Record<string, unknown>> = {}): void => warn(fields.error);
   const opened = await startSpace({
     host: options.host,
-    port: parseWhole('--port', options.port, 0, 65_535),
+    port: whole('--port', 0, 65_535)(options.port),
     key: options.key === undefined ? null : readKey(options.key, '--key'),
     gateways,
     page: builtPage(),
     version: packageVersion(),
     log: { error: tell, warn: tell },
   });
-  const stopped = untilStopped();
+  const stopped = once(stopSignal(), 'abort');
   const { url } = opened;
   if (settings.json) await printLine(JSON.stringify({ url }));
   else await print(facts({ url, gateways: gateways.map(({ name }) => name).join(', ') }));
@@ -63,13 +65,7 @@ async function space(settings: Settings, options: SpaceCommandOptions): Promise<
   await opened.close();
 }
 
-/** Resolves with the first signal that asks for the end; with the second one there is no waiting. */
-function untilStopped(): Promise<unknown> {
-  const signals = ['SIGINT', 'SIGTERM'] as const;
-  return Promise.race(signals.map((signal) => new Promise((resolve) => process.once(signal, resolve))));
-}
-
-/** Reads `[NAME=]URL[,KEY]`. What is wrong with it is told without its words: a key may be among them. */
+/** Reads `[NAME=]URL[,KEY]`. Errors do not repeat its words: a key may be among them. */
 function readGateway(word: string, index: number): SpaceGateway {
   const option = `--gateway ${index + 1}`;
   const [, name, address = '', , key] = /^(?:([^=:/,]+)=)?([^,]*)(,(.*))?$/s.exec(word) ?? [];
@@ -101,8 +97,8 @@ function readKeyFile(path: string, option: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new MoiraiError('bad_input', `${option}: the key cannot be read: ${why}`, { cause });
+    const { message } = MoiraiError.wrap(cause);
+    throw new MoiraiError('bad_input', `${option}: the key cannot be read: ${message}`, { cause });
   }
 }
 

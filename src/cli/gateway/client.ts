@@ -35,12 +35,9 @@ export class GatewayClient {
     return (await (await this.#ask('GET', '/ready', [503])).json()) as Readiness;
   }
 
-  async drain(): Promise<Readiness> {
-    return (await (await this.#ask('POST', '/v1/gateway/drain')).json()) as Readiness;
-  }
-
-  async undrain(): Promise<Readiness> {
-    return (await (await this.#ask('POST', '/v1/gateway/undrain')).json()) as Readiness;
+  /** Lets it take no new messages, or take them again. */
+  async control(verb: 'drain' | 'undrain'): Promise<Readiness> {
+    return (await (await this.#ask('POST', `/v1/gateway/${verb}`)).json()) as Readiness;
   }
 
   /** The figures without labels. */

@@ -5,11 +5,11 @@ import { describeThisProcess, type HostFacts, processStart } from '../../engine/
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { HomeLock } from '../../store/home-lock.ts';
 
-/** Who is the gateway of a home. */
+/** The process that is the gateway of a home. */
 export interface GatewayHolder extends HostFacts {
   readonly version: string;
   readonly startedAt: string;
-  /** Who starts it again when it exits with 75: `gateway start` does that itself, a supervisor is told to; else nobody. */
+  /** What starts it again when it exits with 75: itself after `gateway start`, or its supervisor; after a person, nothing. */
   readonly startedBy: 'person' | 'start' | 'supervisor';
   readonly drainTimeoutMs: number;
   /** Null until it listens. */
@@ -21,14 +21,12 @@ const NAME = 'gateway';
 const TRIES = 10;
 const TRY_MS = 50;
 
-export type GatewayLock = HomeLock<GatewayHolder>;
-
 /** Makes this process the gateway of a home, or says who is. */
-export async function becomeGateway(home: string, holder: GatewayHolder): Promise<GatewayLock> {
+export async function becomeGateway(home: string, holder: GatewayHolder): Promise<HomeLock<GatewayHolder>> {
   for (let tries = TRIES; ; tries--) {
     const lock = HomeLock.take(home, NAME, holder);
     if (lock instanceof HomeLock) return lock;
-    // Somebody who only looks holds it for a moment, and leaves no name, or that of one who was killed.
+    // A process that only looks holds the lock for a moment and writes no name: the name there is may be a dead one's.
     if ((lock.heldBy !== null && !isGone(lock.heldBy)) || tries === 0) throw gatewayRunning(home, lock.heldBy);
     await sleep(TRY_MS);
   }
@@ -44,7 +42,7 @@ export function gatewayRunning(home: string, holder: GatewayHolder | null): Moir
 export function findGateway(home: string): GatewayHolder | null {
   if (!existsSync(join(home, `${NAME}.lock`))) return null;
   const holder = HomeLock.holder<GatewayHolder>(home, NAME);
-  // Another one only looks, or has just begun and not said its name.
+  // Another process only looks, or has just taken the lock and not written its name.
   return holder === null || isGone(holder) ? null : holder;
 }
 

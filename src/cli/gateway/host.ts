@@ -1,3 +1,4 @@
+import { createRunner } from '../../agent/create-runner.ts';
 import type { ApiBackend, Readiness } from '../../api/backend.ts';
 import { Figures } from '../../api/figures.ts';
 import { type RunningApi, startApi } from '../../api/server.ts';
@@ -8,87 +9,66 @@ import { Gateway } from '../../gateway/gateway.ts';
 import type { PlatformStatus } from '../../inbound/platform-manager.ts';
 import type { Logger } from '../../log/logger.ts';
 import { configuredPlatforms, NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
+import { builtPage } from '../../space/page-files.ts';
 import { openStore } from '../../store/open-store.ts';
-import type { Store } from '../../store/port.ts';
-import { startTracing } from '../../tracing/start-tracing.ts';
-import type { Tracer } from '../../tracing/tracer.ts';
+import { startTracing } from '../../tracing/tracer.ts';
 import { packageVersion } from '../package-version.ts';
-import { makeRunner } from './make-runner.ts';
-import { webPage } from './page.ts';
 
 export interface HostOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Asks the process to end, and to be started again. */
-  readonly restart: () => void;
+  readonly restart: () => Promise<boolean>;
   /** The lease was lost: only a fresh start helps. */
   readonly lost: () => void;
 }
 
-interface Phase {
-  state: Readiness['state'];
-}
+export type RunningGateway = Awaited<ReturnType<typeof startGateway>>;
 
-/** A gateway with its store and its door. */
-export class GatewayHost {
-  readonly gateway: Gateway;
-  readonly store: Store;
-  readonly #api: RunningApi;
-  readonly #tracer: Tracer | null;
-  readonly #phase: Phase;
-
-  private constructor(gateway: Gateway, store: Store, api: RunningApi, tracer: Tracer | null, phase: Phase) {
-    this.gateway = gateway;
-    this.store = store;
-    this.#api = api;
-    this.#tracer = tracer;
-    this.#phase = phase;
-  }
-
-  get url(): string {
-    return this.#api.url;
-  }
-
-  static async start({ config, log, environment, restart, lost }: HostOptions): Promise<GatewayHost> {
-    const store = await openStore(config.store.url, config.home, config.sessions);
-    const phase: Phase = { state: 'starting' };
-    for (const platform of notServed(config)) log.warn(`platform ${NOT_SERVED_TEXT}`, { platform });
-    try {
-      const figures = new Figures();
-      const tracer = await startTracing(config.tracing, packageVersion(), log);
-      const gateway = await Gateway.start({
-        ...{ config, store, log, restart, lost, environment, primary: true, platforms: [] },
-        ...{ chat: configuredPlatforms(config), figures, tracer },
-        version: packageVersion(),
-        makeRunner: (ports) => makeRunner(config, { ...ports, environment }, log),
-      });
-      const backend = apiBackend({
-        gateway,
-        model: gateway.runner.model ?? 'default',
-        readiness: () => readiness(gateway, stateOf(gateway, phase), notServed(config)),
-        state: () => stateOf(gateway, phase),
-        figures,
-      });
-      const api = await openDoor(config, backend, gateway, log);
-      phase.state = 'ready';
-      return new GatewayHost(gateway, store, api, tracer, phase);
-    } catch (thrown) {
-      await store.close();
-      throw thrown;
-    }
-  }
-
-  /** Finishes what can be finished, leaves the rest for the next start, and closes everything. */
-  async stop(reason: 'restart' | 'shutdown'): Promise<void> {
-    this.#phase.state = 'draining';
-    await this.gateway.stop(reason);
-    // Beside the rest: a collector that is away delays nothing.
-    const traced = this.#tracer?.close();
-    await this.#api.close();
-    await this.store.close();
-    await traced;
-    this.#phase.state = 'stopped';
+/** Starts a gateway with its store and its HTTP server. */
+export async function startGateway({ config, log, environment, restart, lost }: HostOptions) {
+  const store = await openStore(config.store.url, config.home, config.sessions);
+  let phase: Readiness['state'] = 'starting';
+  for (const platform of notServed(config)) log.warn(`platform ${NOT_SERVED_TEXT}`, { platform });
+  try {
+    const figures = new Figures();
+    const tracer = await startTracing(config.tracing, packageVersion(), log);
+    const gateway = await Gateway.start({
+      ...{ config, store, log, restart, lost, environment, primary: true, platforms: [] },
+      ...{ chat: configuredPlatforms(config), figures, tracer },
+      version: packageVersion(),
+      makeRunner: (ports) => createRunner(config, { ...ports, environment }, log),
+    });
+    const state = () => (gateway.conversations.draining && phase === 'ready' ? 'draining' : phase);
+    const backend = apiBackend({
+      gateway,
+      model: gateway.runner.model ?? 'default',
+      readiness: () => readiness(gateway, state(), notServed(config)),
+      state,
+      figures,
+    });
+    const api = await openDoor(config, backend, gateway, log);
+    phase = 'ready';
+    return {
+      gateway,
+      store,
+      url: api.url,
+      /** Finishes what can be finished, leaves the rest for the next start, and closes everything. */
+      stop: async (reason: 'restart' | 'shutdown'): Promise<void> => {
+        phase = 'draining';
+        await gateway.stop(reason);
+        // Beside the rest: a collector that is away delays nothing.
+        const traced = tracer?.close();
+        await api.close();
+        await store.close();
+        await traced;
+        phase = 'stopped';
+      },
+    };
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
   }
 }
 
@@ -99,16 +79,12 @@ async function openDoor(config: Config, backend: ApiBackend, gateway: Gateway, l
       ...{ host, port, apiKey, allowedOrigins, backend, log },
       engine: gateway.engine,
       version: packageVersion(),
-      ...(config.platforms.web.enabled ? { page: webPage } : {}),
+      ...(config.platforms.web.enabled ? { page: builtPage() } : {}),
     });
   } catch (thrown) {
     await gateway.stop('shutdown');
     throw thrown;
   }
-}
-
-function stateOf(gateway: Gateway, { state }: Phase): Readiness['state'] {
-  return gateway.conversations.draining && state === 'ready' ? 'draining' : state;
 }
 
 async function readiness(gateway: Gateway, state: Readiness['state'], idle: readonly string[]): Promise<Readiness> {

@@ -40,7 +40,7 @@ export function launchGateway({ home, storeUrl }: Settings): Launched {
   mkdirSync(dirname(log), { recursive: true, mode: 0o700 });
   const descriptor = openSync(log, 'a', 0o600);
   try {
-    // Also where somebody made the file before.
+    // The file may have been there before, with other rights.
     fchmodSync(descriptor, 0o600);
     const store = storeUrl === null ? [] : ['--store', storeUrl];
     const [node, program] = thisInstallation();
@@ -57,19 +57,30 @@ export function launchGateway({ home, storeUrl }: Settings): Launched {
   }
 }
 
-/** Waits until a launched gateway takes messages. Throws `gateway_not_started` with what it said last. */
+/** Waits until a launched gateway takes messages. Throws `gateway_not_started` with its last lines. */
 export async function untilReady(launched: Launched, settings: Settings): Promise<GatewayHolder> {
   const { process: child, log } = launched;
   let failure: Error | null = null;
   child.once('error', (error) => {
     failure = error;
   });
-  for (const deadline = performance.now() + READY_MS; performance.now() < deadline; await sleep(LOOK_MS)) {
-    const holder = findGateway(settings.home);
-    if (holder?.pid === child.pid && holder !== null && (await isReady(holder, settings))) return holder;
+  const holder = await poll(READY_MS, async () => {
+    const found = findGateway(settings.home);
+    if (found !== null && found.pid === child.pid && (await isReady(found, settings))) return found;
     if (failure !== null || child.exitCode !== null || child.signalCode !== null) throw ended(launched, failure);
-  }
+    return null;
+  });
+  if (holder !== null) return holder;
   throw new MoiraiError('gateway_not_started', `the gateway was not ready after ${READY_MS / 1000} s; see ${log}`);
+}
+
+/** Looks again and again until something is found; null when nothing was in time. */
+export async function poll<T>(patienceMs: number, look: () => Promise<T | null>): Promise<T | null> {
+  for (const deadline = performance.now() + patienceMs; performance.now() < deadline; await sleep(LOOK_MS)) {
+    const found = await look();
+    if (found !== null) return found;
+  }
+  return null;
 }
 
 export async function isReady(holder: GatewayHolder, settings: Settings): Promise<boolean> {

@@ -8,7 +8,7 @@ import type { Settings } from '../settings.ts';
 
 /**
  * Reads the configuration again and takes over what can change under way: the rules by which sessions end, and the level of
- * the log. A file that is wrong is told, and changes nothing.
+ * the log. A file that is wrong is logged, and changes nothing.
  */
 export async function reload(running: Config, settings: Settings, gateway: Gateway, log: LeveledLogger): Promise<void> {
   try {

@@ -3,10 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { launchdAgent } from './launchd-agent.ts';
 import { serviceName, supervisorOf } from './service.ts';
-import type { ServiceFacts } from './service-facts.ts';
-import { systemdUnit } from './systemd-unit.ts';
+import { launchdAgent, type ServiceFacts, systemdUnit } from './service-files.ts';
 
 const FACTS: ServiceFacts = {
   command: ['/opt/node/bin/node', '/opt/moirai/bin/moirai.js', 'gateway', 'run', '--supervised'],

@@ -1,5 +1,5 @@
 import type { FileKind, IncomingFile } from '../platform.ts';
-import { type Fields, fieldsOf, integerOf, listOf, nameOf, textOf } from './fields.ts';
+import { type Fields, fieldsOf, integerOf, integerText, listOf, nameOf, textOf } from './fields.ts';
 
 /** Makes what reads the bytes of a file. */
 export type FileOpener = (fileId: string) => IncomingFile['open'];
@@ -28,7 +28,7 @@ export function parseFiles(message: Fields, openerOf: FileOpener): readonly Inco
   return [];
 }
 
-/** What is in a message that is neither text nor file, as one line in brackets; null for what nobody said. */
+/** What is in a message that is neither text nor file, as one line in brackets; null for a service message. */
 export function describeContent(message: Fields): string | null {
   for (const [field, describe] of DESCRIPTIONS) {
     const content = fieldsOf(message[field]);
@@ -43,7 +43,7 @@ const DESCRIPTIONS: readonly (readonly [field: string, describe: (content: Field
   ['location', (location) => joined('location', [coordinates(location)])],
   ['contact', (contact) => joined('contact', [fullName(contact), nameOf(contact.phone_number)])],
   ['poll', ({ question, options }) => joined('poll', [nameOf(question), optionsOf(options)])],
-  ['dice', ({ emoji, value }) => joined('dice', [nameOf(emoji), integerOf(value)?.toString() ?? null])],
+  ['dice', ({ emoji, value }) => joined('dice', [nameOf(emoji), integerText(value)])],
   ['checklist', ({ title, tasks }) => joined('checklist', [nameOf(title), optionsOf(tasks)])],
   ['story', () => 'story'],
   ['paid_media', () => 'paid media'],

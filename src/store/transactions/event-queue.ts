@@ -4,10 +4,9 @@ import { storableText } from '../text.ts';
 import { type Query, query, type Row, type Tx, type TxContext } from '../transaction.ts';
 import {
   afterSuccess,
+  type ClaimedLane,
   type ClaimRequest,
   claimLanes,
-  type Lane,
-  type LaneClaim,
   removeLane,
   type SettledLane,
   settleLane,
@@ -23,14 +22,12 @@ export interface LaneEvent {
 }
 
 /** A conversation's undelivered events for one subscriber, in order. */
-export interface EventLane extends LaneClaim {
+export type EventLane = ClaimedLane & {
   readonly subscriber: string;
-  readonly attempts: number;
-  readonly waits: number;
   readonly events: readonly LaneEvent[];
   /** The last number this claim covers, matching or not: acknowledging it moves the lane past it. */
   readonly upTo: number;
-}
+};
 
 export type ClaimEvents = ClaimRequest & { readonly subscriber: string; readonly eventsPerLane: number };
 
@@ -45,7 +42,7 @@ export function* claimEvents(
   const claimed = yield* claimLanes(ctx, args, false);
   const answers = yield claimed.lanes.flatMap((lane) => laneQueries(args, lane));
   const lanes = claimed.lanes.map((lane, i) => {
-    return readLane(args, subscriber, lane, answers[2 * i] ?? [], answers[2 * i + 1] ?? []);
+    return readLane(args.eventsPerLane, subscriber, lane, answers[2 * i] ?? [], answers[2 * i + 1] ?? []);
   });
   return { lanes, nextDueInMs: claimed.nextDueInMs };
 }
@@ -56,7 +53,7 @@ const REPLAYS = `SELECT e.no, e.body FROM dead_letters d JOIN events e ON e.no =
 const FRESH = 'WHERE session_key = ? AND no >= ? AND no <= ? ORDER BY no LIMIT ?';
 
 /** The dead letters of a lane that are to be replayed, and its fresh events. */
-function laneQueries({ subscriber, eventsPerLane }: ClaimEvents, { key, nextNo, lastNo }: Lane): [Query, Query] {
+function laneQueries({ subscriber, eventsPerLane }: ClaimEvents, { key, nextNo, lastNo }: ClaimedLane): Query[] {
   return [
     EVENTS.queryAs(REPLAYS, [subscriber, key, eventsPerLane]),
     EVENTS.query(FRESH, key, nextNo, lastNo, eventsPerLane),
@@ -64,9 +61,9 @@ function laneQueries({ subscriber, eventsPerLane }: ClaimEvents, { key, nextNo, 
 }
 
 function readLane(
-  { subscriber: name, token, eventsPerLane }: ClaimEvents,
+  eventsPerLane: number,
   subscriber: Subscriber,
-  { queue, key, nextNo, attempts, waits }: Lane,
+  lane: ClaimedLane,
   replays: readonly Row[],
   fresh: readonly Row[],
 ): EventLane {
@@ -75,7 +72,7 @@ function readLane(
     ...EVENTS.rows(replays).map((item) => ({ ...item, replay: true })),
     ...taken.filter(({ event }) => wants(subscriber, event)).map((item) => ({ ...item, replay: false })),
   ];
-  return { subscriber: name, queue, key, token, attempts, waits, events, upTo: taken.at(-1)?.no ?? nextNo - 1 };
+  return { ...lane, subscriber: subscriber.name, events, upTo: taken.at(-1)?.no ?? lane.nextNo - 1 };
 }
 
 function wants(subscriber: Subscriber, event: MoiraiEvent): boolean {

@@ -27,7 +27,7 @@ const LANES = new Table('lanes', {
   error: nullableText,
 });
 
-export type Lane = RowOf<typeof LANES>;
+type Lane = RowOf<typeof LANES>;
 
 /** Names a claim of a lane. */
 export interface LaneClaim {
@@ -35,6 +35,9 @@ export interface LaneClaim {
   readonly key: string;
   readonly token: string;
 }
+
+/** A lane that was claimed, as it was then. */
+export type ClaimedLane = Lane & LaneClaim;
 
 export interface ClaimRequest {
   readonly context: CommandContext;
@@ -58,7 +61,7 @@ const LONGEST_BACKOFF_MS = 600_000;
 const FREE = 'WHERE queue = ? AND token IS NULL AND';
 
 export interface ClaimedLanes {
-  readonly lanes: Lane[];
+  readonly lanes: ClaimedLane[];
   /** When the next lane of the queue is due; not positive when there are more now; null for none. */
   readonly nextDueInMs: number | null;
 }
@@ -87,7 +90,8 @@ export function* claimLanes(ctx: TxContext, request: ClaimRequest, timed: boolea
   }
   const next = 'SELECT min(due_at) FROM lanes WHERE queue = ? AND token IS NULL';
   const [at = null] = yield* selectValues(nullableInteger, next, queue);
-  return { lanes: [...own, ...claimed], nextDueInMs: at === null ? null : at - ctx.now };
+  const lanes = [...own, ...claimed].map((lane) => ({ ...lane, token: request.token }));
+  return { lanes, nextDueInMs: at === null ? null : at - ctx.now };
 }
 
 function claimedBefore({ context, queue, token }: ClaimRequest): Tx<Lane[]> {

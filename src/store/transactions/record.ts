@@ -1,5 +1,6 @@
 import { type EventDraft, type EventPlace, type EventType, type MoiraiEvent, matches } from '../../lifecycle/events.ts';
 import type { Session } from '../../lifecycle/session.ts';
+import { integer, json, nullableInteger, nullableText, Table, text } from '../table.ts';
 import { type Param, type Query, remembered, repeated, type Tx, type TxContext } from '../transaction.ts';
 
 export interface Subscriber {
@@ -43,10 +44,16 @@ export function* record(ctx: TxContext, subscribers: readonly Subscriber[], even
   yield recording(ctx, subscribers, events);
 }
 
-const INSERT_EVENTS = remembered(
-  (count: number) => `INSERT INTO events (session_id, session_seq, session_key, type, at, body)
-    VALUES ${repeated('(?, ?, ?, ?, ?, ?)', count)}`,
-);
+const EVENTS = new Table('events', {
+  sessionId: nullableText,
+  sessionSeq: nullableInteger,
+  sessionKey: text,
+  type: text,
+  at: integer,
+  body: json<MoiraiEvent>(),
+});
+/** As many as make one statement cheap per event; more would be more texts for the engine to know, for nothing. */
+const EVENTS_PER_INSERT = 32;
 
 /**
  * The statements that append events to the log and to the lanes of their subscribers. The caller holds the lock of each
@@ -57,30 +64,22 @@ export function recording(
   subscribers: readonly Subscriber[],
   events: readonly EventToWrite[],
 ): Query[] {
-  const queries: Query[] = [];
-  for (let first = 0; first < events.length; first += EVENTS_PER_INSERT) {
-    queries.push(insertion(ctx, events.slice(first, first + EVENTS_PER_INSERT)));
-  }
+  const at = new Date(ctx.now).toISOString();
+  const rows = events.map(({ draft, id, sessionSeq, place }) => ({
+    sessionId: place.session_id,
+    sessionSeq,
+    sessionKey: place.session_key ?? NO_KEY,
+    type: draft.type,
+    at: ctx.now,
+    body: { id, session_seq: sessionSeq, type: draft.type, at, ...place, ...draft.fields },
+  }));
+  const queries = EVENTS.insertMany(rows, EVENTS_PER_INSERT);
   // A statement per conversation: the same few texts over and over, which the engine knows already.
   for (const [key, written] of Map.groupBy(events, ({ place }) => place.session_key ?? NO_KEY)) {
     const lanes = lanesOf(ctx, subscribers, key, written);
     if (lanes.length > 0) queries.push({ sql: INSERT_LANES(lanes.length), params: lanes.flat() });
   }
   return queries;
-}
-
-/** As many as make one statement cheap per event; more would be more texts for the engine to know, for nothing. */
-const EVENTS_PER_INSERT = 32;
-
-function insertion(ctx: TxContext, events: readonly EventToWrite[]): Query {
-  const at = new Date(ctx.now).toISOString();
-  const params: Param[] = [];
-  for (const { draft, id, sessionSeq, place } of events) {
-    const body: MoiraiEvent = { id, session_seq: sessionSeq, type: draft.type, at, ...place, ...draft.fields };
-    const key = place.session_key ?? NO_KEY;
-    params.push(place.session_id, sessionSeq, key, draft.type, ctx.now, JSON.stringify(body));
-  }
-  return { sql: INSERT_EVENTS(events.length), params };
 }
 
 /** The queue of a subscriber's events. */

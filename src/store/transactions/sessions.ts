@@ -1,7 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { SessionWithTurns, Turn } from '../../lifecycle/session.ts';
 import type { Dialect } from '../dialect.ts';
-import { nullableInteger, selectValues, Table, text } from '../table.ts';
+import { nullableInteger, Table, text } from '../table.ts';
 import { type Ask, batch, remembered, type Tx, type TxContext } from '../transaction.ts';
 import type { Subscriber } from './record.ts';
 import { SESSIONS, TURNS } from './rows.ts';
@@ -194,13 +194,4 @@ function sessionWithTurnsQuery(session: string, turns: string, param: string): A
       return found && { session: found, turns: TURNS.rows(unfinished) };
     },
   };
-}
-
-/** When to look for what is overdue: no session's deadline is earlier. */
-export function* nextDeadline(_ctx: TxContext, _args: Record<never, never>): Tx<number | null> {
-  const [at = null] = yield* selectValues(
-    nullableInteger,
-    'SELECT min(check_at) FROM sessions WHERE check_at IS NOT NULL',
-  );
-  return at;
 }

@@ -35,7 +35,7 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTur
   return yield* apply(ctx, scope, loaded, [...appendCommand(args.messages, epoch), finish], {
     outcome: { turnId, response, model: result.model, usage: result.usage, error },
     rows: () => [
-      ...messageRows(ctx, loaded, args.messages),
+      ...messageRows(ctx, loaded.session, loaded.session.messageCount, args.messages),
       ...deliveryRows(ctx, loaded.session, turnId, args.deliveries),
     ],
   });
@@ -136,4 +136,10 @@ export function* openTurns(_ctx: TxContext, args: { sessionId: string; limit: nu
 /** The oldest unfinished turns of the store: what a gateway carries on with after a restart. */
 export function* unfinishedTurns(_ctx: TxContext, args: { limit: number }): Tx<Turn[]> {
   return yield* TURNS.select("WHERE state <> 'over' ORDER BY created_at, id LIMIT ?", args.limit);
+}
+
+/** The full text of a turn; transitions read only its beginning. */
+export function* turnText(_ctx: TxContext, args: { turnId: string }): Tx<string | null> {
+  const [whole = null] = yield* selectValues(text, 'SELECT text FROM turns WHERE id = ?', args.turnId);
+  return whole;
 }

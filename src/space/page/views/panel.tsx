@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
 import { AnswerError, sentenceOf } from '../data/answer-error.ts';
 import { askSession, type KeptSession, reasonOf } from '../data/kept-session.ts';
@@ -175,7 +175,8 @@ function Parent({ kept }: { kept: KeptSession | null }) {
 
 /** The heading is where reading begins; afterwards the person is back where they were. */
 function useFocus(heading: { readonly current: HTMLElement | null }): void {
-  useEffect(() => {
+  // Not after the next frame: keys pressed until then would go to nothing.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     heading.current?.focus({ preventScroll: true });
     return () => {
@@ -219,7 +220,7 @@ function useKept(world: World, id: string) {
   return { ...state, live };
 }
 
-/** Asks the source that tells of it; for one that nobody tells of, everybody. */
+/** Asks the source that tells of the session first, then all others. */
 async function findKept(world: World, likely: Source | null, id: string): Promise<Partial<KeptState>> {
   const others = world.sources.filter((one) => one.state === 'live').map(({ source }) => source);
   const sources = [...new Set([...(likely === null ? [] : [likely]), ...others])];

@@ -166,7 +166,7 @@ export class LivePlugin implements Listener {
   /** The same object each time for the same name; it can do what this offer says. */
   platform(offer: PlatformOffer): PluginPlatform {
     const known = this.#platforms.get(offer.name);
-    known?.renew(offer);
+    known?.update(offer);
     const platform = known ?? new PluginPlatform(this, offer);
     this.#platforms.set(offer.name, platform);
     return platform;
@@ -256,7 +256,7 @@ export class LivePlugin implements Listener {
     this.#problem = `its process died: it ${why}`;
     this.record.lastError = this.#problem;
     if (this.deps.host.timers.elapsed() - since > WELL_MS) this.#pause.succeeded();
-    for (const platform of this.#platforms.values()) platform.died();
+    for (const platform of this.#platforms.values()) platform.update();
     const in_ms = this.#startLater();
     this.#log.error('plugin died; it is started again', { why: `it ${why}`, in_ms });
   }

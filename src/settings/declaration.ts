@@ -44,7 +44,7 @@ export interface Setting<T, Unit extends string = ''> {
 }
 
 /** What is wrong with a setting because of another one of its section; the end of a sentence. */
-interface Objection {
+export interface Objection {
   readonly key: string;
   readonly fault: string;
 }

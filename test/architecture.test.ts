@@ -20,7 +20,10 @@ const table: Table = {
     queue: { layers: ['errors', 'store'] },
     events: { layers: ['errors', 'lifecycle', 'store', 'queue'] },
     engine: { layers: ['errors', 'lifecycle', 'store', 'queue'] },
-    extensions: { layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events', 'memory'] },
+    extensions: {
+      layers: ['errors', 'log', 'lifecycle', 'store', 'queue', 'events', 'memory', 'platforms'],
+      entrances: { platforms: ['platforms/platform.ts'] },
+    },
     memory: {
       layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine', 'agent', 'turns'],
     },

@@ -105,7 +105,7 @@ function renderRows(rows: readonly TranscriptRow[]): RenderedRows {
   return { messages, settledRows, settledMessages };
 }
 
-/** Notes from before anybody spoke go with the first words: two messages of a person in a row are refused by some. */
+/** Notes from before the first message go with that message: two messages of a person in a row are refused by some. */
 function firstSpoken(rows: readonly TranscriptRow[]): number {
   const first = endOfNotes(rows, 0);
   return rows[first]?.role === 'user' ? first : 0;
@@ -154,8 +154,8 @@ function addAssistant(
     messages.push({ role: 'assistant', content: [...textParts([row.text, ...paragraphs]), ...parts] });
     return;
   }
-  // A reply that nobody answered and that goes on: what was said of it becomes part of what it answers, since a prompt
-  // that ends with an assistant's words is refused by some servers and continued inside the word by others.
+  // A reply without an answer that goes on becomes part of what it answers: some servers refuse a prompt that ends with an
+  // assistant's words, and others continue it inside the word.
   if (rows[end]?.role !== 'user') {
     const begun = row.text === '' ? '' : `[You had begun to answer this, and had written: ${row.text}]`;
     addToLast(messages, [begun, ...paragraphs]);

@@ -33,7 +33,7 @@ export interface TurnContext {
   readonly channel: { publish(event: StepEvent): void };
   /** Whether a tool may be run at all, and with what: asked before any person is. */
   mayRun?(use: ToolUse): Promise<ToolPermission>;
-  /** What came of it. Nobody waits for who hears it. */
+  /** Reports what came of it. The turn does not wait for the listeners. */
   ran?(use: ToolUse, result: ToolResult): void;
   /** Whether a person allows this. A deadline that passes is a no. */
   approve(request: ApprovalRequest): Promise<Approval>;
@@ -117,7 +117,7 @@ export interface AgentRunner {
   /** The name of the model that answers unless another is asked for; null when the server decides. */
   readonly model: string | null;
   run(task: TurnTask): Promise<TurnReport>;
-  /** Summarises now, because somebody asked; null when there is nothing to gain. The summary is kept through the context. */
+  /** Summarises now, on request; null when there is nothing to gain. The summary is kept through the context. */
   compress(task: Omit<TurnTask, 'text' | 'note'>): Promise<Compression | null>;
   /**
    * Asks the model something about a conversation, behind all that it was sent there, so that the server has read nearly

@@ -12,7 +12,7 @@ export interface ToolCall {
 export interface ToolOutcome {
   readonly text: string;
   readonly ok: boolean;
-  /** Whether it took effect nobody can say. */
+  /** It is not known whether it took effect. */
   readonly unknown?: true;
 }
 

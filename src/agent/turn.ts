@@ -234,7 +234,7 @@ export class Turn {
 
 /**
  * Answers for tool calls that the transcript ends with and that have none: the process died after the call was kept and
- * before its result was. Whether the tool did its work nobody knows, so it is told as unknown and never run again.
+ * before its result was. Whether the tool did its work is not known, so the answer says so and the tool is not run again.
  */
 export function settleDangling(transcript: readonly TranscriptRow[]): MessageToAppend[] {
   const rows = effectiveRows(transcript);

@@ -3,7 +3,7 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
-  // Whoever loses the race may still reject later, when nobody listens.
+  // A promise that loses the race may still reject later, when it is not awaited.
   promise.catch(() => undefined);
   try {
     signal.throwIfAborted();

@@ -7,7 +7,7 @@ import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 import { PLATFORM_PATH } from './routes/platforms.ts';
 
 export interface AccessRules {
-  /** Null lets in whoever is on this machine, and nobody else. */
+  /** Null admits clients on this machine only. */
   readonly apiKey: string | null;
   /** Origins of pages that may call, beside the gateway's own. */
   readonly allowedOrigins: readonly string[];
@@ -20,7 +20,7 @@ export interface AccessRules {
  */
 export type PageHook = (path: string, knownTags: string | undefined) => Response | null;
 
-/** Whoever asks from this machine while no key is set. */
+/** The credential of clients on this machine while no key is set. */
 const LOOPBACK_CREDENTIAL = 'loopback';
 
 /**

@@ -41,12 +41,12 @@ const RETRY_MS = 1000;
 const RECENT = 2000;
 /** What may wait for one follower. A crowd of commits is more than that at once; who reads catches up from the log. */
 const MAILBOX_BYTES = 4 * 1024 * 1024;
-/** Who has not taken what waits after so long does not read: it is dropped, and resumes where it was. */
+/** A client that has not taken what waits after so long does not read: it is dropped, and resumes where it was. */
 const DEAF_MS = 10_000;
 
 /**
- * Reads the log once for everybody who follows it. It runs while somebody does. A follower reads by itself until it is
- * near the end; from there on it is told.
+ * Reads the log once for all followers, while there are any. A follower reads the log by itself until it is near the end;
+ * from there on it gets events from here.
  */
 export class EventTail {
   readonly #store: Store;

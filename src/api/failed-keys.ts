@@ -30,7 +30,7 @@ export class FailedKeys {
 
   #current(place: string, now: number): Failures | undefined {
     const known = this.#byAddress.get(place);
-    // A clock that was set back must not lock anybody out for longer.
+    // A clock that was set back must not lock an address out for longer.
     return known !== undefined && Math.abs(now - known.since) < WINDOW_MS ? known : undefined;
   }
 }

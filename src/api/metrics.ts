@@ -10,10 +10,11 @@ const REST_FACTOR = 10;
 const MOST_REST_MS = 10_000;
 
 /**
- * The figures for Prometheus, computed when somebody asks, once for all who ask within a second (longer, where counting takes long). A part that cannot be
- * computed is left out, and the rest is shown: figures matter most when something does not work.
+ * The figures for Prometheus, computed on request, once for all requests within a second or, where counting takes long,
+ * within more. A part that cannot be computed is left out: figures matter most when something does not work.
  */
 export class Metrics {
+  readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
   readonly #parts: ApiParts;
   readonly #registry = new Registry();
   readonly #gauges = new Map<string, Gauge<string>>();
@@ -32,13 +33,9 @@ export class Metrics {
     parts.closing.addEventListener('abort', () => this.#delays.disable());
   }
 
-  get contentType(): string {
-    return this.#registry.contentType;
-  }
-
   render(): Promise<string> {
     if (this.#rendered === null || performance.now() >= this.#freshUntil) {
-      // Nobody starts a second count while one is under way.
+      // No second count starts while one is under way.
       this.#freshUntil = Number.POSITIVE_INFINITY;
       this.#rendered = this.#compute();
     }
@@ -119,7 +116,7 @@ export class Metrics {
     this.#lag();
   }
 
-  /** How late the loop was since the last time somebody asked. */
+  /** How late the loop was since the last request. */
   #lag(): void {
     // What is measured is how long a timer took; how long it was set for is no delay.
     const seconds = (nanoseconds: number): number => Math.max(0, (nanoseconds || 0) / 1e9 - RESOLUTION_MS / 1000);

@@ -58,7 +58,7 @@ export function streamTurn(c: ApiContext, parts: ApiParts, accepted: AcceptedTur
     (reply) => end(writer.reply(reply)),
     (thrown: unknown) => {
       const failure = MoiraiError.wrap(thrown);
-      // The client is told no more than that there is a defect.
+      // The client only learns that there is a defect.
       if (statusOf(failure.code) === 500) {
         const { sessionId: session, turnId: turn } = accepted;
         parts.log.error('a turn was lost sight of', { session, turn, error: failure });
@@ -74,7 +74,7 @@ export function streamTurn(c: ApiContext, parts: ApiParts, accepted: AcceptedTur
 }
 
 /**
- * The text of a reply, piece by piece, so that the pieces give the reply. What was said before somebody listened, or was
+ * The text of a reply, piece by piece, so that the pieces give the reply. What was said before the client listened, or was
  * never told in pieces, comes at the end.
  */
 export class ReplyText {

@@ -9,7 +9,7 @@ export const DEFAULT_BODY_BYTES = 12 * 1024 * 1024;
 const CHAT_BODY_BYTES = 3 * MAX_TEXT_CHARS + 1024 * 1024;
 const CHAT_PATHS = new Set(['/v1/chat', '/v1/chat/completions', '/v1/responses']);
 
-/** Reads the body of a request before anybody else does: not more than is allowed, and as JSON in UTF-8 only. */
+/** Reads the body of a request before its route does: not more than is allowed, and as JSON in UTF-8 only. */
 export function readBody(limit: number): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();

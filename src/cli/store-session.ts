@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Engine } from '../engine/engine.ts';
-import { findDead } from '../engine/find-dead.ts';
 import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
+import { findDead } from '../engine/instance.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/port.ts';
-import type { Reaped } from '../store/transactions/liveness.ts';
+import type { Reaped } from '../store/transactions/reaping.ts';
 import { type StoreSettings, storeSettingsOf } from './configuration.ts';
 import { packageVersion } from './package-version.ts';
 import { makeHome, type Settings } from './settings.ts';

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { HooksConfig } from '../config/config.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { discoverHooks, hooksFolder } from '../extensions/hooks/hook-kind.ts';
+import { hookKind } from '../extensions/hooks/hook-kind.ts';
 import { sampleEvent } from '../extensions/hooks/sample-event.ts';
 import { type Trial, tryHook } from '../extensions/hooks/try-hook.ts';
+import { discover } from '../extensions/host/extension-folder.ts';
 import type { LineSink } from '../extensions/host/extension-host.ts';
 import { sendEvent } from '../extensions/webhooks/webhook.ts';
 import type { MoiraiEvent } from '../lifecycle/events.ts';
@@ -46,7 +47,7 @@ async function attempt(
   event: MoiraiEvent,
   sink: LineSink,
 ): Promise<Trial> {
-  const found = await discoverHooks(hooksFolder(home), process.env.PATH ?? '');
+  const found = await discover(home, hookKind(process.env.PATH ?? ''));
   const hook = found.find((each) => each.name === name.replace(/^hook:/, ''));
   if (hook?.state === 'bad') throw new MoiraiError('hook_invalid', `${hook.name}: ${hook.problem}`);
   if (hook !== undefined) return tryHook(hook, event, { home, timeoutMs, environment: process.env, sink });

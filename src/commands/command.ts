@@ -22,8 +22,8 @@ export interface CommandDeps {
   readonly prices: { readonly input: number; readonly output: number } | null;
   /** Commands that plugins bring. */
   readonly more: () => readonly SlashCommand[];
-  /** Asks this process to restart; null where that is not up to the people who talk to it. */
-  readonly restart: (() => void) | null;
+  /** Restarts the gateway, unless its configuration is wrong (false); null where no gateway runs. */
+  readonly restart: (() => Promise<boolean>) | null;
 }
 
 /** A command of ours, as it is declared. */

@@ -52,8 +52,10 @@ export const INFO_COMMANDS: readonly CommandSpec[] = [
     async run(call, deps) {
       await record(call, deps);
       if (deps.restart === null) return 'There is no gateway to restart here.';
-      deps.restart();
-      return 'Restarting. Nothing is lost; what is not finished goes on afterwards.';
+      const restarts = await deps.restart();
+      return restarts
+        ? 'Restarting. Nothing is lost; what is not finished goes on afterwards.'
+        : 'Not restarting: the configuration is wrong. The log says where; `moirai config check` too.';
     },
   },
 ];

@@ -1,7 +1,8 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Timers } from '../queue/timers.ts';
-import { type Engine, isLeaseLost } from './engine.ts';
+import type { Engine } from './engine.ts';
 import { ExpiryWatcher } from './expiry-watcher.ts';
+import { isLeaseLost } from './instance.ts';
 import { pruneRules } from './retention.ts';
 
 export interface UpkeepOptions {
@@ -35,7 +36,7 @@ export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #watcher: ExpiryWatcher | null;
   readonly #cancels = new Map<string, () => void>();
-  readonly #running = new Set<Promise<void>>();
+  readonly #running = new Set<Promise<unknown>>();
   #stopped = false;
 
   constructor(engine: Engine, options: UpkeepOptions) {
@@ -50,14 +51,11 @@ export class Upkeep {
     this.#every('beat', this.#options.heartbeatMs, () => this.#beat());
     await this.#engine.reap();
     await this.#watcher?.start();
-    this.#every('reap', this.#options.reapMs ?? REAP_MS, async () => {
-      await this.#engine.reap();
-    });
-    this.#every('reconcile', RECONCILE_MS, async () => {
-      await this.#engine.reconcile();
-    });
+    this.#every('reap', this.#options.reapMs ?? REAP_MS, () => this.#engine.reap());
+    this.#every('reconcile', RECONCILE_MS, () => this.#engine.reconcile());
     this.#every('index', INDEX_MS, async () => {
       await this.#engine.store.write('indexMessages', { limit: 500 });
+      await this.#engine.store.write('sequenceAhead', {});
     });
     this.#every('forget', FORGET_MS, () =>
       this.#engine.store.write('forgetInstances', { lostBefore: this.#options.wallClock() - KEEP_LOST_MS }),
@@ -91,10 +89,10 @@ export class Upkeep {
   }
 
   /** Does something again and again, with a pause in between, whatever it does. */
-  #every(name: string, ms: number, action: () => Promise<void>): void {
+  #every(name: string, ms: number, action: () => Promise<unknown>): void {
     if (this.#stopped) return;
     const again = (): void => {
-      const run = action()
+      const run: Promise<unknown> = action()
         .catch((thrown: unknown) => this.#options.failed(MoiraiError.wrap(thrown)))
         .finally(() => {
           this.#running.delete(run);

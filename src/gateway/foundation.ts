@@ -8,6 +8,7 @@ import { describeThisProcess } from '../engine/host.ts';
 import { type Ids, timeSortedIds } from '../engine/ids.ts';
 import { Dispatcher } from '../events/dispatcher.ts';
 import { ExtensionHost } from '../extensions/host/extension-host.ts';
+import type { Plugins } from '../extensions/plugins/plugins.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import { createProviders } from '../memory/create-provider.ts';
@@ -16,7 +17,7 @@ import type { Sender } from '../platforms/platform.ts';
 import type { ConfiguredPlatform } from '../platforms/registry.ts';
 import type { Store } from '../store/port.ts';
 import type { Tracer } from '../tracing/tracer.ts';
-import { PluginBridge } from './plugin-bridge.ts';
+import { startPlugins } from './gateway-plugins.ts';
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -30,8 +31,8 @@ export interface GatewayOptions {
   /** What hooks may see a harmless part of. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly makeRunner: (ports: ToolPorts) => AgentRunner;
-  /** Asks the process to restart; null where that is nobody's business. */
-  readonly restart: (() => void) | null;
+  /** Restarts the gateway, unless its configuration is wrong (false); null where no gateway runs. */
+  readonly restart: (() => Promise<boolean>) | null;
   /** The lease was lost: this process is over and must begin again. */
   readonly lost: () => void;
   /**
@@ -56,13 +57,13 @@ export interface Foundation {
   readonly dispatcher: Dispatcher;
   /** Runs the processes of hooks and plugins. */
   readonly extensions: ExtensionHost;
-  readonly plugins: PluginBridge;
+  readonly plugins: Plugins;
   readonly providers: readonly MemoryProvider[];
 }
 
 /** Throws what no later start would change, such as `memory_provider`; then nothing of it stays behind. */
 export async function createFoundation(options: GatewayOptions): Promise<Foundation> {
-  const { config, store, version, log, environment, primary, figures } = options;
+  const { config, store, version, log, figures } = options;
   const ids = timeSortedIds(Date.now, () => randomInt(2 ** 32) / 2 ** 32);
   const id = ids.command().replace(/^cmd/, 'ins');
   const instance = { id, name: config.gateway.name, version, ...describeThisProcess() };
@@ -73,7 +74,7 @@ export async function createFoundation(options: GatewayOptions): Promise<Foundat
     retried: (subscriber) => figures?.subscriberRetried(subscriber),
   });
   const extensions = new ExtensionHost(log);
-  const plugins = await PluginBridge.start({ config, store, dispatcher, extensions, log, environment, primary });
+  const plugins = await startPlugins(options, dispatcher, extensions);
   try {
     const brought = plugins.memoryProvider(config.memory.provider);
     const others = [...(options.memoryProviders ?? []), ...(brought === null ? [] : [brought])];

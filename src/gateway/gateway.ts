@@ -6,10 +6,12 @@ import type { ModelConfig } from '../config/config.ts';
 import { JobRuns } from '../cron/job-runs.ts';
 import { JobService } from '../cron/job-service.ts';
 import { schedulePort } from '../cron/schedule-port.ts';
-import { type Engine, isLeaseLost } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
+import { isLeaseLost } from '../engine/instance.ts';
 import { Upkeep } from '../engine/upkeep.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
 import type { ExtensionHost } from '../extensions/host/extension-host.ts';
+import type { Plugins } from '../extensions/plugins/plugins.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import { SessionMemory } from '../memory/session-memory.ts';
@@ -31,8 +33,8 @@ import { Banner } from './banner.ts';
 import { runBoot } from './boot.ts';
 import { ChatPlatforms } from './chat-platforms.ts';
 import { createFoundation, type Foundation, type GatewayOptions } from './foundation.ts';
+import { dispatchGate, pluginChecks, turnPlugins } from './gateway-plugins.ts';
 import { Listeners } from './listeners.ts';
-import type { PluginBridge } from './plugin-bridge.ts';
 import { toolPorts } from './tool-ports.ts';
 
 /**
@@ -56,7 +58,7 @@ export class Gateway {
   readonly #ended: EndedSessions;
   #listeners: Listeners | null = null;
   readonly #children: Children;
-  readonly #plugins: PluginBridge;
+  readonly #plugins: Plugins;
   readonly #extensions: ExtensionHost;
   readonly #observer: Observer;
   #rules: ResetRules;
@@ -88,15 +90,15 @@ export class Gateway {
       }),
       schedule: schedulePort(engine, jobs),
       ...memoryPorts,
-      more: () => [...plugins.tools, ...more()],
+      more: () => [...plugins.tools(), ...more()],
     });
     this.chat = new ChatPlatforms({
       ...{ config, engine, timers: processTimers, log, senders: options.platforms, approvals: this.approvals },
       configured: options.chat ?? [],
       conversations: () => this.conversations,
       runner: () => this.runner,
-      brought: () => plugins.platforms,
-      commands: () => [...COMMANDS, ...plugins.commands],
+      brought: () => plugins.platforms(),
+      commands: () => [...COMMANDS, ...plugins.commands()],
       newDeliveryId: () => ids.delivery(),
       onNote: options.onNote ?? (() => undefined),
       wakeOutbox: () => this.#outbox.refresh(),
@@ -112,13 +114,13 @@ export class Gateway {
     const commandDeps = {
       ...{ engine, turns, runner, approvals, transcripts, memory, jobs },
       children: this.#children,
-      ...{ restart: options.restart, prices: pricesOf(config.model), more: () => plugins.commands },
+      ...{ restart: options.restart, prices: pricesOf(config.model), more: () => plugins.commands() },
     };
     this.conversations = new Conversations({
       engine,
       turns,
       commands: slashCommands(commandDeps),
-      gate: (message) => plugins.dispatch(message),
+      gate: dispatchGate(plugins),
     });
     this.#outbox = new Outbox({
       ...{ engine, log, random: Math.random },
@@ -151,7 +153,7 @@ export class Gateway {
 
   /** How plugins and the memory of a plugin stand. */
   get pluginChecks(): Readiness['checks'] {
-    return this.#plugins.checks(this.#options.config.memory.provider);
+    return pluginChecks(this.#plugins, this.#options.config.memory.provider);
   }
 
   async drain(reason: string): Promise<void> {
@@ -289,7 +291,7 @@ export class Gateway {
         this.chat.started(run);
       },
       runDeps: {
-        ...{ runner, memory, plugins: this.#plugins },
+        ...{ runner, memory, plugins: turnPlugins(this.#plugins) },
         timeoutMs: config.agent.turnTimeoutMs,
         transcript: (session) => transcripts.of(session),
         deliveries: (run, text, report) => this.chat.repliesOf(run, text, report),

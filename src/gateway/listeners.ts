@@ -32,8 +32,9 @@ export class Listeners {
     const { config, engine, dispatcher, extensions: host, log, environment, rules, ended } = deps;
     await dispatcher.subscribe(noticesSubscriber(engine, rules, ended));
     const { home, hooks } = config;
+    const { maxAttempts, timeoutMs } = hooks;
     const fileHooks = await FileHooks.start({
-      ...{ home, host, dispatcher, store: engine.store, config: hooks, log, environment },
+      ...{ home, host, dispatcher, store: engine.store, log, environment, maxAttempts, timeoutMs },
     });
     for (const webhook of hooks.webhooks) {
       await dispatcher.subscribe(webhookSubscriber(webhook, { ...hooks, log }));

@@ -1,18 +1,15 @@
-import type { Origin } from './session.ts';
-import type { Actor, EndCause, EndReason, Lineage, ResumeReason, SessionKind, Trigger, TurnOutcome } from './states.ts';
+import type { Session } from './session.ts';
+import type { Actor, EndCause, EndReason, ResumeReason, Trigger, TurnOutcome } from './states.ts';
 
-export interface StartCommand {
+/** What a session is told when it starts. */
+type StartFacts = Pick<
+  Session,
+  'key' | 'kind' | 'platform' | 'userId' | 'origin' | 'parentId' | 'lineage' | 'attached' | 'title'
+>;
+
+export interface StartCommand extends StartFacts {
   readonly name: 'start';
   readonly sessionId: string;
-  readonly key: string;
-  readonly kind: SessionKind;
-  readonly platform: string;
-  readonly userId: string | null;
-  readonly origin: Origin;
-  readonly parentId: string | null;
-  readonly lineage: Lineage | null;
-  readonly attached: boolean;
-  readonly title: string | null;
   /** The session a user asked to replace: announces `session:reset` after the start. */
   readonly resetOf: string | null;
 }

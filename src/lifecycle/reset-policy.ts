@@ -1,7 +1,7 @@
 import { Temporal } from 'temporal-polyfill';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { MAX_DURATION_MS } from './duration.ts';
-import { CONVERSATION_TYPES, type ConversationType, isPlatformName, parseKey } from './session-key.ts';
+import { type ConversationType, parseKey } from './session-key.ts';
 
 export const RESET_MODES = ['none', 'idle', 'daily', 'both'] as const;
 
@@ -136,37 +136,17 @@ function walkToBoundary(timezone: string, at: string, activity: number): Day {
 }
 
 /** Throws `bad_policy` with the path and the reason unless the value is a complete, valid policy. */
-export function validatePolicy(policy: unknown, path = 'reset'): asserts policy is ResetPolicy {
-  validateFields(policy, path);
-  for (const field of FIELDS) {
-    if (policy[field] === undefined) throw badPolicy(`${path}.${field} is missing`);
-  }
-}
-
-/** Throws `bad_policy` with the path and the reason unless the value is a complete, valid set of rules. */
-export function validateRules(rules: unknown): asserts rules is ResetRules {
-  if (!isRecord(rules)) throw badPolicy('the reset rules are not an object');
-  validatePolicy(rules.reset, 'reset');
-  validateOverrides(rules.resetByType, 'resetByType', isType, `none of ${CONVERSATION_TYPES.join(', ')}`);
-  validateOverrides(rules.resetByPlatform, 'resetByPlatform', isPlatformName, 'not the name of a platform');
-  check('resumeWindowMs', rules.resumeWindowMs, whole(rules.resumeWindowMs, 0, MAX_DURATION_MS));
-  check('stuckAfter', rules.stuckAfter, whole(rules.stuckAfter, 1, Number.MAX_SAFE_INTEGER));
-}
-
-function validateOverrides(value: unknown, path: string, isName: (name: string) => boolean, fault: string): void {
-  if (!isRecord(value)) throw badPolicy(`${path} is not an object`);
-  for (const [name, over] of Object.entries(value)) {
-    if (!isName(name)) throw badPolicy(`${path}.${name}: ${show(name)} is ${fault}`);
-    validateFields(over, `${path}.${name}`);
-  }
-}
-
-function validateFields(policy: unknown, path: string): asserts policy is Record<string, unknown> {
-  if (!isRecord(policy)) throw badPolicy(`${path} is not an object`);
+export function validatePolicy(
+  policy: Readonly<Record<string, unknown>>,
+): asserts policy is ResetPolicy & typeof policy {
   for (const [name, value] of Object.entries(policy)) {
     const field = FIELDS.find((known) => known === name);
-    if (field === undefined) throw badPolicy(`${path}.${name} is no setting; there are ${FIELDS.join(', ')}`);
-    if (value !== undefined) check(`${path}.${name}`, value, CHECKS[field](value));
+    if (field === undefined) throw badPolicy(`reset.${name} is no setting; there are ${FIELDS.join(', ')}`);
+    const fault = value === undefined ? null : CHECKS[field](value);
+    if (fault !== null) throw badPolicy(`reset.${name}: ${show(value)} is ${fault}`);
+  }
+  for (const field of FIELDS) {
+    if (policy[field] === undefined) throw badPolicy(`reset.${field} is missing`);
   }
 }
 
@@ -202,19 +182,10 @@ function isZone(name: string): boolean {
   }
 }
 
-const isType = (name: string): boolean => CONVERSATION_TYPES.some((type) => type === name);
 const isText = (value: unknown): value is string => typeof value === 'string';
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function unless(holds: boolean, fault: string): string | null {
   return holds ? null : fault;
-}
-
-function check(path: string, value: unknown, fault: string | null): void {
-  if (fault !== null) throw badPolicy(`${path}: ${show(value)} is ${fault}`);
 }
 
 function show(value: unknown): string {

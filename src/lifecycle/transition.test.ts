@@ -8,7 +8,8 @@ import { EVENT_TYPES, isNumbered } from './events.ts';
 import { DEFAULT_RESET_RULES, type ResetMode, type ResetPolicy } from './reset-policy.ts';
 import type { Session, SessionWithTurns, Turn } from './session.ts';
 import { type CommandName, MOVES, moveFrom, SESSION_STATES, type SessionState } from './states.ts';
-import { type Transition, type TransitionContext, transition } from './transition.ts';
+import type { TransitionContext } from './steps.ts';
+import { type Transition, transition } from './transition.ts';
 
 const NOW = Date.parse('2026-02-02T12:00:00Z');
 const KEY = 'agent:main:telegram:dm:42';

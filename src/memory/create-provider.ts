@@ -14,20 +14,20 @@ export interface MemorySettings extends ServiceOptions {
 }
 
 /** What is kept on this machine, or in the store: it needs nothing else. */
-const OWN: Readonly<Record<string, (store: Store) => MemoryProvider>> = {
-  files: () => new FilesMemory(),
-  sqlite: (store) => new FactsMemory(store),
-};
+const OWN = new Map<string, (store: Store) => MemoryProvider>([
+  ['files', () => new FilesMemory()],
+  ['sqlite', (store) => new FactsMemory(store)],
+]);
 
-const SERVICES: Readonly<Record<string, (settings: ServiceOptions) => MemoryProvider>> = {
-  mem0: (settings) => new Mem0Memory(settings),
-  honcho: (settings) => new HonchoMemory(settings),
-  supermemory: (settings) => new SupermemoryMemory(settings),
-};
+const SERVICES = new Map<string, (settings: ServiceOptions) => MemoryProvider>([
+  ['mem0', (settings) => new Mem0Memory(settings)],
+  ['honcho', (settings) => new HonchoMemory(settings)],
+  ['supermemory', (settings) => new SupermemoryMemory(settings)],
+]);
 
 /**
  * The providers a configuration asks for: none, one of ours, or one that plugins brought. Throws `memory_provider` for a
- * name that nobody has, and when something is missing that it needs.
+ * name that no provider has, and when something is missing that it needs.
  */
 export function createProviders(
   settings: MemorySettings,
@@ -36,27 +36,23 @@ export function createProviders(
 ): MemoryProvider[] {
   const { provider: name } = settings;
   if (name === 'none') return [];
-  const own = find(OWN, name)?.(store) ?? find(SERVICES, name)?.(settings);
+  const own = OWN.get(name)?.(store) ?? SERVICES.get(name)?.(settings);
   const provider = own ?? fromPlugins.find((brought) => brought.name === name);
   if (provider === undefined) throw unknownProvider(name, fromPlugins);
   return [provider];
 }
 
 /** What plugins cannot call theirs. */
-export const OUR_PROVIDERS = [...Object.keys(OWN), ...Object.keys(SERVICES)];
+export const OUR_PROVIDERS = [...OWN.keys(), ...SERVICES.keys()];
 
 /** Throws as `createProviders` would, before there is a store. With `plugins` a name may be one of theirs. */
 export function checkProvider(settings: MemorySettings, { plugins }: { plugins: boolean }): void {
   const { provider: name } = settings;
-  const known = name === 'none' || find(OWN, name) !== undefined || find(SERVICES, name)?.(settings) !== undefined;
+  const known = name === 'none' || OWN.has(name) || SERVICES.get(name)?.(settings) !== undefined;
   if (!known && !plugins) throw unknownProvider(name, []);
 }
 
 function unknownProvider(name: string, fromPlugins: readonly MemoryProvider[]): MoiraiError {
   const names = ['none', ...OUR_PROVIDERS, ...fromPlugins.map((provider) => provider.name)];
   return new MoiraiError('memory_provider', `no memory is called "${name}"; there are ${names.join(', ')}`);
-}
-
-function find<T>(makers: Readonly<Record<string, T>>, name: string): T | undefined {
-  return Object.hasOwn(makers, name) ? makers[name] : undefined;
 }

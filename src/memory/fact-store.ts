@@ -7,7 +7,7 @@ import { lockKey } from '../store/transactions/sessions.ts';
 /** Something that is remembered beyond the session it was said in. */
 const FACTS = new Table('facts', {
   id: text,
-  /** Whose it is: nobody else ever gets it. */
+  /** Whose it is: it is recalled for this owner only. */
   owner: text,
   text,
   /** The session it comes from, if it comes from one. */

@@ -26,5 +26,5 @@ export function isInspectable(provider: MemoryProvider): provider is MemoryProvi
   return 'owners' in provider && 'entries' in provider;
 }
 
-/** What everybody is told. */
+/** The owner of what every conversation is told. */
 export const EVERYBODY = 'everybody';

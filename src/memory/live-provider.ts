@@ -50,7 +50,7 @@ export class LiveProvider {
     }
   }
 
-  /** Handles an event, for as long as the courier lets it; a lost connection is told from a failure. */
+  /** Handles an event, without a deadline of its own; a lost connection becomes `subscriber_unavailable`. */
   async hear(call: () => unknown): Promise<void> {
     await this.ready();
     try {
@@ -97,7 +97,7 @@ function unavailable(name: string, thrown: unknown): MoiraiError {
 const CONNECTION =
   /^(?:subscriber_unavailable$|ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EPIPE|UND_ERR_)/;
 
-/** What `fetch` and sockets throw when nobody is there, and what a plugin may throw to say the same. */
+/** What `fetch` and sockets throw when no server answers, and what a plugin may throw to say the same. */
 function isConnectionError(thrown: unknown, depth = 0): boolean {
   if (!(thrown instanceof Error) || depth > 3) return false;
   const { code } = thrown as { code?: unknown };

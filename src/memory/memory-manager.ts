@@ -70,7 +70,7 @@ export class MemoryManager {
     return this.#options.providers;
   }
 
-  /** Whether anybody remembers sessions of this kind. */
+  /** Whether a provider remembers sessions of this kind. */
   wants({ kind }: Pick<MemorySession, 'kind'>): boolean {
     return this.#live.some(({ provider }) => wants(provider, kind));
   }
@@ -108,7 +108,7 @@ export class MemoryManager {
     return found === null ? null : `Remembered from before, as far as it may matter now:\n${found}`;
   }
 
-  /** A turn begins. Nobody waits for what the providers make of it. */
+  /** A turn begins. It does not wait for what the providers make of it. */
   turnStarted(session: MemorySession, turn: { readonly turnId: string; readonly text: string }): void {
     const start = { scope: scopeOf(session), sessionId: session.id, ...turn };
     for (const live of this.#for(session)) {
@@ -125,7 +125,7 @@ export class MemoryManager {
     );
   }
 
-  /** Keeps a fact because somebody asked for it; false when there is nobody to keep it. Throws when it was not kept. */
+  /** Keeps a fact on request; false when no provider keeps facts. Throws when it was not kept. */
   async remember(fact: string, session: MemorySession): Promise<boolean> {
     const live = this.#for(session).find(({ provider }) => provider.remember !== undefined);
     if (live === undefined) return false;

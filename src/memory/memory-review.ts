@@ -78,11 +78,11 @@ async function isTime({ store, every }: ReviewDeps, event: MoiraiEvent): Promise
   return turns % every !== 0;
 }
 
-/** Null for sessions whose facts nobody would keep, or nobody would get to see. */
+/** Null for sessions whose facts no provider would keep, or no later session would get. */
 async function reviewedSession({ store, memory }: ReviewDeps, event: MoiraiEvent): Promise<Session | null> {
   const session = await store.read('getSession', { sessionId: event.session_id ?? '' });
   if (session === null || session.kind === 'child' || !memory.canRemember(session)) return null;
-  // A request that brings its own history is one of many: whoever sends it keeps the conversation.
+  // A request that brings its own history is one of many: its sender keeps the conversation.
   return session.kind === 'api' && session.attached ? null : session;
 }
 

@@ -9,7 +9,7 @@ import { wholeTranscript } from './transcript.ts';
 
 /** A server that thinks about a whole transcript takes its time. */
 const TIMEOUT_MS = 120_000;
-/** A memory service is often somebody's small server: after an outage it is not run over. */
+/** A memory service is often a small server: after an outage it must not get everything at once. */
 const CONCURRENCY = 8;
 
 export interface DeliverySettings {

@@ -106,7 +106,7 @@ export interface MemoryProvider {
   onPreCompress?(messages: readonly Message[], scope: MemoryScope, signal: AbortSignal): MaybeText;
   onSessionEnd?(ended: EndedSession, signal: AbortSignal): unknown;
   onSessionSwitch?(change: SessionSwitch, signal: AbortSignal): unknown;
-  /** Keeps one fact, because somebody asked for it. */
+  /** Keeps one fact, on request. */
   remember?(fact: string, scope: MemoryScope, signal: AbortSignal): unknown;
   readonly tools?: readonly MemoryTool[];
   shutdown?(): unknown;
@@ -114,7 +114,7 @@ export interface MemoryProvider {
 
 type MaybeText = Promise<string | null> | string | null;
 
-/** What cron jobs and other programs say is nobody's memory. */
+/** What cron jobs and other programs say belongs to no person's memory. */
 const UNASKED: readonly SessionKind[] = ['cron', 'webhook'];
 
 /** Whether a provider is to hear of sessions of this kind. */

@@ -9,7 +9,7 @@ import type { Dispatcher, NewSubscriber } from '../events/dispatcher.ts';
 import { RemovedSubscribers } from '../events/removed-subscribers.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
-import { processTimers } from '../queue/timers.ts';
+import { processTimers, repeat } from '../queue/timers.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import { type Transcripts, toldOfMemory } from '../turns/transcripts.ts';
 import { MemoryManager } from './memory-manager.ts';
@@ -34,8 +34,7 @@ export interface MemoryDeps {
 export class SessionMemory extends MemoryManager {
   readonly #deps: MemoryDeps;
   readonly #removed: RemovedSubscribers;
-  #cancelTidying: () => void = () => undefined;
-  #stopped = false;
+  #stopTidying: () => void = () => undefined;
 
   constructor(deps: MemoryDeps) {
     const { config, engine, dispatcher, log, providers, primary } = deps;
@@ -60,14 +59,14 @@ export class SessionMemory extends MemoryManager {
     if (!this.#deps.primary) return;
     const review = this.#review();
     if (review !== null) await this.#deps.dispatcher.subscribe(review);
-    this.#keepTidy();
+    const failed = (error: unknown): void => this.#deps.log.warn('tidying memories failed; trying again', { error });
+    this.#stopTidying = repeat(processTimers, TIDY_MS, () => this.#tidy(), failed);
   }
 
   /** What is in hand is given back: the next start goes on with it. */
   override async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancelTidying();
-    // A review may take minutes, and nobody waits for it.
+    this.#stopTidying();
+    // A review may take minutes, and the stop does not wait for it.
     await Promise.all([this.#deps.dispatcher.leave(REVIEW_SUBSCRIBER, 0), super.stop()]);
   }
 
@@ -152,16 +151,11 @@ export class SessionMemory extends MemoryManager {
     return reviewSubscriber({ store: engine.store, memory: this, transcripts, runner, log, every });
   }
 
-  /** A memory that is not configured any more would collect for ever what nobody fetches. */
-  #keepTidy(): void {
+  /** A memory that is not configured any more would collect events for ever that it never fetches. */
+  async #tidy(): Promise<void> {
     const present = this.providers.map(subscriberName);
     if (this.#review() !== null) present.push(REVIEW_SUBSCRIBER);
-    this.#removed
-      .tidy(present)
-      .catch((error: unknown) => this.#deps.log.warn('tidying memories failed; trying again', { error }))
-      .finally(() => {
-        if (!this.#stopped) this.#cancelTidying = processTimers.after(TIDY_MS, () => this.#keepTidy());
-      });
+    await this.#removed.tidy(present);
   }
 }
 

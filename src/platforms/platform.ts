@@ -27,7 +27,7 @@ export interface Platform {
   readonly state: PlatformState;
   /**
    * Begins to receive and goes on until it is stopped, whatever the network does: it connects again by itself, with
-   * backoff. Does not wait for the connection. Throws only what no waiting will change, such as a token nobody knows.
+   * backoff. Does not wait for the connection. Throws only what no waiting will change, such as an unknown token.
    */
   start(inbox: Inbox): Promise<void>;
   /** Takes nothing new, lets the inbox finish what it has, and lets go of every connection. */
@@ -43,7 +43,7 @@ export interface Platform {
   react?(place: Place, messageId: string, sign: ReactionSign | null, signal: AbortSignal): Promise<void>;
   /** Tells the platform's clients which commands there are, where they can show them. */
   offerCommands?(commands: readonly { name: string; summary: string }[], signal: AbortSignal): Promise<void>;
-  /** Takes what the platform brings over HTTP, for whoever owns the port; 200 only once the inbox has it. */
+  /** Takes what the platform brings over HTTP, for the owner of the port; 200 only once the inbox has it. */
   receiveWebhook?(request: {
     readonly headers: Readonly<Record<string, string>>;
     readonly body: string;
@@ -194,7 +194,7 @@ export type ReactionSign = 'seen' | 'done' | 'failed';
 
 export interface PlatformState {
   /**
-   * `standby`: somebody else uses the same credential. `degraded`: it tries to connect again. `failed`: trying has no use.
+   * `standby`: another process uses the same credential. `degraded`: it tries to connect again. `failed`: trying has no use.
    */
   readonly phase: 'stopped' | 'connecting' | 'connected' | 'degraded' | 'standby' | 'failed';
   /** What is wrong, for people; null when nothing is. */
@@ -203,7 +203,7 @@ export interface PlatformState {
   readonly lastSuccessAt: number | null;
 }
 
-/** What a platform is given besides its own settings: time, chance, and somewhere to say what nobody waits for. */
+/** What a platform is given besides its own settings: time, chance, and a log for trouble that no caller hears of. */
 export interface PlatformRuntime {
   /** Epoch milliseconds. */
   now(): number;

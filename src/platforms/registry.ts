@@ -55,7 +55,7 @@ export const NOT_SERVED_TEXT = 'configured, not served by this version';
 /** Every name that the configuration knows. */
 export const PLATFORM_NAMES: readonly string[] = Object.keys(platformSettings.fields);
 
-/** What a chat platform is told about people and groups. */
+/** The settings of a chat platform about people and groups. */
 export type ChatSettings = FieldValues<typeof people>;
 
 /** Of a platform that the configuration does not know: one that a plugin brings. */

@@ -18,7 +18,7 @@ export interface Piece {
  */
 export function splitText(text: string, measure: Measure): string[] {
   const parts = cutText(text, measure).map(({ reopen, body, close }) => reopen + body + close);
-  // Nobody sees a blank message, and most platforms refuse it.
+  // A blank message shows nothing, and most platforms refuse it.
   const visible = parts.filter((part) => part.trim() !== '');
   return visible.length === 0 ? parts.slice(0, 1) : visible;
 }

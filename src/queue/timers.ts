@@ -15,3 +15,26 @@ export const processTimers: Timers = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Does something now and then again, `pauseMs` after it was done or failed. The returned function stops that. */
+export function repeat(
+  timers: Timers,
+  pauseMs: number,
+  action: () => Promise<void>,
+  failed: (error: unknown) => void,
+): () => void {
+  let stopped = false;
+  let cancel = (): void => undefined;
+  const again = (): void => {
+    action()
+      .catch(failed)
+      .finally(() => {
+        if (!stopped) cancel = timers.after(pauseMs, again);
+      });
+  };
+  again();
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}

@@ -12,7 +12,7 @@ export interface SpaceGateway {
   readonly name: string;
   /** Where it answers; a path in it stands before all of its paths. */
   readonly url: string;
-  /** Its `gateway.api_key`. Known here alone: whoever looks at the page is let in by another one. */
+  /** Its `gateway.api_key`. Only this server knows it: people who open the page give another key. */
   readonly key: string | null;
 }
 
@@ -159,7 +159,7 @@ export class GatewayLink {
   }
 }
 
-/** Gives an answer on as it comes, at the pace of whoever reads it. */
+/** Passes an answer on as it comes, at the pace of its reader. */
 function handDown(c: ApiContext, answer: IncomingMessage): Response {
   const { outgoing } = c.env;
   const { headers } = c.body(null, 200, picked(answer.headers, PASSED_DOWN));

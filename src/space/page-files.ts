@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { PageHook } from '../api/access.ts';
 import { knowsTag } from '../api/entity-tag.ts';
@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
   woff2: 'font/woff2',
 };
 
-/** The page loads what is its own, and calls whoever gave it out. */
+/** The page loads only its own files, and calls only the server that gave it out. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -46,7 +46,7 @@ export function builtPage(folder: string = BUILT): PageHook {
   let files: ReadonlyMap<string, PageFile> | null | undefined;
   return (path, knownTags) => {
     const isFirst = path === '/' || path === '/index.html';
-    // Without a page the folder is looked at again for whoever opens it, and not for every other request.
+    // Without a page the folder is read again when the first file is asked for, and not for every other request.
     if (files === undefined || (files === null && isFirst)) files = readPage(folder);
     const file = files?.get(isFirst ? '/index.html' : path);
     if (file !== undefined) return answer(file, knownTags);
@@ -72,15 +72,11 @@ function readPage(folder: string): ReadonlyMap<string, PageFile> | null {
 function namesIn(folder: string): string[] {
   try {
     const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-    return entries.map(({ parentPath, name }) => join(parentPath, name).slice(join(folder, sep).length)).map(asPath);
+    return entries.map(({ parentPath, name }) => relative(folder, join(parentPath, name)).replaceAll(sep, '/'));
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return []; // Not built: the answer says so.
     throw thrown;
   }
-}
-
-function asPath(name: string): string {
-  return name.replaceAll(sep, '/');
 }
 
 function readFile(file: string, name: string, type: string): PageFile {

@@ -12,7 +12,7 @@ export interface SpaceOptions {
   readonly host: string;
   /** 0 for any free one. */
   readonly port: number;
-  /** What whoever opens the page is asked for; null lets in whoever is on this machine, and nobody else. */
+  /** The key that people who open the page must give; null admits requests from this machine only. */
   readonly key: string | null;
   readonly gateways: readonly SpaceGateway[];
   readonly page: PageHook;
@@ -75,7 +75,7 @@ function routeOf(c: ApiContext, links: readonly GatewayLink[]): { link: GatewayL
   return { link, path: `${path}${query}` };
 }
 
-/** Whether somebody on the way, who unescapes before he looks, could read it as another path. */
+/** Whether a proxy on the way that unescapes before it routes could read it as another path. */
 function leadsElsewhere(path: string): boolean {
   try {
     return decodeURIComponent(path)

@@ -12,26 +12,28 @@ import * as conversations from './transactions/conversations.ts';
 import * as deletion from './transactions/deletion.ts';
 import * as deliveries from './transactions/deliveries.ts';
 import * as eventQueue from './transactions/event-queue.ts';
+import * as expiry from './transactions/expiry.ts';
 import * as externalNotes from './transactions/external-notes.ts';
 import * as inspection from './transactions/inspection.ts';
 import * as liveness from './transactions/liveness.ts';
 import * as messages from './transactions/messages.ts';
 import * as promises from './transactions/promises.ts';
 import * as reading from './transactions/reading.ts';
-import * as sessions from './transactions/sessions.ts';
+import * as reaping from './transactions/reaping.ts';
+import * as sessionCommands from './transactions/session-commands.ts';
 import * as settings from './transactions/settings.ts';
 import * as subscribers from './transactions/subscribers.ts';
 import * as turns from './transactions/turns.ts';
 
 /** Transactions that change the store, by name: the whole vocabulary of its port. */
 export const WRITES = {
-  startSession: conversations.startSession,
+  startSession: sessionCommands.startSession,
   receive: conversations.receive,
-  rollOver: conversations.rollOver,
-  resetSession: conversations.resetSession,
-  continueSession: conversations.continueSession,
-  endSession: conversations.endSession,
-  command: conversations.command,
+  rollOver: sessionCommands.rollOver,
+  resetSession: sessionCommands.resetSession,
+  continueSession: sessionCommands.continueSession,
+  endSession: sessionCommands.endSession,
+  command: sessionCommands.command,
   deleteSession: deletion.deleteSession,
   pruneSessions: deletion.pruneSessions,
   finishTurn: turns.finishTurn,
@@ -43,9 +45,9 @@ export const WRITES = {
   stopInstance: liveness.stopInstance,
   forgetInstances: liveness.forgetInstances,
   announceInstance: liveness.announceInstance,
-  reap: liveness.reap,
-  reconcile: liveness.reconcile,
-  expire: liveness.expire,
+  reap: reaping.reap,
+  reconcile: reaping.reconcile,
+  expire: expiry.expire,
   sequenceAhead: reading.sequenceAhead,
   subscribe: subscribers.subscribe,
   unsubscribe: subscribers.unsubscribe,
@@ -83,7 +85,7 @@ export const WRITES = {
 
 /** Transactions that only look. (On PostgreSQL, reading the log may number it first.) */
 export const READS = {
-  nextDeadline: sessions.nextDeadline,
+  nextDeadline: expiry.nextDeadline,
   getSession: reading.getSession,
   openSession: reading.openSession,
   findSession: reading.findSession,
@@ -103,7 +105,7 @@ export const READS = {
   turnByRef: turns.turnByRef,
   openTurns: turns.openTurns,
   answeredTurns: turns.answeredTurns,
-  turnText: conversations.turnText,
+  turnText: turns.turnText,
   unfinishedTurns: turns.unfinishedTurns,
   listMessages: messages.listMessages,
   lineageOf: messages.lineageOf,
@@ -120,14 +122,14 @@ export const READS = {
   findJob: jobs.findJob,
   storeTime: jobs.storeTime,
   listInstances: liveness.listInstances,
-  heldBy: liveness.heldBy,
+  heldBy: reaping.heldBy,
   listSubscribers: subscribers.listSubscribers,
   listDeadLetters: subscribers.listDeadLetters,
   countDeliveries: deliveries.countDeliveries,
   checkPromises: promises.checkPromises,
   engineSettings: inspection.engineSettings,
   checkIntegrity: inspection.checkIntegrity,
-  overdueSessions: inspection.overdueSessions,
+  overdueSessions: expiry.overdueSessions,
 } as const;
 
 type Table = Record<string, (ctx: TxContext, args: never) => Tx<unknown>>;

@@ -1,3 +1,4 @@
+import type { ColumnKind } from './table.ts';
 import type { Query, Tx } from './transaction.ts';
 
 /** All that differs between the engines. Everything else is one text for both. */
@@ -24,15 +25,25 @@ export interface Dialect {
   readonly forUpdate: string;
   /** The same, leaving out rows that others have in hand. */
   readonly skipLocked: string;
-  /** An expression that makes all writers of one conversation queue up; evaluates to anything. */
-  lockKey(expression: string): string;
-  /** The same without waiting; the expression is true (or 1) when the lock is held. */
-  tryLockKey(expression: string): string;
+  /** Makes all writers of one conversation queue up behind this transaction. Nothing where writes do not overlap. */
+  lockKey(key: string): readonly Query[];
+  /** The same for the conversation of a session. */
+  lockKeyOf(sessionId: string): readonly Query[];
+  /** The same for several sessions, without waiting: returns those whose conversation is locked now. */
+  tryLockKeysOf(sessionIds: readonly string[]): Tx<readonly string[]>;
   /**
-   * Locks that keep an instance from being declared dead in the middle of its own write, which nobody would settle
-   * then: writers share one, who buries takes it alone. Null where writes do not overlap.
+   * Keeps an instance from being declared dead in the middle of its own write, whose outcome no process would settle
+   * then: its writers share the lock, and the process that declares it dead takes it alone.
    */
-  readonly instanceLock: { readonly share: string; readonly take: string; readonly tryTake: string } | null;
+  shareInstance(instanceId: string): readonly Query[];
+  takeInstance(instanceId: string): Tx<void>;
+  /** The same without waiting; false while the instance writes. */
+  tryTakeInstance(instanceId: string): Tx<boolean>;
+  /**
+   * A table `fresh` with these columns, from a JSON array of rows, the one parameter; null where statements cost no
+   * round trip, and many rows are as well written one by one.
+   */
+  readonly freshRows: ((columns: readonly (readonly [name: string, kind: ColumnKind])[]) => string) | null;
   /** Makes registrations of subscribers wait for each other: two that both want the table alone would deadlock. */
   lockRegistration(): Tx<void>;
   /** Waits for the writers in flight, each of which has read the subscribers, and keeps the next ones out. */

@@ -1,18 +1,32 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { type Param, placeholders, type Query, type Row, remembered, type Tx, type Values } from './transaction.ts';
+import {
+  type Param,
+  placeholders,
+  type Query,
+  type Row,
+  remembered,
+  repeated,
+  type Tx,
+  type Values,
+} from './transaction.ts';
 
 /** How one value is kept in a column: as the engine has it, and as the program sees it. */
 export interface Column<T> {
+  readonly kind: ColumnKind;
+  /** What is selected for a field that is not the column of its name. */
+  readonly expression?: string;
   encode(value: T): Param;
   decode(param: Param): T;
 }
 
-function required<T extends Param>(): Column<T> {
-  return { encode: asItIs, decode: present as Column<T>['decode'] };
+export type ColumnKind = 'text' | 'integer';
+
+function required<T extends Param>(kind: ColumnKind): Column<T> {
+  return { kind, encode: asItIs, decode: present as Column<T>['decode'] };
 }
 
-function nullable<T extends Param>(): Column<T> {
-  return { encode: asItIs, decode: asItIs as Column<T>['decode'] };
+function nullable<T extends Param>(kind: ColumnKind): Column<T> {
+  return { kind, encode: asItIs, decode: asItIs as Column<T>['decode'] };
 }
 
 function asItIs<T extends Param>(value: T): T {
@@ -28,32 +42,42 @@ function damaged(): never {
   throw new MoiraiError('store_corrupt', 'a value is missing that every row has');
 }
 
-export const text: Column<string> = required();
-export const integer: Column<number> = required();
-export const nullableText: Column<string | null> = nullable();
-export const nullableInteger: Column<number | null> = nullable();
+export const text: Column<string> = required('text');
+export const integer: Column<number> = required('integer');
+export const nullableText: Column<string | null> = nullable('text');
+export const nullableInteger: Column<number | null> = nullable('integer');
 /** Kept as 0 or 1. */
-export const flag: Column<boolean> = { encode: (value) => (value ? 1 : 0), decode: (param) => param === 1 };
+export const flag: Column<boolean> = {
+  kind: 'integer',
+  encode: (value) => (value ? 1 : 0),
+  decode: (param) => param === 1,
+};
 
 /** One of a closed list of words. */
 export function word<T extends string>(): Column<T> {
-  return required<T>();
+  return required<T>('text');
 }
 
 export function nullableWord<T extends string>(): Column<T | null> {
-  return nullable<T | null>();
+  return nullable<T | null>('text');
 }
 
 /** A value kept as JSON. */
 export function json<T>(): Column<T> {
-  return { encode: (value) => JSON.stringify(value), decode: (param) => JSON.parse(String(param)) as T };
+  return { kind: 'text', encode: (value) => JSON.stringify(value), decode: (param) => JSON.parse(String(param)) as T };
 }
 
 export function nullableJson<T>(): Column<T | null> {
   return {
+    kind: 'text',
     encode: (value) => (value === null ? null : JSON.stringify(value)),
     decode: (param) => (param === null ? null : (JSON.parse(String(param)) as T)),
   };
+}
+
+/** A column that is selected by another name, or by any expression. */
+export function selectedAs<T>(expression: string, column: Column<T>): Column<T> {
+  return { ...column, expression };
 }
 
 type Columns = Readonly<Record<string, Column<unknown>>>;
@@ -77,24 +101,25 @@ export class Table<C extends Columns> {
   readonly #names: readonly string[];
   #reader: Reader | null = null;
   readonly #select = remembered((rest: string) => `SELECT ${this.list} FROM ${this.name} ${rest}`);
-  readonly #insert = remembered(
-    (rest: string) => `INSERT INTO ${this.name} (${this.list}) VALUES (${placeholders(this.fields.length)}) ${rest}`,
-  );
+  readonly #insert = remembered((rest: string) => `${this.#insertOf(1)} ${rest}`);
+  readonly #insertOf = remembered((count: number) => {
+    const row = `(${placeholders(this.fields.length)})`;
+    return `INSERT INTO ${this.name} (${this.list}) VALUES ${repeated(row, count)}`;
+  });
 
   /** The name may also be a join or a subselect whose columns are these. */
   constructor(name: string, columns: C) {
     this.name = name;
     this.fields = Object.keys(columns);
-    this.#names = this.fields.map(columnName);
-    this.list = this.listOf('');
+    this.#names = this.fields.map((field) => columns[field]?.expression ?? columnName(field));
+    this.list = this.#names.join(', ');
     this.#columns = Object.values(columns);
     this.#byField = columns;
   }
 
   /** The same list with a table's alias before each name. */
   listOf(alias: string): string {
-    const prefix = alias === '' ? '' : `${alias}.`;
-    return this.#names.map((name) => prefix + name).join(', ');
+    return this.#names.map((name) => `${alias}.${name}`).join(', ');
   }
 
   /** The statement `SELECT <columns> FROM <table> <rest>`. */
@@ -134,20 +159,29 @@ export class Table<C extends Columns> {
     return this.#reader(values, this.#columns) as RowOf<Table<C>>;
   }
 
-  /** A row that a statement returned with the names of its columns. */
-  readNamed(row: Row): RowOf<Table<C>> {
-    return this.read(this.#names.map((name) => row[name] ?? null));
-  }
-
   /** The parameters of a row, or of some of its fields, in their order. */
   params(row: RowOf<Table<C>>, fields: readonly (keyof C & string)[] = this.fields): Param[] {
     const values = row as Readonly<Record<string, unknown>>;
     return fields.map((field) => this.#byField[field]?.encode(values[field]) ?? null);
   }
 
+  kindOf(field: keyof C & string): ColumnKind {
+    return this.#byField[field]?.kind ?? 'text';
+  }
+
   /** `INSERT INTO <table> (<columns>) VALUES (?, ...)`, followed by `rest`. */
   insert(row: RowOf<Table<C>>, rest = ''): Query {
     return { sql: this.#insert(rest), params: this.params(row) };
+  }
+
+  /** Inserts rows in their order, at most so many by one statement. */
+  insertMany(rows: readonly RowOf<Table<C>>[], most: number): Query[] {
+    const queries: Query[] = [];
+    for (let first = 0; first < rows.length; first += most) {
+      const some = rows.slice(first, first + most);
+      queries.push({ sql: this.#insertOf(some.length), params: some.flatMap((row) => this.params(row)) });
+    }
+    return queries;
   }
 }
 

@@ -13,15 +13,8 @@ export interface Query {
   readonly cacheable?: true;
 }
 
-/**
- * - `rows`: what the statement selects or returns, if anything.
- * - `values`: the same as `Values`.
- * - `count`: one row with the number of rows it changed, as `changed`.
- * - `numbers`: the serial key `no` of each row it inserted.
- *
- * The last two are there for SQLite, where RETURNING doubles the cost of a small write.
- */
-export type Returning = 'rows' | 'values' | 'count' | 'numbers';
+/** What a statement selects or returns, if anything: rows with names, or as `Values`. */
+export type Returning = 'rows' | 'values';
 
 /** A row without names, in the order of its columns: the names of a wide row cost more than what they name. */
 export type Values = readonly Param[];
@@ -31,9 +24,15 @@ export type Values = readonly Param[];
  * end synchronously, PostgreSQL awaits each yield. Neither knows what it does.
  *
  * Statements yielded together run in their order, each seeing what the ones before it did and what others committed
- * meanwhile; they cost one round trip.
+ * meanwhile; they cost one round trip. Statements that all have no answer cost none: they travel with the next ones that
+ * have one, or with the commit. So a change must not depend on how many rows it met.
  */
 export type Tx<T> = Generator<readonly Query[], T, readonly Row[][]>;
+
+/** Whether a statement has an answer: one that only changes rows has none. */
+export function hasAnswer(sql: string): boolean {
+  return /^\s*(SELECT|WITH|PRAGMA)\b|\bRETURNING\b/i.test(sql);
+}
 
 /** Statements, and what their rows mean. */
 export interface Ask<T> {
@@ -67,12 +66,6 @@ export function noEffects(): Effects {
 export function* query(sql: string, ...params: Param[]): Tx<Row[]> {
   const [rows = []] = yield [{ sql, params }];
   return rows;
-}
-
-/** Runs one statement that gives at most one row. */
-export function* queryOne(sql: string, ...params: Param[]): Tx<Row | undefined> {
-  const [rows = []] = yield [{ sql, params }];
-  return rows[0];
 }
 
 /** Asks several things in one round trip. */
@@ -115,22 +108,4 @@ export function placeholders(count: number): string {
 /** A part of a statement, so many times, with commas between. */
 export function repeated(part: string, count: number): string {
   return Array.from({ length: count }, () => part).join(', ');
-}
-
-export function textOf(row: Row, column: string): string {
-  return String(row[column]);
-}
-
-export function numberOf(row: Row, column: string): number {
-  return Number(row[column]);
-}
-
-export function nullableText(row: Row, column: string): string | null {
-  const value = row[column];
-  return value === null || value === undefined ? null : String(value);
-}
-
-export function nullableNumber(row: Row, column: string): number | null {
-  const value = row[column];
-  return value === null || value === undefined ? null : Number(value);
 }

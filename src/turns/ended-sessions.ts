@@ -1,5 +1,5 @@
 import type { Logger } from '../log/logger.ts';
-import type { Timers } from '../queue/timers.ts';
+import { repeat, type Timers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
 
 const POLL_MS = 500;
@@ -15,8 +15,7 @@ export class EndedSessions {
   readonly #log: Logger;
   readonly #ended: (sessionId: string) => void;
   #after: number | null = null;
-  #cancel: () => void = () => undefined;
-  #stopped = false;
+  #stop: () => void = () => undefined;
 
   constructor(store: Store, timers: Timers, log: Logger, ended: (sessionId: string) => void) {
     this.#store = store;
@@ -26,19 +25,12 @@ export class EndedSessions {
   }
 
   start(): void {
-    const again = (): void => {
-      this.#look()
-        .catch((error: unknown) => this.#log.warn('reading the log failed; trying again', { error }))
-        .finally(() => {
-          if (!this.#stopped) this.#cancel = this.#timers.after(POLL_MS, again);
-        });
-    };
-    again();
+    const failed = (error: unknown): void => this.#log.warn('reading the log failed; trying again', { error });
+    this.#stop = repeat(this.#timers, POLL_MS, () => this.#look(), failed);
   }
 
   stop(): void {
-    this.#stopped = true;
-    this.#cancel();
+    this.#stop();
   }
 
   async #look(): Promise<void> {

@@ -11,7 +11,8 @@ import type {
   TurnTask,
 } from '../agent/runner.ts';
 import { unlessAborted } from '../agent/unless-aborted.ts';
-import type { Engine, Finished, Hold } from '../engine/engine.ts';
+import type { Engine, Finished } from '../engine/engine.ts';
+import type { Hold } from '../engine/holdings.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
 import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';

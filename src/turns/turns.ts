@@ -3,7 +3,7 @@ import { hasCode } from '../errors/moirai-error.ts';
 import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Timers } from '../queue/timers.ts';
+import { repeat, type Timers } from '../queue/timers.ts';
 import type { Received } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import { type Elapsed, stopwatch } from './observer.ts';
@@ -66,7 +66,7 @@ export class Turns {
   /** Begun by a write that is still under way. */
   #starting = 0;
   #halted = false;
-  #cancelAdoption: () => void = () => undefined;
+  #stopAdopting: () => void = () => undefined;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
@@ -161,20 +161,15 @@ export class Turns {
 
   /** Adopts now, and again from time to time: another gateway may have died. */
   keepAdopting(): void {
-    const again = (): void => {
-      this.adopt()
-        .catch((error: unknown) => this.#options.log.warn('looking for turns failed', { error }))
-        .finally(() => {
-          if (!this.#halted) this.#cancelAdoption = this.#options.timers.after(ADOPT_MS, again);
-        });
-    };
-    again();
+    const failed = (error: unknown): void => this.#options.log.warn('looking for turns failed', { error });
+    this.#stopAdopting();
+    this.#stopAdopting = repeat(this.#options.timers, ADOPT_MS, () => this.adopt(), failed);
   }
 
   /** Begins nothing any more, gives what runs some time, then cuts it. */
   async halt(reason: ResumeReason, graceMs: number, hurry: Promise<unknown>): Promise<void> {
     this.#halted = true;
-    this.#cancelAdoption();
+    this.#stopAdopting();
     const allDone = (): Promise<unknown> => Promise.all(this.running.map((run) => run.done));
     await Promise.race([allDone(), this.#pause(graceMs), hurry]);
     for (const run of this.running) run.stop({ type: 'cut', reason });
@@ -197,7 +192,7 @@ export class Turns {
   /** Begins nothing any more, and leaves what runs alone. */
   pauseNew(): void {
     this.#halted = true;
-    this.#cancelAdoption();
+    this.#stopAdopting();
   }
 
   #queue(sessionId: string, turnId: string, mode: BusyMode): void {

@@ -27,7 +27,7 @@ async function withServer(
   const api = openAiApi(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, 'key');
   const ask = (onText: (text: string) => void = () => undefined): AskedQuestion => {
     let said = '';
-    const pending = api.ask(
+    const pending = api(
       { model: 'm', system: 's', messages: [{ role: 'user', content: 'hi' }], tools: new Map() },
       {
         onText: (text) => {
@@ -132,7 +132,7 @@ test('a server that has moved is named with its new address', async () => {
 });
 
 test('an address that is none is told when it is asked, not when it is configured', async () => {
-  const { answer } = openAiApi('nowhere', '').ask(
+  const { answer } = openAiApi('nowhere', '')(
     { model: 'm', system: '', messages: [], tools: new Map() },
     { onText: () => undefined, onReasoning: () => undefined, onActivity: () => undefined },
   );

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { GatewayProcess } from '../gateway/process.ts';
 import { CliFixture, finish, isRunning, until } from './cli-fixture.ts';
 
 let cli: CliFixture;
@@ -116,7 +117,7 @@ describe('a gateway in the background', () => {
     const before = await cli.json('gateway', 'start');
     const settings = readFileSync(join(cli.home, 'config.yaml'), 'utf8');
     configure('gateway: { prot: 1 }');
-    await say(before.url, '/restart');
+    expect((await say(before.url, '/restart')).body.reply).toMatch(/^Not restarting: the configuration is wrong/);
     const log = join(cli.home, 'logs', 'gateway.log');
     await until('it is told', () => readFileSync(log, 'utf8').includes('not restarting: the configuration is wrong'));
     expect(isRunning(before.pid)).toBe(true);
@@ -132,6 +133,19 @@ describe('a gateway in the background', () => {
       15_000,
     );
     expect(isRunning(before.pid)).toBe(false);
+  });
+
+  test('in the foreground begins again in its place when a user asks for it, and answers', async () => {
+    const gateway = new GatewayProcess({ model: { provider: 'offline' } });
+    await gateway.start();
+    const { url, pid } = gateway;
+    const { session_id } = await gateway.chat({ text: 'hello', conversation: 'c' });
+    expect((await gateway.chat({ text: '/restart', conversation: 'c' })).reply).toMatch(/^Restarting/);
+    await until('it listens again', () => gateway.url !== url, 15_000);
+    expect(await gateway.chat({ text: 'again', conversation: 'c' })).toMatchObject({ outcome: 'done', session_id });
+    expect(gateway.pid).toBe(pid);
+    expect(await gateway.end('SIGTERM')).toBe(0);
+    await gateway.close();
   });
 
   test('that was killed can be started again, and its sessions go on', async () => {

@@ -65,6 +65,8 @@ export class GatewayProcess {
         shown += line;
         if (line !== '}') return;
         this.started = JSON.parse(shown) as typeof this.started;
+        // It may begin again, and say so again.
+        shown = '';
         this.url = this.started.url;
         resolve();
       });

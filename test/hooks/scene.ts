@@ -54,7 +54,7 @@ export class Scene {
     const { timeoutMs = 10_000, maxAttempts = 3, environment = process.env } = config;
     this.hooks = await FileHooks.start({
       ...{ home: this.home, host: this.host, dispatcher: this.dispatcher, store: this.opened.store, log: this.log },
-      config: { timeoutMs, maxAttempts },
+      ...{ timeoutMs, maxAttempts },
       environment: { ...environment, HOME: this.home },
     });
     return this.hooks;

@@ -40,6 +40,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
     finding: FAILED_TEST,
   },
+  acceptance: {
+    args: ['VITEST', 'run', 'test/gateway/api-backend.test.ts'],
+    finding: FAILED_TEST,
+  },
   observers: {
     args: ['VITEST', 'run', 'test/gateway/observers.test.ts', 'src/log/logger.test.ts'],
     finding: FAILED_TEST,
@@ -69,8 +73,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no lease check',
     file: 'src/store/transactions/sessions.ts',
-    find: "lease.data !== 'up' || numberOf(lease, 'lease_until') <= ctx.leaseNow",
-    replace: "lease.data === 'nobody'",
+    find: "lease?.data !== 'up' || (lease.leaseUntil ?? 0) <= ctx.leaseNow",
+    replace: "lease?.data === 'nobody'",
     layer: 'simulation',
   },
   {
@@ -82,7 +86,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'takeover without a new epoch',
-    file: 'src/lifecycle/transition.ts',
+    file: 'src/lifecycle/steps.ts',
     find: `      owner: context.instance,
       epoch: session.epoch + 1,`,
     replace: `      owner: context.instance,
@@ -101,29 +105,29 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an end without its lane',
     file: 'src/store/transactions/record.ts',
-    find: 'if (except !== subscriber.name && listens(subscriber, draft.type)) {',
-    replace: "if (draft.type !== 'session:end' && except !== subscriber.name && listens(subscriber, draft.type)) {",
+    find: 'except !== subscriber.name && listens(subscriber, draft.type);',
+    replace: "draft.type !== 'session:end' && except !== subscriber.name && listens(subscriber, draft.type);",
     layer: 'model',
   },
   {
     name: 'no re-adoption after a lost reply',
-    file: 'src/engine/engine.ts',
+    file: 'src/engine/instance.ts',
     find: 'if (strays.length + claims.length === 0) return 0;',
     replace: 'if (strays.length + claims.length >= 0) return 0;',
     layer: 'simulation',
   },
   {
     name: 'a turn begun by a lost reply in a session held otherwise',
-    file: 'src/engine/engine.ts',
+    file: 'src/engine/holdings.ts',
     find: '(running ? this.#begun.get(id) !== epoch : !this.#held.has(id))',
     replace: '!this.#held.has(id)',
     layer: 'queue',
   },
   {
     name: 'a row that names this instance counts as begun by it',
-    file: 'src/engine/engine.ts',
-    find: 'if (begun && session.owner === this.instance)',
-    replace: 'if (session.owner === this.instance)',
+    file: 'src/engine/holdings.ts',
+    find: 'if (begun && session.owner === this.#instance)',
+    replace: 'if (session.owner === this.#instance)',
     layer: 'queue',
   },
   {
@@ -142,14 +146,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "the reaper takes a living owner's sessions",
-    file: 'src/store/transactions/liveness.ts',
+    file: 'src/store/transactions/reaping.ts',
     find: "WHERE i.id IS NULL OR i.state = 'dead' ORDER BY",
     replace: "WHERE i.id IS NULL OR i.state = 'dead' OR i.state = 'up' ORDER BY",
     layer: 'model',
   },
   {
     name: 'attached sessions of the dead are only released',
-    file: 'src/store/transactions/liveness.ts',
+    file: 'src/store/transactions/reaping.ts',
     find: 'if (loaded.session.attached) {',
     replace: 'if (loaded.session.attached && loaded.turns.length > 1000) {',
     layer: 'model',
@@ -163,7 +167,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'system activity moves the deadline',
-    file: 'src/lifecycle/transition.ts',
+    file: 'src/lifecycle/steps.ts',
     find: "if (by === 'user') return { lastActivityAt",
     replace: "if (by === 'user' || by === 'system') return { lastActivityAt",
     layer: 'model',
@@ -177,14 +181,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'messages that wait are dropped at a reset',
-    file: 'src/lifecycle/transition.ts',
+    file: 'src/lifecycle/steps.ts',
     find: "if (turn.state === 'queued' && successorId !== null) return",
     replace: "if (turn.state === 'queued' && successorId === '') return",
     layer: 'model',
   },
   {
     name: 'a stuck turn is resumed for ever',
-    file: 'src/lifecycle/transition.ts',
+    file: 'src/lifecycle/steps.ts',
     find: 'const stuck = cuts >= context.stuckAfter;',
     replace: 'const stuck = cuts >= context.stuckAfter + 1000;',
     layer: 'model',
@@ -226,7 +230,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a claim that its process lost track of is not released',
-    file: 'src/engine/engine.ts',
+    file: 'src/engine/instance.ts',
     find: 'rows.claims.filter((claim) => !this.claims.knows(claim))',
     replace: 'rows.claims.filter((claim) => this.claims.knows(claim) && claim.token === null)',
     layer: 'queue',
@@ -398,5 +402,19 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'rest.replaceAll(secret, HIDDEN), text);',
     replace: 'rest.replaceAll(secret, HIDDEN), shortened(text));',
     layer: 'observers',
+  },
+  {
+    name: 'a command that comes again is done again',
+    file: 'src/turns/conversations.ts',
+    find: 'if (known !== null) return this.#repeat(message, known);',
+    replace: "if (known?.ref === '') return this.#repeat(message, known);",
+    layer: 'acceptance',
+  },
+  {
+    name: 'the key of a message is remembered for ever',
+    file: 'src/store/transactions/conversations.ts',
+    find: 'turn.createdAt < ctx.now - args.refTtlMs',
+    replace: 'turn.createdAt < args.refTtlMs - ctx.now',
+    layer: 'acceptance',
   },
 ];

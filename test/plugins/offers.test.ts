@@ -4,10 +4,10 @@ import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { PluginMemoryProvider } from '../../src/extensions/plugins/api.ts';
 import type { PluginMemory } from '../../src/extensions/plugins/memory-offer.ts';
 import type { PluginCommand, PluginTool } from '../../src/extensions/plugins/offers.ts';
-import type { PluginInbox, PluginIncoming, PluginPlatform } from '../../src/extensions/plugins/plugin-platform.ts';
+import type { PluginInbox, PluginPlatform } from '../../src/extensions/plugins/plugin-platform.ts';
 import { MemoryManager } from '../../src/memory/memory-manager.ts';
 import type { MemoryProvider, MemorySession } from '../../src/memory/provider.ts';
-import type { Platform } from '../../src/platforms/platform.ts';
+import type { Incoming, Platform } from '../../src/platforms/platform.ts';
 import { processTimers } from '../../src/queue/timers.ts';
 import type { SlashCommand } from '../../src/turns/command.ts';
 import { chatConversation } from '../support/stores.ts';
@@ -273,7 +273,7 @@ describe('a platform in a plugin', () => {
 
   test('receives when the gateway is ready, is told when it is durable, and sends', async () => {
     scene.plugin('birds', PIGEON('a'));
-    const arrived: PluginIncoming[] = [];
+    const arrived: Incoming[] = [];
     const durable = Promise.withResolvers<void>();
     const [platform] = (await scene.start()).platforms();
     await new Promise((next) => setTimeout(next, 100));

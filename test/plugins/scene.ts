@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DispatchQuestion, ToolQuestion, TurnQuestion } from '../../src/extensions/plugins/api.ts';
-import type { PluginsOptions } from '../../src/extensions/plugins/generations.ts';
-import { Plugins } from '../../src/extensions/plugins/plugins.ts';
+import { Plugins, type PluginsOptions } from '../../src/extensions/plugins/plugins.ts';
 import type { ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import { Scene as HookScene, until } from '../hooks/scene.ts';
 

@@ -2,7 +2,8 @@ import type fc from 'fast-check';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import { DEFAULT_RESET_RULES, type ResetRules } from '../../src/lifecycle/reset-policy.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { ConversationRef, PlainCommand } from '../../src/store/transactions/conversations.ts';
+import type { ConversationRef } from '../../src/store/transactions/conversations.ts';
+import type { PlainCommand } from '../../src/store/transactions/session-commands.ts';
 import type { CommandContext } from '../../src/store/transactions/sessions.ts';
 import type { StoreDump } from './check-store.ts';
 import {

@@ -1,5 +1,5 @@
 import type { ResumeReason } from '../../src/lifecycle/states.ts';
-import type { PlainCommand } from '../../src/store/transactions/conversations.ts';
+import type { PlainCommand } from '../../src/store/transactions/session-commands.ts';
 import { PLATFORM } from './model-queue.ts';
 import type { Expected, Model, ModelSession } from './model-state.ts';
 import { commanded, context, OnSession, type Prediction, type Real } from './model-step.ts';

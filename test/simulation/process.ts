@@ -1,5 +1,6 @@
 import { Scheduler } from '../../src/cron/scheduler.ts';
-import { Engine, type Hold } from '../../src/engine/engine.ts';
+import { Engine } from '../../src/engine/engine.ts';
+import type { Hold } from '../../src/engine/holdings.ts';
 import { timeSortedIds } from '../../src/engine/ids.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Scheduler } from '../../src/cron/scheduler.ts';
-import { Engine, isLeaseLost } from '../../src/engine/engine.ts';
+import { Engine } from '../../src/engine/engine.ts';
 import { describeThisProcess } from '../../src/engine/host.ts';
 import { timeSortedIds } from '../../src/engine/ids.ts';
+import { isLeaseLost } from '../../src/engine/instance.ts';
 import { Upkeep } from '../../src/engine/upkeep.ts';
 import { hasCode, MoiraiError } from '../../src/errors/moirai-error.ts';
 import { Dispatcher, type NewSubscriber } from '../../src/events/dispatcher.ts';

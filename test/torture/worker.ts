@@ -1,7 +1,7 @@
 // One process of the torture test: opens the store, takes part, and does things at random until it is killed.
 import { flushCompileCache } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isLeaseLost } from '../../src/engine/engine.ts';
+import { isLeaseLost } from '../../src/engine/instance.ts';
 import { hasCode } from '../../src/errors/moirai-error.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/port.ts';

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Engine, type Hold, isLeaseLost } from '../../src/engine/engine.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import type { Hold } from '../../src/engine/holdings.ts';
+import { isLeaseLost } from '../../src/engine/instance.ts';
 import type { ErrorCode } from '../../src/errors/codes.ts';
 import { hasCode } from '../../src/errors/moirai-error.ts';
 import type { Session } from '../../src/lifecycle/session.ts';

@@ -21,7 +21,7 @@ const MODELS_KEPT = 16;
 /** Anthropic reads its cache only where it is told to; said once for the request, no message has to carry a mark. */
 const CACHED = { anthropic: { cacheControl: { type: 'ephemeral' } } } as const;
 
-/** Why a connection is closed that nobody reads any more: one object for all, since nobody looks at it. */
+/** Why a connection is closed whose reader is gone: one object for all, since it is never looked at. */
 const CANCELLED = new BrokenAnswer('nobody reads the answer any more');
 
 /** Anthropic's messages API, through the provider of the AI SDK. */
@@ -36,14 +36,12 @@ export function anthropicApi(baseURL: string, apiKey: string): ModelApi {
     opened.set(name, model);
     return model;
   };
-  return {
-    ask(request, listener) {
-      const abort = new AbortController();
-      return {
-        answer: read(open(request.model), request, listener, abort.signal),
-        cancel: () => abort.abort(CANCELLED),
-      };
-    },
+  return (request, listener) => {
+    const abort = new AbortController();
+    return {
+      answer: read(open(request.model), request, listener, abort.signal),
+      cancel: () => abort.abort(CANCELLED),
+    };
   };
 }
 

@@ -44,9 +44,7 @@ export interface PendingAnswer {
 }
 
 /** How a kind of model server is asked. Nothing is tried again here. */
-export interface ModelApi {
-  ask(request: ModelRequest, listener: AnswerListener): PendingAnswer;
-}
+export type ModelApi = (request: ModelRequest, listener: AnswerListener) => PendingAnswer;
 
 /** Makes something of a set of tools once, and keeps it for as long as the set is in use. */
 export function oncePerSet<T>(make: (tools: ToolSet) => T): (tools: ToolSet) => T {

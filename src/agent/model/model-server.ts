@@ -5,19 +5,6 @@ import { modelError, placeOf } from './model-error.ts';
 
 export type ModelProvider = Exclude<ModelConfig['provider'], 'auto' | 'offline'>;
 
-/** One server of models: how to reach it, what it is called, what it offers. */
-export interface ModelServer {
-  readonly provider: ModelProvider;
-  readonly baseUrl: string;
-  /** How it is asked; loaded on first use: a gateway that only waits does not pay for it. */
-  api(): Promise<ModelApi>;
-  /** The model's name, if it is known without asking the server. */
-  readonly defaultName: string | null;
-  /** The model that answers when nobody asks for another. */
-  defaultModel(): Promise<string>;
-  list(): Promise<readonly string[]>;
-}
-
 const BASE_URLS: Readonly<Record<ModelProvider, string>> = {
   openai: 'https://api.openai.com/v1',
   anthropic: 'https://api.anthropic.com/v1',
@@ -31,20 +18,28 @@ const DEFAULT_MODELS: Readonly<Partial<Record<ModelProvider, string>>> = {
 
 const LIST_TIMEOUT_MS = 5_000;
 
-export function openModelServer(config: ModelConfig, provider: ModelProvider): ModelServer {
+/** One server of models: how to reach it, what it is called, what it offers. */
+export type ModelServer = ReturnType<typeof openModelServer>;
+
+export function openModelServer(config: ModelConfig, provider: ModelProvider) {
   const baseUrl = (config.baseUrl ?? BASE_URLS[provider]).replace(/\/+$/, '');
   const list = () => listModels(config, provider, baseUrl);
   const defaultName = config.name ?? DEFAULT_MODELS[provider] ?? null;
   let api: Promise<ModelApi> | null = null;
   let first: string | null = null;
   return {
-    ...{ provider, baseUrl, defaultName },
-    api() {
+    provider,
+    baseUrl,
+    /** The model's name, if it is known without asking the server. */
+    defaultName,
+    list,
+    /** How it is asked; loaded on first use: a gateway that only waits does not pay for it. */
+    api(): Promise<ModelApi> {
       api ??= loadApi(provider, baseUrl, config.apiKey ?? '');
       return api;
     },
-    list,
-    async defaultModel() {
+    /** The model that answers unless a conversation asks for another. */
+    async defaultModel(): Promise<string> {
       if (defaultName !== null) return defaultName;
       first ??= (await list())[0] ?? null;
       if (first === null) throw new MoiraiError('model_unknown', `no model is named and ${baseUrl} offers none`);

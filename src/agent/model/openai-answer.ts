@@ -115,7 +115,7 @@ function parseChunk(data: string): Chunk {
     const chunk: unknown = JSON.parse(data);
     if (typeof chunk === 'object' && chunk !== null) return chunk;
   } catch {
-    // It is told below, with what came instead.
+    // The error below says what came instead.
   }
   throw new BrokenAnswer(`this is not JSON: ${data.slice(0, 200)}`);
 }

@@ -7,7 +7,7 @@ import type { AnswerListener, ModelAnswer, ModelApi, PendingAnswer } from './mod
 import { ChatCompletionReader } from './openai-answer.ts';
 import { chatCompletionBody } from './openai-request.ts';
 
-/** As much of a refusal as anybody reads. */
+/** As much of a refusal as is read. */
 const MOST_OF_A_REFUSAL = 64 * 1024;
 
 /**
@@ -22,15 +22,13 @@ export function openAiApi(baseUrl: string, apiKey: string): ModelApi {
     ...(apiKey === '' ? {} : { authorization: `Bearer ${apiKey}` }),
   };
   let target: RequestOptions | null = null;
-  return {
-    ask(request, listener) {
-      try {
-        target ??= { ...urlToHttpOptions(new URL(`${baseUrl}/chat/completions`)), method: 'POST' };
-        return send(target, headers, chatCompletionBody(request), listener);
-      } catch (thrown) {
-        return { answer: Promise.reject(thrown), cancel: () => undefined };
-      }
-    },
+  return (request, listener) => {
+    try {
+      target ??= { ...urlToHttpOptions(new URL(`${baseUrl}/chat/completions`)), method: 'POST' };
+      return send(target, headers, chatCompletionBody(request), listener);
+    } catch (thrown) {
+      return { answer: Promise.reject(thrown), cancel: () => undefined };
+    }
   };
 }
 

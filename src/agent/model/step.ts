@@ -32,7 +32,7 @@ export async function streamStep(request: StepRequest): Promise<StepResult> {
   const onAbort = (): void => stop(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
   let text = '';
-  const { answer, cancel } = api.ask(request, {
+  const { answer, cancel } = api(request, {
     onText: (piece) => {
       text += piece;
       request.onText(piece);
@@ -40,7 +40,7 @@ export async function streamStep(request: StepRequest): Promise<StepResult> {
     onReasoning: (piece) => request.onReasoning(piece),
     onActivity: () => void silence.refresh(),
   });
-  // When the race is lost this promise is nobody's, and its rejection must not end the process.
+  // When the race is lost this promise is not awaited, and its rejection must not end the process.
   answer.catch(() => undefined);
   try {
     const ended = await Promise.race([answer, stopped]);
@@ -48,7 +48,7 @@ export async function streamStep(request: StepRequest): Promise<StepResult> {
   } finally {
     clearTimeout(silence);
     signal.removeEventListener('abort', onAbort);
-    // Whatever ended it, nobody reads on.
+    // Whatever ended it, the rest is not read.
     cancel();
   }
 }

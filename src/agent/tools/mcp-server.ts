@@ -17,7 +17,7 @@ const RETRY_AFTER_MS = 60_000;
 
 /**
  * One MCP server of the configuration, connected when a turn first needs the list of tools. While it fails it offers
- * none; that is told in the log, and it is tried again later.
+ * none, the log says so, and it is tried again later.
  */
 export class McpServer {
   readonly #name: string;

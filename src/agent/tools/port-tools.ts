@@ -60,7 +60,7 @@ function sendMessageTool(send: NonNullable<ToolPorts['sendMessage']>): AgentTool
       target: z.string().min(1).describe('`origin`, `home`, a place such as telegram:42, or the name of one'),
       text: z.string().min(1).max(20_000),
     }),
-    // Whoever reads it there did not ask for it.
+    // The people in that conversation did not ask for it.
     dangerous: ({ target, text }) => (AT_HOME.has(target.trim()) ? null : `send to ${target}: ${text.slice(0, 200)}`),
     run: ({ target, text }, asker) => send(target, text, asker),
   });

@@ -43,5 +43,5 @@ export interface NewSchedule {
   readonly timezone?: string | undefined;
 }
 
-/** Where what went wrong beside a turn is told: a fixed sentence, and what varies in the fields. */
+/** Receives what goes wrong beside a turn: a fixed sentence, and what varies in the fields. */
 export type Log = Pick<Logger, 'warn'>;

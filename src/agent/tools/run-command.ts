@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { z } from 'zod';
+import type { AgentConfig } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { unlessAborted } from '../unless-aborted.ts';
 import { type AgentTool, bounded, defineTool } from './tool.ts';
 import { rootOf } from './workspace.ts';
 
-export interface CommandSettings {
-  readonly workspace: string;
-  readonly allowCommands: readonly string[];
+export interface CommandSettings extends Pick<AgentConfig, 'workspace' | 'allowCommands'> {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -119,7 +118,7 @@ class RunningCommand {
         child.once('close', () => resolve(signal === null ? `Exit code ${code}.` : `Killed by ${signal}.`));
       });
     });
-    // Nobody may be waiting any more when it ends.
+    // It may end when no caller awaits it any more.
     this.#ended.catch(() => undefined);
   }
 
@@ -147,7 +146,7 @@ class RunningCommand {
     try {
       process.kill(-this.#child.pid, 'SIGKILL');
     } catch {
-      // Nobody is left in the group: that is what was wanted.
+      // No process is left in the group, as it should be.
     }
   }
 }

@@ -17,7 +17,7 @@ export interface AgentTool {
   readonly inputSchema: JsonSchema;
   /** Changes nothing, so that several calls of one step may run at the same time. */
   readonly parallelSafe: boolean;
-  /** What a person has to allow first, in one line; null when nobody has to be asked. */
+  /** What a person has to allow first, in one line; null when it may run without asking. */
   dangerous(args: unknown): string | null;
   /** What the model reads. Throws when it failed, with a message for the model. */
   run(args: unknown, context: ToolContext): Promise<string>;
@@ -52,9 +52,9 @@ function checked<Schema extends z.ZodType>(schema: Schema, args: unknown): z.out
 }
 
 /** Both ends of a text that is too long; the middle is what can be missed best. */
-export function bounded(text: string, limit = MAX_RESULT): string {
-  if (text.length <= limit) return text;
-  const half = Math.floor(limit / 2);
+export function bounded(text: string): string {
+  if (text.length <= MAX_RESULT) return text;
+  const half = MAX_RESULT / 2;
   return `${text.slice(0, half)}\n[... ${text.length - 2 * half} characters left out ...]\n${text.slice(-half)}`;
 }
 

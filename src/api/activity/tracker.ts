@@ -43,10 +43,10 @@ export interface Snapshot {
 }
 
 /**
- * What goes on, for whoever draws it: all that is open, kept up to date by what the log says was touched and by the turns
- * under way. It is a cache of the store and no truth of its own: each look begins with the store, so that everybody sees
- * what had happened when he asked, his own doings among it; and costs what has happened since the last look, not what
- * there is. One look at a time; all who ask while one is under way share the next.
+ * What goes on, for visualizers: all open sessions, kept up to date by what the log says was touched and by the turns
+ * under way. It is a cache of the store and no truth of its own: each look begins with the store, so that each request
+ * sees what had happened when it came, its own writes included; and costs what has happened since the last look, not what
+ * there is. One look at a time; all requests that come while one is under way share the next.
  */
 export class ActivityTracker {
   readonly #parts: ApiParts;
@@ -108,7 +108,7 @@ export class ActivityTracker {
   deltaSinceSeq(seq: number): string | null {
     if (this.#knownFrom === null || seq < this.#knownFrom || seq > this.#seq) return null;
     // Some changes have no event: they carry the number of the last one before them. An end has an event: a snapshot
-    // of that number leaves the session out already, and whoever has it must not be told of an old end as of a new one.
+    // of that number leaves the session out already, and a client that has it must not get an old end as a new one.
     return this.#delta(({ end, seq: at }) => (end ? end.seq > seq : at >= seq), true);
   }
 
@@ -125,7 +125,7 @@ export class ActivityTracker {
   }
 
   async #lookAfter(before: Promise<unknown>): Promise<void> {
-    await before.catch(() => undefined); // Who asked for that one hears why it failed.
+    await before.catch(() => undefined); // The caller of that look gets its error.
     const looking = this.#update();
     this.#current = looking;
     this.#next = null;
@@ -147,7 +147,7 @@ export class ActivityTracker {
     if (!this.#agrees(pulse.open)) await this.#startOver({ ...pulse, ended: [] }, state);
   }
 
-  /** The sessions that may have changed; null when nobody knows which. */
+  /** The sessions that may have changed; null when that is not known. */
   #toRead({ touched, turns }: Pulse): string[] | null {
     if (touched === null) return null;
     const ids = new Set(touched);
@@ -165,7 +165,7 @@ export class ActivityTracker {
     return open === this.#cards.size && versions === sum;
   }
 
-  /** The first look: nobody has seen anything yet, so nothing is a change. */
+  /** The first look: no client has seen anything yet, so nothing is a change. */
   async #readAll(): Promise<void> {
     const { seq, sessions, turns, open } = await this.#parts.engine.store.read('activity', { limit: MOST_SESSIONS });
     this.#seq = seq;
@@ -215,7 +215,7 @@ export class ActivityTracker {
     else card.session = session;
   }
 
-  /** True when whoever looks on should be told. */
+  /** True when clients that follow have to be told. */
   #remove(id: string, end: Ended | null, change: number): boolean {
     const known = this.#cards.delete(id);
     this.#sessionTexts.remove(id);

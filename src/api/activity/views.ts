@@ -59,7 +59,7 @@ export function activityView(
   };
 }
 
-/** A running turn whose owner is gone waits to be resumed, also before anybody has noticed. */
+/** A running turn whose owner is gone waits to be resumed, also before the reaper has found it. */
 function phaseOf({ state }: Session, turns: TurnsUnderWay | undefined, ownerAlive: boolean, doing: Phase): Phase {
   if (state === 'suspended' || state === 'resume_pending') return state;
   if (turns === undefined) return 'idle';

@@ -3,7 +3,7 @@ import type { ApiParts } from '../api.ts';
 import { frame, HEARTBEAT, type Listener } from '../event-stream.ts';
 import type { ActivityTracker } from './tracker.ts';
 
-/** How often a quiet stream says that it lives: whoever looks on should notice within seconds that nobody is there. */
+/** How often a quiet stream says that it lives: a page should notice within seconds that the gateway is gone. */
 const HEARTBEAT_MS = 2000;
 /** What other processes do, and the steps of a turn, are looked for; commits of this process are heard of. */
 const POLL_MS = 200;
@@ -12,8 +12,8 @@ const SETTLE_MS = 25;
 const RETRY_MS = 1000;
 
 /**
- * Tells whoever looks on what changes. Each is told what has changed since it last took something: a slow one gets fewer
- * and bigger words, and nothing piles up for it.
+ * Streams changes to clients. Each gets what has changed since it last took something: a slow client gets fewer and
+ * bigger deltas, and nothing piles up for it.
  */
 export class ActivityWatch {
   readonly #parts: ApiParts;
@@ -22,7 +22,7 @@ export class ActivityWatch {
   #running = false;
   #wakers = new Set<() => void>();
   #hear: () => void = () => undefined;
-  /** The last words, which most watchers share. */
+  /** The last delta, which most watchers share. */
   #lastDelta: { readonly since: number; readonly change: number; readonly text: string } | null = null;
 
   constructor(parts: ApiParts, tracker: ActivityTracker) {
@@ -82,7 +82,7 @@ export class ActivityWatch {
     });
   }
 
-  /** Looks for as long as somebody watches. */
+  /** Looks for as long as a client watches. */
   async #run(): Promise<void> {
     if (this.#running) return;
     this.#running = true;

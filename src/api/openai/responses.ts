@@ -75,7 +75,7 @@ function messagesOf({ input, instructions }: Body): PastMessage[] {
 function messageOf(item: z.output<typeof itemSchema>, where: string): PastMessage {
   const { type = 'message', role, content } = item;
   if (type === 'message') return { role: roleOf(role ?? 'user', where), text: textOf(content, where) };
-  // What a tool gave is part of the past, whoever ran it.
+  // What a tool gave is part of the past, also when the client ran it.
   if (type === 'function_call_output') return { role: 'tool', text: textOf(item.output as Content, where) };
   throw new MoiraiError('bad_input', `${where} is of type "${type}"; only messages are understood`);
 }

@@ -45,7 +45,7 @@ const CHANGES = {
   run: 'Makes a job due now, once',
 } as const;
 
-/** What is done at its time. Whoever has the key is the operator: all jobs are theirs. */
+/** Scheduled jobs. The holder of the key is the operator, to whom all jobs belong. */
 export function addCronRoutes(app: Api, { backend }: ApiParts): void {
   const { service, target } = backend.jobs;
   app.openapi(list, async (c) => {

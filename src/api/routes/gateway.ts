@@ -50,7 +50,7 @@ export function addGatewayRoutes(app: Api, parts: ApiParts): void {
   });
   app.openapi(drain, async (c) => {
     const draining = backend.drain();
-    // When it fails later than this answer, nobody else would hear of it.
+    // When it fails later than this answer, only the log tells of it.
     draining.catch((thrown: unknown) => log.warn('the drain failed', { error: MoiraiError.wrap(thrown) }));
     await Promise.race([draining, delay(BEGUN_MS, undefined, { ref: false })]);
     return c.json({ ...(await backend.readiness()) }, 200);

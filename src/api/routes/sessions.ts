@@ -48,7 +48,7 @@ const messages = route('get', '/v1/sessions/{id}/messages', 'listMessages', {
   responses: { 200: json(pageOf(MessageSchema), 'A page of it.') },
 });
 
-/** The reasons for which somebody from outside may end a session; the others are the machine's to give. */
+/** The reasons for which a client may end a session; the gateway alone gives the others. */
 const REASONS = ['api_close', 'admin_close'] as const;
 type Reason = (typeof REASONS)[number];
 
@@ -153,7 +153,7 @@ export function addSessionChangeRoutes(app: Api, { engine }: ApiParts): void {
     app.openapi(goOn, async (c) => {
       const { title } = c.req.valid('json');
       const from = await findSession(store, c.req.valid('param').id);
-      // Over HTTP nobody stays who could die: what was attached to a process is not attached to this one.
+      // An HTTP client is no process that can die: what was attached to a process is not attached to this request.
       const conversation = { ...conversationOf(from), attached: false };
       const named = title === null || title === undefined ? {} : { title };
       const options = { trigger: 'api', conversation, ...named } as const;

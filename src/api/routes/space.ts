@@ -89,7 +89,7 @@ const sourcesSchema = z
   })
   .openapi('Sources');
 
-/** What the page is told about where it is. */
+/** Which gateways the page shows, and whether it can chat. */
 export type Sources = z.output<typeof sourcesSchema>;
 
 const sources = route('get', '/space.json', 'getSources', {

@@ -25,7 +25,7 @@ const replay = route('post', '/v1/subscribers/{name}/replay', 'replaySubscriber'
 export function addSubscriberRoutes(app: Api, { engine }: ApiParts): void {
   const { store } = engine;
   app.openapi(list, async (c) => {
-    // Read first: who has nothing undelivered after that has had everything up to here.
+    // Read first: a subscriber with nothing undelivered after that has had everything up to here.
     const newest = await store.read('lastSeq', {});
     const positions = await store.read('subscriberPositions', {});
     const all = await store.read('listSubscribers', {});

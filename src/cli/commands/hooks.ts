@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import type { WebhookConfig } from '../../config/config.ts';
 import { isoTime } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { discoverHooks, type FoundHook, hooksFolder } from '../../extensions/hooks/hook-kind.ts';
+import { type FoundHook, hookKind } from '../../extensions/hooks/hook-kind.ts';
+import { discover, folderOf } from '../../extensions/host/extension-folder.ts';
 import type { DeadLetter, SubscriberStatus } from '../../store/transactions/subscribers.ts';
 import { type Answer, answer, inStore, listing } from '../command.ts';
 import { readConfig } from '../configuration.ts';
@@ -62,15 +63,15 @@ The event is sent whether the hook listens to it or not; nothing is recorded. Ex
 
 async function list({ store, settings }: StoreSession): Promise<Answer> {
   const { hooks } = await readConfig(settings);
-  const folder = hooksFolder(settings.home);
-  const found = await discoverHooks(folder, process.env.PATH ?? '');
+  const kind = hookKind(process.env.PATH ?? '');
+  const found = await discover(settings.home, kind);
   const data = hookRows(found, hooks.webhooks, await store.read('listSubscribers', {}));
   const rows = data.map((row) => {
     const type = row.handler === null ? row.type : basename(row.handler);
     return [row.name, type, row.state, eventsCell(row.events), ...subscriberCells(row)];
   });
   const text = table(['NAME', 'TYPE', 'STATE', 'EVENTS', ...SUBSCRIBER_HEADINGS], rows);
-  return listing({ data, text, none: `No hooks in ${printable(folder)}, and no webhooks.` });
+  return listing({ data, text, none: `No hooks in ${printable(folderOf(settings.home, kind))}, and no webhooks.` });
 }
 
 /** All hooks and webhooks that there are, and what is left in the store of those whose folder or entry is gone. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { subscriberOf } from '../../extensions/plugins/observers.ts';
-import { discoverPlugins, type FoundPlugin, pluginsFolder } from '../../extensions/plugins/plugin-kind.ts';
+import { discover, folderOf } from '../../extensions/host/extension-folder.ts';
+import { subscriberOf } from '../../extensions/host/subscriptions.ts';
+import { type FoundPlugin, PLUGIN_KIND } from '../../extensions/plugins/plugin-kind.ts';
 import type { SubscriberStatus } from '../../store/transactions/subscribers.ts';
 import { type Answer, inStore, listing } from '../command.ts';
 import { printable, table } from '../print.ts';
@@ -21,17 +22,16 @@ States: ready, disabled, bad (it cannot be loaded, and why). A plugin that fails
 the log of the gateway, and by \`moirai hooks dead plugin:NAME\`; \`moirai hooks replay plugin:NAME\` delivers again.`;
 
 async function list({ store, settings }: StoreSession): Promise<Answer> {
-  const folder = pluginsFolder(settings.home);
-  const found = await discoverPlugins(folder);
+  const found = await discover(settings.home, PLUGIN_KIND);
   const subscribers = await store.read('listSubscribers', {});
   const data = found.map((plugin) => viewOf(plugin, subscribers));
   const rows = data.map((row) => [row.name, row.state, eventsCell(row.events) || '-', ...subscriberCells(row)]);
   const text = table(['NAME', 'STATE', 'HEARS', ...SUBSCRIBER_HEADINGS], rows);
-  return listing({ data, text, none: `No plugins in ${printable(folder)}.` });
+  return listing({ data, text, none: `No plugins in ${printable(folderOf(settings.home, PLUGIN_KIND))}.` });
 }
 
 function viewOf(plugin: FoundPlugin, subscribers: readonly SubscriberStatus[]) {
-  const subscriber = subscriberOf(plugin.name);
+  const subscriber = subscriberOf(PLUGIN_KIND.word, plugin.name);
   const status = subscribers.find(({ name }) => name === subscriber);
   return {
     name: plugin.name,

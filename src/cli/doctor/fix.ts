@@ -1,5 +1,5 @@
 import type { Engine } from '../../engine/engine.ts';
-import type { Reaped } from '../../store/transactions/liveness.ts';
+import type { Reaped } from '../../store/transactions/reaping.ts';
 
 const BATCH = 100;
 

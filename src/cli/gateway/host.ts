@@ -19,7 +19,7 @@ export interface HostOptions {
   readonly log: Logger;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Asks the process to end, and to be started again. */
-  readonly restart: () => void;
+  readonly restart: () => Promise<boolean>;
   /** The lease was lost: only a fresh start helps. */
   readonly lost: () => void;
 }

@@ -7,6 +7,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { createLogger, type Logger } from '../../log/logger.ts';
 import { NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
 import { secretsOf } from '../../settings/show-settings.ts';
+import type { HomeLock } from '../../store/home-lock.ts';
 import { readConfig } from '../configuration.ts';
 import { packageVersion } from '../package-version.ts';
 import { print, printJson } from '../print.ts';
@@ -20,55 +21,75 @@ const FAILURE = 1;
 /** Beyond the drain timeout; what still hangs then is left behind. */
 const STOP_GRACE_MS = 3000;
 
-/** Why a gateway ends, and what its process exits with then. */
-const EXIT_CODES = { shutdown: 0, restart: 75 } as const;
+/** Why a gateway ends, and what its process exits with then. `again`: it does not, and another one begins in it. */
+const EXIT_CODES = { shutdown: 0, restart: 75, again: 0 } as const;
 type Reason = keyof typeof EXIT_CODES;
 
 /** Runs the gateway of a home until it is to end, and sets the code that the process exits with. */
 export async function runGateway(settings: Settings, startedBy: GatewayHolder['startedBy']): Promise<undefined> {
   makeHome(settings.home);
-  const config = await readConfig(settings);
-  const log = createLogger({ ...config.log, secrets: secretsOf(configSettings, config) });
-  const holder: GatewayHolder = {
-    ...describeThisProcess(),
-    version: packageVersion(),
-    startedAt: new Date().toISOString(),
-    startedBy,
-    drainTimeoutMs: config.gateway.drainTimeoutMs,
-    url: null,
-    instance: null,
-  };
-  const lock = await becomeGateway(config.home, holder);
-  const { promise: ended, resolve: end } = Promise.withResolvers<Reason>();
-  const restart = async (): Promise<void> => {
-    if (await couldRestart(settings, log)) end('restart');
-  };
-  // A gateway in the background has no supervisor: it starts its successor, also after /restart or a lost lease.
-  const comeBack = (reason: Reason): void => {
-    if (reason === 'restart' && startedBy === 'start') launchGateway(settings);
-  };
-  let reason: Reason;
+  let lock: HomeLock<GatewayHolder> | null = null;
+  let reason: Reason = 'again';
   try {
-    const host = await startGateway({
-      ...{ config, log, environment: process.env },
-      restart: () => void restart(),
-      lost: () => {
-        log.error('the lease was lost; starting again is the only way on');
-        end('restart');
-      },
-    });
-    lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
-    await announce(config, host, settings.json);
-    listenToSignals(host, end, restart, () => reload(config, settings, host.gateway, log));
-    // Now, not at the exit: a gateway that is killed would leave no compile cache to the next one.
-    flushCompileCache();
-    reason = await ended;
-    await stopInTime(host, reason, holder.drainTimeoutMs, log, comeBack);
+    while (reason === 'again') {
+      const config = await readConfig(settings);
+      const holder: GatewayHolder = {
+        ...describeThisProcess(),
+        version: packageVersion(),
+        startedAt: new Date().toISOString(),
+        startedBy,
+        drainTimeoutMs: config.gateway.drainTimeoutMs,
+        url: null,
+        instance: null,
+      };
+      lock ??= await becomeGateway(config.home, holder);
+      reason = await runOnce(settings, config, lock, holder);
+    }
   } finally {
-    lock.release();
+    lock?.release();
   }
-  comeBack(reason);
+  comeBack(reason, settings, startedBy);
   process.exitCode = EXIT_CODES[reason];
+}
+
+async function runOnce(
+  settings: Settings,
+  config: Config,
+  lock: HomeLock<GatewayHolder>,
+  holder: GatewayHolder,
+): Promise<Reason> {
+  const log = createLogger({ ...config.log, secrets: secretsOf(configSettings, config) });
+  const { promise: ended, resolve: end } = Promise.withResolvers<Reason>();
+  const restart = async (how: Reason): Promise<boolean> => {
+    const could = await couldRestart(settings, log);
+    if (could) end(how);
+    return could;
+  };
+  const host = await startGateway({
+    ...{ config, log, environment: process.env },
+    // One that a person started in a terminal begins again there; others are started again after their exit.
+    restart: () => restart(holder.startedBy === 'person' ? 'again' : 'restart'),
+    lost: () => {
+      log.error('the lease was lost; starting again is the only way on');
+      end('restart');
+    },
+  });
+  lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
+  await announce(config, host, settings.json);
+  const deaf = new AbortController();
+  const readAgain = (): Promise<void> => reload(config, settings, host.gateway, log);
+  listenToSignals(host, end, () => restart('restart'), readAgain, deaf.signal);
+  // Now, not at the exit: a gateway that is killed would leave no compile cache to the next one.
+  flushCompileCache();
+  const reason = await ended;
+  await stopInTime(host, reason, holder.drainTimeoutMs, log, () => comeBack(reason, settings, holder.startedBy));
+  deaf.abort();
+  return reason;
+}
+
+/** A gateway in the background has no supervisor: it starts its successor, also after /restart or a lost lease. */
+function comeBack(reason: Reason, settings: Settings, startedBy: GatewayHolder['startedBy']): void {
+  if (reason === 'restart' && startedBy === 'start') launchGateway(settings);
 }
 
 function announce(config: Config, host: RunningGateway, json: boolean): Promise<void> {
@@ -91,8 +112,9 @@ function announce(config: Config, host: RunningGateway, json: boolean): Promise<
 function listenToSignals(
   host: RunningGateway,
   end: (reason: Reason) => void,
-  restart: () => Promise<void>,
+  restart: () => Promise<unknown>,
   readAgain: () => Promise<void>,
+  deaf: AbortSignal,
 ): void {
   let asked = false;
   const stop = (): void => {
@@ -101,17 +123,23 @@ function listenToSignals(
     end('shutdown');
   };
   const hadTerminal = hasTerminal();
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
-  process.on('SIGUSR1', () => {
-    asked = true;
-    void restart();
-  });
-  process.on('SIGHUP', () => {
-    // The same signal says that the terminal was closed: a gateway in the foreground ends with its terminal.
-    if (hadTerminal && !hasTerminal()) stop();
-    else void readAgain();
-  });
+  const listeners = {
+    SIGTERM: stop,
+    SIGINT: stop,
+    SIGUSR1: () => {
+      asked = true;
+      void restart();
+    },
+    SIGHUP: () => {
+      // The same signal says that the terminal was closed: a gateway in the foreground ends with its terminal.
+      if (hadTerminal && !hasTerminal()) stop();
+      else void readAgain();
+    },
+  } as const;
+  for (const [signal, listener] of Object.entries(listeners)) {
+    process.on(signal, listener);
+    deaf.addEventListener('abort', () => process.off(signal, listener));
+  }
 }
 
 function hasTerminal(): boolean {
@@ -128,15 +156,15 @@ async function stopInTime(
   reason: Reason,
   drainMs: number,
   log: Logger,
-  comeBack: (reason: Reason) => void,
+  comeBack: () => void,
 ): Promise<void> {
   const late = setTimeout(() => {
     log.error('stopping took too long; the next start settles the rest');
-    comeBack(reason);
+    comeBack();
     process.exit(EXIT_CODES[reason] || FAILURE);
   }, drainMs + STOP_GRACE_MS);
   try {
-    await host.stop(reason);
+    await host.stop(reason === 'shutdown' ? 'shutdown' : 'restart');
   } catch (thrown) {
     log.error('stopping failed; the next start settles the rest', { error: MoiraiError.wrap(thrown) });
   } finally {

@@ -2,18 +2,19 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { HostedProcess } from '../host/extension-host.ts';
 import type { OutputStream } from '../host/protocol.ts';
-import { type Handler, type HandlerDeps, hookProcess } from './handler.ts';
+import { type Handler, type HookDeps, hookProcess, timeoutOf } from './handler.ts';
+import type { UsableHook } from './hook-kind.ts';
 
 const LAST_LINE = 300;
 
 /** Starts an executable for every event: the event on its standard input, exit 0 for done. */
 export class ExecutableHandler implements Handler {
-  readonly #command: readonly string[];
-  readonly #deps: HandlerDeps;
+  readonly #hook: UsableHook;
+  readonly #deps: HookDeps;
   readonly #running = new Set<HostedProcess>();
 
-  constructor(command: readonly string[], deps: HandlerDeps) {
-    this.#command = command;
+  constructor(hook: UsableHook, deps: HookDeps) {
+    this.#hook = hook;
     this.#deps = deps;
   }
 
@@ -22,10 +23,12 @@ export class ExecutableHandler implements Handler {
   }
 
   async run(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
-    const { name, timeoutMs, timers, host, environment, sink } = this.#deps;
+    const { name } = this.#hook;
+    const { host, environment, sink } = this.#deps;
+    const timeoutMs = timeoutOf(this.#hook, this.#deps);
     let complaint = '';
     const spec = {
-      ...hookProcess(this.#deps, this.#command),
+      ...hookProcess(this.#hook, this.#deps),
       stdin: `${JSON.stringify(event)}\n`,
       environment: { ...environment, MOIRAI_EVENT: event.type },
     };
@@ -35,13 +38,8 @@ export class ExecutableHandler implements Handler {
     });
     this.#running.add(process);
     const late = `did not finish ${event.id} in ${timeoutMs} ms and was killed`;
-    const callOff = (): void => process.kill('was called off');
-    signal.addEventListener('abort', callOff, { once: true });
-    if (signal.aborted) callOff();
-    const cancel = timers.after(timeoutMs, () => process.kill(late));
-    const { code, why, lost } = await host.hold(process.gone);
-    cancel();
-    signal.removeEventListener('abort', callOff);
+    const giveUp = (reason: string): void => process.kill(reason === 'late' ? late : 'was called off');
+    const { code, why, lost } = await host.wait(process.gone, { timeoutMs, signal, giveUp });
     this.#running.delete(process);
     if (why === late) throw new MoiraiError('subscriber_timeout', `${name} ${why}`);
     if (code !== 0)

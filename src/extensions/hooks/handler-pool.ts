@@ -1,7 +1,8 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import { ExtensionProcess } from '../host/extension-process.ts';
-import { type Handler, type HandlerDeps, type HandlerTask, type HookCall, hookProcess } from './handler.ts';
+import { type Handler, type HandlerTask, type HookDeps, hookProcess, timeoutOf } from './handler.ts';
+import type { UsableHook } from './hook-kind.ts';
 
 /** As many events of one hook are in hand at the same time, each of another conversation. */
 export const MOST_PROCESSES = 4;
@@ -12,103 +13,105 @@ export const LOAD_MS = 15_000;
 const IDLE_MS = 10_000;
 const GOODBYE_MS = 1000;
 
-interface Job {
-  readonly event: MoiraiEvent;
-  readonly signal: AbortSignal;
-  readonly resolve: () => void;
-  readonly reject: (error: MoiraiError) => void;
-}
-
 /**
  * Keeps a handler loaded. All events go to one process, one after another, as long as it keeps up; where one is stuck,
  * the other conversations get a second process, and so on up to four, which leave again when they are not needed.
  */
 export class HandlerPool implements Handler {
-  readonly #command: readonly string[];
-  readonly #file: string;
-  readonly #deps: HandlerDeps;
-  readonly #queue: Job[] = [];
-  /** The first one is the one that stays. */
-  readonly #idle: ExtensionProcess[] = [];
+  readonly #hook: UsableHook;
+  readonly #deps: HookDeps;
+  readonly #waiting: PromiseWithResolvers<ExtensionProcess>[] = [];
+  /** Each with what cancels its leaving. */
+  readonly #idle = new Map<ExtensionProcess, () => void>();
   readonly #busy = new Set<ExtensionProcess>();
-  readonly #leaving = new Map<ExtensionProcess, () => void>();
   readonly #retirement = new AbortController();
   #loading: Promise<void> | null = null;
   #impatient: (() => void) | null = null;
 
-  constructor(command: readonly string[], file: string, deps: HandlerDeps) {
-    this.#command = command;
-    this.#file = file;
+  constructor(hook: UsableHook, deps: HookDeps) {
+    this.#hook = hook;
     this.#deps = deps;
   }
 
   get processes(): number {
-    return this.#idle.length + this.#busy.size;
+    return this.#idle.size + this.#busy.size;
   }
 
   async run(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const job: Job = { event, signal, resolve, reject };
-    const leave = (): void => this.#withdraw(job);
-    signal.addEventListener('abort', leave, { once: true });
-    this.#queue.push(job);
-    this.#assign();
+    const process = await this.#take(signal);
     try {
-      await promise;
+      await process.call('event', [event], { timeoutMs: timeoutOf(this.#hook, this.#deps), signal });
+    } catch (thrown) {
+      throw this.#failure(MoiraiError.wrap(thrown), event);
     } finally {
-      signal.removeEventListener('abort', leave);
+      this.#busy.delete(process);
+      this.#release(process);
     }
   }
 
   async retire(): Promise<void> {
     this.#retirement.abort();
-    this.#refuseAll('is being reloaded');
+    this.#refuse('is being reloaded');
     await this.#loading;
-    await Promise.all(this.#idle.splice(0).map((process) => process.close(GOODBYE_MS)));
+    await Promise.all([...this.#idle.keys()].map((process) => this.#dismiss(process)));
     await Promise.all([...this.#busy].map(({ gone }) => gone));
   }
 
   async close(): Promise<void> {
     this.#retirement.abort();
-    this.#refuseAll('was stopped');
+    this.#refuse('was stopped');
     for (const process of this.#busy) process.kill('was stopped');
     await this.retire();
   }
 
-  /** Hands out what can be handed out, and sees to it that the rest does not wait for ever. */
-  #assign(): void {
-    if (this.#retirement.signal.aborted) this.#refuseAll('was stopped');
-    while (this.#queue.length > 0) {
-      const process = this.#idle.shift();
-      if (process === undefined) break;
-      void this.#serve(process, this.#queue.shift() as Job);
-    }
-    if (this.#queue.length === 0 || this.#loading !== null) return;
-    if (this.processes === 0) this.#load();
-    else if (this.processes < MOST_PROCESSES) this.#loadSoon();
+  /** A process that is loaded and has nothing to do, which is busy from then on. */
+  async #take(signal: AbortSignal): Promise<ExtensionProcess> {
+    const waiter = Promise.withResolvers<ExtensionProcess>();
+    const withdraw = (): void => {
+      if (!this.#waiting.includes(waiter)) return;
+      this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+      waiter.reject(this.#unavailable('was called off'));
+    };
+    signal.addEventListener('abort', withdraw, { once: true });
+    this.#waiting.push(waiter);
+    this.#assign();
+    return waiter.promise.finally(() => signal.removeEventListener('abort', withdraw));
   }
 
-  #loadSoon(): void {
-    this.#impatient ??= this.#deps.timers.after(IMPATIENT_MS, () => {
-      this.#impatient = null;
-      if (this.#queue.length > 0 && this.#loading === null && this.processes < MOST_PROCESSES) this.#load();
-    });
+  /** Hands out the processes that are idle, and sees to it that the rest does not wait for ever. */
+  #assign(): void {
+    if (this.#retirement.signal.aborted) this.#refuse('was stopped');
+    for (const [process, stay] of this.#idle) {
+      const waiter = this.#waiting.shift();
+      if (waiter === undefined) break;
+      stay();
+      this.#idle.delete(process);
+      this.#busy.add(process);
+      waiter.resolve(process);
+    }
+    if (this.#waiting.length === 0 || this.#loading !== null) return;
+    if (this.processes === 0) this.#load();
+    else this.#impatient ??= this.#deps.host.timers.after(IMPATIENT_MS, () => this.#loadAnother());
+  }
+
+  #loadAnother(): void {
+    this.#impatient = null;
+    if (this.#waiting.length > 0 && this.#loading === null && this.processes < MOST_PROCESSES) this.#load();
   }
 
   #load(): void {
-    const { host, timers, name, sink } = this.#deps;
-    const task: HandlerTask = { file: this.#file, name };
-    const spec = hookProcess(this.#deps, this.#command);
-    const options = { name, spec, task, loadMs: LOAD_MS, onLate: 'kill', sink } as const;
-    this.#loading = ExtensionProcess.load(host, options, timers, this.#retirement.signal)
-      .then((process) => {
-        void process.gone.then(() => this.#remove(process));
-        this.#settle(process);
+    const { host, sink } = this.#deps;
+    const { name, handler } = this.#hook;
+    const task: HandlerTask = { file: handler.file, name };
+    const options = { spec: hookProcess(this.#hook, this.#deps), task, loadMs: LOAD_MS, onLate: 'kill', sink } as const;
+    this.#loading = ExtensionProcess.load(host, options, this.#retirement.signal)
+      .then(({ process }) => {
+        void process.gone.then(() => this.#forget(process));
+        this.#release(process);
       })
       // With another process at work the queue has something to wait for.
       .catch((thrown) => {
-        const why = `${name} could not be loaded: ${whyOf(thrown)}`;
-        if (this.processes === 0) this.#refuse(new MoiraiError('subscriber_unavailable', why, { cause: thrown }));
+        if (this.processes === 0) this.#refuse(`could not be loaded: ${whyOf(thrown)}`, thrown);
       })
       .then(() => {
         this.#loading = null;
@@ -117,63 +120,42 @@ export class HandlerPool implements Handler {
   }
 
   /** A process has nothing to do: it stays if it is the only one, and else for a while. */
-  #settle(process: ExtensionProcess): void {
-    if (this.#retirement.signal.aborted) return void process.close(GOODBYE_MS);
-    this.#idle.push(process);
-    this.#leaving.get(process)?.();
-    this.#leaving.set(
-      process,
-      this.#deps.timers.after(IDLE_MS, () => {
-        if (this.#idle.includes(process) && this.processes > 1) {
-          this.#remove(process);
-          void process.close(GOODBYE_MS);
-        }
-      }),
-    );
+  #release(process: ExtensionProcess): void {
+    if (this.#retirement.signal.aborted) void this.#dismiss(process);
+    else if (!process.isGone) {
+      const leave = (): void => {
+        if (this.processes > 1) void this.#dismiss(process);
+      };
+      this.#idle.set(process, this.#deps.host.timers.after(IDLE_MS, leave));
+    }
+    this.#assign();
   }
 
-  async #serve(process: ExtensionProcess, { event, signal, resolve, reject }: Job): Promise<void> {
-    this.#busy.add(process);
-    const call: HookCall = { type: event.type, context: event };
-    try {
-      await process.call(call, { timeoutMs: this.#deps.timeoutMs, signal });
-      resolve();
-    } catch (thrown) {
-      reject(this.#failure(MoiraiError.wrap(thrown), event));
-    }
-    this.#busy.delete(process);
-    if (!process.isGone) this.#settle(process);
-    this.#assign();
+  #forget(process: ExtensionProcess): void {
+    this.#idle.get(process)?.();
+    this.#idle.delete(process);
+  }
+
+  async #dismiss(process: ExtensionProcess): Promise<void> {
+    this.#forget(process);
+    await process.close(GOODBYE_MS);
   }
 
   /** A process that was idle and loaded has begun what it was given, whether it came to say so or not. */
   #failure(error: MoiraiError, { id }: MoiraiEvent): MoiraiError {
     const { code, details } = error;
     const failed = code === 'plugin_timeout' || details.busy === true ? 'subscriber_timeout' : 'subscriber_failed';
-    const message = `${this.#deps.name} ${whyOf(error)} (${id})`;
+    const message = `${this.#hook.name} ${whyOf(error)} (${id})`;
     return new MoiraiError(details.lost === true ? 'subscriber_unavailable' : failed, message, { cause: error });
   }
 
-  #remove(process: ExtensionProcess): void {
-    const at = this.#idle.indexOf(process);
-    if (at >= 0) this.#idle.splice(at, 1);
-    this.#leaving.get(process)?.();
-    this.#leaving.delete(process);
+  /** Nothing that waits is handed over. */
+  #refuse(why: string, cause?: unknown): void {
+    for (const waiter of this.#waiting.splice(0)) waiter.reject(this.#unavailable(why, cause));
   }
 
-  #withdraw(job: Job): void {
-    const at = this.#queue.indexOf(job);
-    if (at < 0) return;
-    this.#queue.splice(at, 1);
-    job.reject(new MoiraiError('subscriber_unavailable', `${this.#deps.name} was called off`));
-  }
-
-  #refuseAll(why: string): void {
-    this.#refuse(new MoiraiError('subscriber_unavailable', `${this.#deps.name} ${why}`));
-  }
-
-  #refuse(error: MoiraiError): void {
-    for (const job of this.#queue.splice(0)) job.reject(error);
+  #unavailable(why: string, cause?: unknown): MoiraiError {
+    return new MoiraiError('subscriber_unavailable', `${this.#hook.name} ${why}`, { cause });
   }
 }
 

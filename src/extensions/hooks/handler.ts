@@ -1,7 +1,9 @@
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
-import type { Timers } from '../../queue/timers.ts';
+import { nodeCommand } from '../host/environment.ts';
 import type { ExtensionHost, LineSink } from '../host/extension-host.ts';
 import type { ProcessSpec } from '../host/protocol.ts';
+import type { HandlerFile, UsableHook } from './hook-kind.ts';
+import { PYTHON_RUNNER } from './python-runner.ts';
 
 /** What runs the handler of one hook. */
 export interface Handler {
@@ -18,43 +20,49 @@ export interface Handler {
   close(): Promise<void>;
 }
 
-/** What a handler's processes are started with. */
-export interface HandlerDeps {
-  readonly name: string;
-  readonly folder: string;
-  readonly timeoutMs: number;
-  readonly environment: Readonly<Record<string, string>>;
+/** What the processes of hooks are started with. */
+export interface HookDeps {
   readonly host: ExtensionHost;
-  readonly timers: Timers;
-  /** Hears what it prints, beside the log. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** For hooks that do not say it themselves. */
+  readonly timeoutMs: number;
+  /** Hears what they print, beside the log. */
   readonly sink?: LineSink;
 }
 
-/** What a runner is told to load. */
+/** The argument of `load`: what a runner loads. */
 export interface HandlerTask {
   readonly file: string;
   readonly name: string;
 }
 
-export interface HookCall {
-  readonly type: string;
-  readonly context: MoiraiEvent;
-}
-
 const MEMORY_MB = 768;
-/** People wait for the gateway, and nobody for a hook. */
+const NODE_HEAP_MB = 512;
+/** People wait for the gateway, and not for a hook. */
 const NICENESS = 10;
 
+/** How long a hook may work on one event. */
+export function timeoutOf({ manifest }: UsableHook, { timeoutMs }: HookDeps): number {
+  return manifest.timeoutMs ?? timeoutMs;
+}
+
 /** How a process of a hook is started. */
-export function hookProcess(deps: HandlerDeps, command: readonly string[]): ProcessSpec {
-  const { name, folder, environment } = deps;
+export function hookProcess({ name, folder, handler }: UsableHook, { environment }: HookDeps): ProcessSpec {
   return {
-    extension: `hook:${name}`,
-    command,
+    kind: 'hook',
+    name,
+    command: commandOf(handler),
     folder,
     environment,
     stdin: null,
     niceness: NICENESS,
     memoryMb: MEMORY_MB,
   };
+}
+
+function commandOf({ kind, command }: HandlerFile): readonly string[] {
+  if (kind === 'executable') return command;
+  // -B: a cache of compiled code has no place in the hook's folder; -u: what it prints is seen at once.
+  if (kind === 'python') return [...command, '-B', '-u', '-c', PYTHON_RUNNER];
+  return nodeCommand('node-worker', import.meta.url, NODE_HEAP_MB);
 }

@@ -3,7 +3,7 @@ import { access, readdir } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertPattern } from '../../lifecycle/events.ts';
-import { discover, type ExtensionKind, type Found, type Usable } from '../host/extension-folder.ts';
+import type { ExtensionKind, Found, Usable } from '../host/extension-folder.ts';
 import { type Manifest, ManifestReader } from '../host/manifest.ts';
 
 /** What a HOOK.yaml says. */
@@ -19,21 +19,16 @@ export interface HandlerFile {
   readonly command: readonly string[];
 }
 
-export type UsableHook = Usable<HookManifest, { readonly handler: HandlerFile }>;
-export type FoundHook = Found<HookManifest, { readonly handler: HandlerFile }>;
-
-/** The folder that hooks are in. */
-export function hooksFolder(home: string): string {
-  return join(home, 'hooks');
+export interface HookFiles {
+  readonly manifest: HookManifest;
+  readonly handler: HandlerFile;
 }
 
-/** Every hook below a folder. */
-export function discoverHooks(root: string, searchPath: string): Promise<FoundHook[]> {
-  return discover(root, hookKind(searchPath));
-}
+export type UsableHook = Usable<HookFiles>;
+export type FoundHook = Found<HookFiles>;
 
 /** `searchPath` is where an interpreter is looked for. */
-export function hookKind(searchPath: string): ExtensionKind<HookManifest, { readonly handler: HandlerFile }> {
+export function hookKind(searchPath: string): ExtensionKind<HookFiles> {
   return {
     word: 'hook',
     manifest: 'HOOK.yaml',
@@ -45,9 +40,9 @@ export function hookKind(searchPath: string): ExtensionKind<HookManifest, { read
         throw reader.invalid('events is a list of event types, and not empty');
       }
       for (const pattern of events) assertPattern(String(pattern));
-      return { ...reader.common(values), events: events.map(String) };
+      const manifest = { ...reader.common(values), events: events.map(String) };
+      return { manifest, handler: await findHandler(folder, searchPath) };
     },
-    locate: async (folder) => ({ handler: await findHandler(folder, searchPath) }),
   };
 }
 

@@ -2,37 +2,45 @@ import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Capacity } from '../../queue/queue-worker.ts';
-import type { Timers } from '../../queue/timers.ts';
 import { Breaker } from '../host/breaker.ts';
-import type { Handler } from './handler.ts';
+import { ExtensionRecord, type Listener } from '../host/subscriptions.ts';
+import { ExecutableHandler } from './executable-handler.ts';
+import { type Handler, type HookDeps, timeoutOf } from './handler.ts';
+import { HandlerPool, IMPATIENT_MS, LOAD_MS, MOST_PROCESSES } from './handler-pool.ts';
 import type { UsableHook } from './hook-kind.ts';
 
-/** How a hook has fared since it was loaded. */
-export interface HookRecord {
-  handled: number;
-  failed: number;
-  lastError: string | null;
+/** What runs the handler of a hook. Nothing is started before the first event. */
+export function makeHandler(hook: UsableHook, deps: HookDeps): Handler {
+  return hook.handler.kind === 'executable' ? new ExecutableHandler(hook, deps) : new HandlerPool(hook, deps);
 }
 
 /** A hook at work: its handler as it is now, and whether it may work. */
-export class LiveHook {
-  readonly record: HookRecord = { handled: 0, failed: 0, lastError: null };
-  readonly #timers: Timers;
+export class LiveHook implements Listener {
+  readonly name: string;
+  readonly concurrency = MOST_PROCESSES;
+  readonly record = new ExtensionRecord();
+  readonly #deps: HookDeps;
   readonly #log: Logger;
   #hook: UsableHook;
   #handler: Handler;
   #breaker: Breaker;
 
-  constructor(hook: UsableHook, handler: Handler, timers: Timers, log: Logger) {
-    this.#log = log;
+  constructor(hook: UsableHook, deps: HookDeps, log: Logger) {
+    this.name = hook.name;
+    this.#deps = deps;
+    this.#log = log.child({ hook: hook.name });
     this.#hook = hook;
-    this.#handler = handler;
-    this.#timers = timers;
-    this.#breaker = new Breaker(() => timers.elapsed());
+    this.#handler = makeHandler(hook, deps);
+    this.#breaker = this.#newBreaker();
   }
 
-  get hook(): UsableHook {
-    return this.#hook;
+  get events(): readonly string[] {
+    return this.#hook.manifest.events;
+  }
+
+  /** Of its handler, with all that can come before its handler begins. */
+  get timeoutMs(): number {
+    return timeoutOf(this.#hook, this.#deps) + LOAD_MS + IMPATIENT_MS;
   }
 
   get resting(): boolean {
@@ -44,8 +52,8 @@ export class LiveHook {
   }
 
   /** While it rests its events wait where they are, and cost nothing. */
-  capacity(most: number): Capacity {
-    return this.#breaker.capacity(most);
+  capacity(): Capacity {
+    return this.#breaker.capacity(MOST_PROCESSES);
   }
 
   async handle(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
@@ -53,7 +61,7 @@ export class LiveHook {
     const breaker = this.#breaker;
     if (!breaker.admit()) {
       const { lastError } = this.record;
-      throw new MoiraiError('subscriber_unavailable', `${this.hook.name} rests after failures; the last: ${lastError}`);
+      throw new MoiraiError('subscriber_unavailable', `${this.name} rests after failures; the last: ${lastError}`);
     }
     try {
       await handler.run(event, signal);
@@ -69,12 +77,17 @@ export class LiveHook {
     }
   }
 
-  /** Goes on with other code. What is under way is finished by the old one. */
-  replace(hook: UsableHook, handler: Handler): void {
+  /** Whether these files are the ones at work. */
+  knows({ fingerprint }: UsableHook): boolean {
+    return this.#hook.fingerprint === fingerprint;
+  }
+
+  /** Goes on with other files. What is under way is finished by the old code. */
+  use(hook: UsableHook): void {
     const old = this.#handler;
     this.#hook = hook;
-    this.#handler = handler;
-    this.#breaker = new Breaker(() => this.#timers.elapsed());
+    this.#handler = makeHandler(hook, this.#deps);
+    this.#breaker = this.#newBreaker();
     // Its processes leave by themselves; one that is lost has left.
     void old.retire();
   }
@@ -83,9 +96,12 @@ export class LiveHook {
     return this.#handler.close();
   }
 
+  #newBreaker(): Breaker {
+    return new Breaker(() => this.#deps.host.timers.elapsed());
+  }
+
   #failed(breaker: Breaker, event: MoiraiEvent, error: MoiraiError): void {
-    this.record.failed++;
-    this.record.lastError = error.message;
+    this.record.countFailure(error);
     this.#log.warn('hook failed', { event: event.id, type: event.type, error: error.message });
     const rested = breaker.open;
     if (hasCode(error, 'subscriber_unavailable')) breaker.trip();

@@ -33,20 +33,20 @@ async def serve():
         if not line:
             break
         message = json.loads(line)
-        kind, number = message["type"], message.get("id")
+        if message["type"] != "call":
+            continue
+        number, [given] = message["id"], message["args"]
+        post({"type": "began", "id": number})
         try:
-            if kind == "load":
-                handle = load(message["task"]["file"], message["task"]["name"])
-                post({"type": "loaded", "offer": None})
-            elif kind == "call":
-                post({"type": "began", "id": number})
-                outcome = handle(message["call"]["type"], message["call"]["context"])
+            if message["method"] == "load":
+                handle = load(given["file"], given["name"])
+            else:
+                outcome = handle(given["type"], given)
                 if inspect.isawaitable(outcome):
                     await outcome
-                post({"type": "answer", "id": number, "value": None})
+            post({"type": "answer", "id": number, "value": None})
         except Exception as thrown:
-            fault = {"message": describe(thrown), "code": None}
-            post({"type": "refused" if kind == "load" else "fault", "id": number, "fault": fault})
+            post({"type": "fault", "id": number, "fault": {"message": describe(thrown), "code": None}})
         await writer.drain()
 
 try:

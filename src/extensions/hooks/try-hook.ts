@@ -1,11 +1,10 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import { createLogger } from '../../log/logger.ts';
-import { processTimers } from '../../queue/timers.ts';
 import { hookEnvironment } from '../host/environment.ts';
 import { ExtensionHost, type LineSink } from '../host/extension-host.ts';
 import type { UsableHook } from './hook-kind.ts';
-import { makeHandler } from './make-handler.ts';
+import { makeHandler } from './live-hook.ts';
 
 export interface Trial {
   /** From the start of its process, loading included, until it was done. */
@@ -17,14 +16,11 @@ export interface Trial {
 export async function tryHook(
   hook: UsableHook,
   event: MoiraiEvent,
-  options: { home: string; timeoutMs: number; environment: NodeJS.ProcessEnv; sink: LineSink },
+  { home, timeoutMs, ...options }: { home: string; timeoutMs: number; environment: NodeJS.ProcessEnv; sink: LineSink },
 ): Promise<Trial> {
   const host = new ExtensionHost(createLogger({ level: 'silent', format: 'json' }));
-  const handler = makeHandler(hook.handler, {
-    ...{ name: hook.name, folder: hook.folder, host, timers: processTimers, sink: options.sink },
-    timeoutMs: hook.manifest.timeoutMs ?? options.timeoutMs,
-    environment: hookEnvironment(options.environment, options.home),
-  });
+  const environment = hookEnvironment(options.environment, home);
+  const handler = makeHandler(hook, { host, environment, timeoutMs, sink: options.sink });
   const start = performance.now();
   try {
     const error = await handler.run(event, new AbortController().signal).then(
@@ -33,7 +29,7 @@ export async function tryHook(
     );
     const ms = Math.round(performance.now() - start);
     // What it said last is read before its processes are gone.
-    await host.hold(handler.retire());
+    await host.wait(handler.retire());
     return { ms, error };
   } finally {
     await handler.close();

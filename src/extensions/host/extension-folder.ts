@@ -3,46 +3,52 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Logger } from '../../log/logger.ts';
-import type { Timers } from '../../queue/timers.ts';
 import type { Manifest } from './manifest.ts';
+import type { ExtensionOptions } from './subscriptions.ts';
+
+/** What is in the folder of an extension. */
+interface Files {
+  readonly manifest: Manifest;
+}
 
 /** A folder that can be used. */
-export type Usable<M extends Manifest, More> = More & {
+export type Usable<F extends Files> = F & {
   readonly state: 'ready' | 'disabled';
   readonly name: string;
   readonly folder: string;
-  readonly manifest: M;
   /** Another one after its code or its manifest changed. */
   readonly fingerprint: string;
 };
 
 /** A folder that cannot, and why. */
-export interface Bad {
+interface Bad {
   readonly state: 'bad';
   readonly name: string;
   readonly folder: string;
   readonly problem: string;
 }
 
-export type Found<M extends Manifest, More> = Usable<M, More> | Bad;
+export type Found<F extends Files> = Usable<F> | Bad;
 
 /** What is to be found: hooks, or plugins. */
-export interface ExtensionKind<M extends Manifest, More> {
-  /** `hook` or `plugin`, for the log. */
+export interface ExtensionKind<F extends Files> {
+  /** `hook` or `plugin`: for the log, and with an s the name of their folder. */
   readonly word: string;
+  /** The name of the manifest. */
   readonly manifest: string;
-  /** Throws what is wrong with the manifest. */
-  read(folder: string): Promise<M>;
-  /** The rest of what is needed to run it. Throws what is missing. */
-  locate(folder: string, manifest: M): Promise<More>;
+  /** Throws what is wrong with the manifest, or missing in the folder. */
+  read(folder: string): Promise<F>;
 }
 
-/** Every extension below a folder, in the order of the folders' names; what is wrong with one is said of that one. */
-export async function discover<M extends Manifest, More>(
-  root: string,
-  kind: ExtensionKind<M, More>,
-): Promise<Found<M, More>[]> {
-  const found: Found<M, More>[] = [];
+/** The folder of the home that all extensions of a kind are in. */
+export function folderOf(home: string, { word }: { readonly word: string }): string {
+  return join(home, `${word}s`);
+}
+
+/** Every extension of a home, in the order of the folders' names; what is wrong with one is said of that one. */
+export async function discover<F extends Files>(home: string, kind: ExtensionKind<F>): Promise<Found<F>[]> {
+  const found: Found<F>[] = [];
+  const root = folderOf(home, kind);
   const entries = await readdir(root).catch(() => []); // No folder, no extensions.
   for (const entry of entries.filter((name) => !name.startsWith('.')).toSorted()) {
     const extension = await examine(join(root, entry), kind);
@@ -56,20 +62,19 @@ export async function discover<M extends Manifest, More>(
 }
 
 /** Null for what is no folder. */
-async function examine<M extends Manifest, More>(folder: string, kind: ExtensionKind<M, More>) {
+async function examine<F extends Files>(folder: string, kind: ExtensionKind<F>): Promise<Found<F> | null> {
   try {
     if (!(await stat(folder)).isDirectory()) return null;
     // Before anything is read: what changes meanwhile is seen as a change the next time.
     const fingerprint = await fingerprintOf(folder);
-    const manifest = await kind.read(folder);
-    const state: 'ready' | 'disabled' = manifest.enabled ? 'ready' : 'disabled';
-    const more = await kind.locate(folder, manifest);
-    return { ...more, state, name: manifest.name, folder, manifest, fingerprint };
+    const files = await kind.read(folder);
+    const { name, enabled } = files.manifest;
+    return { ...files, state: enabled ? 'ready' : 'disabled', name, folder, fingerprint };
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
     const missing = code === 'ENOENT' ? `there is no ${kind.manifest}` : `it cannot be read: ${code ?? String(thrown)}`;
     const problem = thrown instanceof MoiraiError ? thrown.message : missing;
-    return { state: 'bad' as const, name: basename(folder), folder, problem };
+    return { state: 'bad', name: basename(folder), folder, problem };
   }
 }
 
@@ -94,32 +99,41 @@ async function fingerprintOf(folder: string, depth = 0): Promise<string> {
   return parts.join('\n');
 }
 
+/** Says once what is wrong with which extension, and again when it is something else. */
+export function faultReporter(word: string, log: Logger) {
+  let reported: ReadonlySet<string> = new Set();
+  return (faults: readonly { readonly name: string; readonly problem: string }[]): void => {
+    const before = reported;
+    reported = new Set(faults.map(({ name, problem }) => `${name}: ${problem}`));
+    for (const { name, problem } of faults) {
+      if (!before.has(`${name}: ${problem}`)) log.error(`${word} refused`, { [word]: name, problem });
+    }
+  };
+}
+
 const DEBOUNCE_MS = 200;
 /** Some file systems tell nothing, and a folder that is not there yet cannot tell. */
 const POLL_MS = 5000;
 
-export interface ExtensionFolderDeps<M extends Manifest, More> {
-  readonly root: string;
-  readonly kind: ExtensionKind<M, More>;
-  readonly timers: Timers;
-  readonly log: Logger;
-  /** Makes of what was found what there is. */
-  readonly apply: (found: readonly Found<M, More>[]) => Promise<void>;
-}
-
 /** Keeps an eye on a folder of extensions: looks soon after something changed, and every few seconds in any case. */
-export class ExtensionFolder<M extends Manifest, More> {
-  readonly #deps: ExtensionFolderDeps<M, More>;
+export class ExtensionFolder<F extends Files> {
+  readonly #kind: ExtensionKind<F>;
+  readonly #options: ExtensionOptions;
+  readonly #apply: (found: readonly Found<F>[]) => Promise<void>;
+  readonly #report: ReturnType<typeof faultReporter>;
   readonly #watchers = new Map<string, FSWatcher>();
-  #reported: ReadonlySet<string> = new Set();
   #looking: Promise<void> = Promise.resolve();
   #waiting = false;
   #closed = false;
   #cancelPoll: () => void = () => undefined;
   #cancelDebounce: (() => void) | null = null;
 
-  constructor(deps: ExtensionFolderDeps<M, More>) {
-    this.#deps = deps;
+  /** `apply` acts on what was found. */
+  constructor(kind: ExtensionKind<F>, options: ExtensionOptions, apply: (found: readonly Found<F>[]) => Promise<void>) {
+    this.#kind = kind;
+    this.#options = options;
+    this.#apply = apply;
+    this.#report = faultReporter(kind.word, options.log);
     this.#poll();
   }
 
@@ -144,24 +158,15 @@ export class ExtensionFolder<M extends Manifest, More> {
   }
 
   async #look(): Promise<void> {
-    const { root, kind, apply, log } = this.#deps;
+    const { home, log } = this.#options;
     try {
-      const found = await discover(root, kind);
-      this.#follow([root, ...found.map(({ folder }) => folder)]);
-      this.#report(found.filter((extension): extension is Bad => extension.state === 'bad'));
-      await apply(found);
+      const found = await discover(home, this.#kind);
+      this.#follow([folderOf(home, this.#kind), ...found.map(({ folder }) => folder)]);
+      this.#report(found.filter((extension) => extension.state === 'bad'));
+      await this.#apply(found);
     } catch (error) {
-      log.error(`looking for ${kind.word}s failed; trying again`, { error: MoiraiError.wrap(error) });
+      log.error(`looking for ${this.#kind.word}s failed; trying again`, { error: MoiraiError.wrap(error) });
     }
-  }
-
-  /** Says once what is wrong, and again when it is something else. */
-  #report(bad: readonly Bad[]): void {
-    const { kind, log } = this.#deps;
-    const faults = bad.map(({ name, problem }) => ({ [kind.word]: name, problem }));
-    for (const fault of faults)
-      if (!this.#reported.has(JSON.stringify(fault))) log.error(`${kind.word} refused`, fault);
-    this.#reported = new Set(faults.map((fault) => JSON.stringify(fault)));
   }
 
   /** Watches these folders and no others. */
@@ -189,14 +194,14 @@ export class ExtensionFolder<M extends Manifest, More> {
   }
 
   #soon(): void {
-    this.#cancelDebounce ??= this.#deps.timers.after(DEBOUNCE_MS, () => {
+    this.#cancelDebounce ??= this.#options.host.timers.after(DEBOUNCE_MS, () => {
       this.#cancelDebounce = null;
       void this.look();
     });
   }
 
   #poll(): void {
-    this.#cancelPoll = this.#deps.timers.after(POLL_MS, () => {
+    this.#cancelPoll = this.#options.host.timers.after(POLL_MS, () => {
       void this.look();
       this.#poll();
     });

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from '../../log/logger.ts';
+import { processTimers, type Timers } from '../../queue/timers.ts';
 import {
   type FromHost,
   LOG_ENTRY,
@@ -24,6 +25,12 @@ export interface HostedProcess {
   readonly gone: Promise<ProcessExit>;
 }
 
+export interface WaitOptions {
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+  readonly giveUp?: (why: 'late' | 'called off') => void;
+}
+
 interface Hosted {
   readonly spec: ProcessSpec;
   readonly onLine: (line: string) => void;
@@ -38,14 +45,17 @@ const DIED: ProcessExit = { code: null, why: 'lost the process that hosts it', l
 
 /** The gateway's side of the host process, in which every process of hooks and plugins is started. */
 export class ExtensionHost {
+  /** For everything that is done with its processes. */
+  readonly timers: Timers;
   readonly #log: Logger;
   readonly #processes = new Map<number, Hosted>();
   #worker: ChildProcess | null = null;
   #next = 1;
-  #holds = 0;
+  #waits = 0;
 
-  constructor(log: Logger) {
+  constructor(log: Logger, timers: Timers = processTimers) {
     this.#log = log;
+    this.timers = timers;
   }
 
   /** Starts a process; one that does not start is gone at once. `onLine` takes what it writes to its channel. */
@@ -63,12 +73,23 @@ export class ExtensionHost {
     };
   }
 
-  /** Keeps this process from ending until the promise is settled: something waits for an extension. */
-  hold<T>(waiting: Promise<T>): Promise<T> {
-    if (this.#holds++ === 0) this.#worker?.channel?.ref();
-    return waiting.finally(() => {
-      if (--this.#holds === 0) this.#worker?.channel?.unref();
-    });
+  /**
+   * Waits for an extension, and keeps this process from ending meanwhile. Calls `giveUp` when the time is up and when the
+   * signal is aborted; that has to settle the promise.
+   */
+  async wait<T>(promise: Promise<T>, { timeoutMs, signal, giveUp = () => undefined }: WaitOptions = {}): Promise<T> {
+    const callOff = (): void => giveUp('called off');
+    const cancel = timeoutMs === undefined ? undefined : this.timers.after(timeoutMs, () => giveUp('late'));
+    signal?.addEventListener('abort', callOff, { once: true });
+    if (signal?.aborted) callOff();
+    if (this.#waits++ === 0) this.#worker?.channel?.ref();
+    try {
+      return await promise;
+    } finally {
+      if (--this.#waits === 0) this.#worker?.channel?.unref();
+      signal?.removeEventListener('abort', callOff);
+      cancel?.();
+    }
   }
 
   /** Ends the host process; whatever still runs in it is killed. */
@@ -105,14 +126,14 @@ export class ExtensionHost {
     }
     // What holds the process open is the gateway, not its extensions.
     worker.unref();
-    if (this.#holds === 0) worker.channel?.unref();
+    if (this.#waits === 0) worker.channel?.unref();
     return worker;
   }
 
   #onMessage(message: FromHost): void {
     if (message.type === 'left_out') {
-      const [kind = '', name] = partsOf(message.extension);
-      this.#log.warn(`a ${kind} writes too much; lines were left out`, { [kind]: name, lines: message.lines });
+      const { kind, name, lines } = message;
+      this.#log.warn(`a ${kind} writes too much; lines were left out`, { [kind]: name, lines });
       return;
     }
     const hosted = this.#processes.get(message.process);
@@ -123,7 +144,7 @@ export class ExtensionHost {
 
   #print(hosted: Hosted | undefined, stream: OutputStream, line: string): void {
     if (hosted === undefined) return;
-    const [kind = '', name] = partsOf(hosted.spec.extension);
+    const { kind, name } = hosted.spec;
     const entry = line.startsWith(LOG_ENTRY) ? logEntryIn(line.slice(LOG_ENTRY.length)) : null;
     const cut = line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line;
     if (entry !== null) {
@@ -140,19 +161,13 @@ export class ExtensionHost {
     hosted?.exit(exit);
   }
 
-  /** Its reaper kills what it had started; whoever needs a process starts another one, in another host process. */
+  /** Its reaper kills what it had started; the next process is started in another host process. */
   #lost(worker: ChildProcess, why: string): void {
     if (this.#worker !== worker) return;
     this.#worker = null;
     if (this.#processes.size > 0) this.#log.error('the host process of hooks and plugins ended', { why });
     for (const process of [...this.#processes.keys()]) this.#exited(process, DIED);
   }
-}
-
-/** `hook:NAME` as kind and name. */
-function partsOf(extension: string): [string, string] {
-  const at = extension.indexOf(':');
-  return [extension.slice(0, at), extension.slice(at + 1)];
 }
 
 type Level = 'debug' | 'info' | 'warn' | 'error';

@@ -1,11 +1,10 @@
+import type { ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Timers } from '../../queue/timers.ts';
-import type { ExtensionHost, HostedProcess, LineSink } from './extension-host.ts';
-import type { Fault, FromExtension, ProcessExit, ProcessSpec, ToExtension } from './protocol.ts';
+import type { ExtensionHost, HostedProcess, LineSink, WaitOptions } from './extension-host.ts';
+import type { Fault, Message, ProcessExit, ProcessSpec } from './protocol.ts';
 
 /** How a process that stays loaded is started and served. */
 export interface ExtensionProcessOptions {
-  readonly name: string;
   readonly spec: ProcessSpec;
   /** What it is to load. */
   readonly task: unknown;
@@ -16,14 +15,13 @@ export interface ExtensionProcessOptions {
   readonly pulse?: { readonly pingMs: number; readonly pings: number };
   /** Hears what it prints, beside the log. */
   readonly sink?: LineSink | undefined;
-  /** Takes a message that came over its platform; resolves when it is durable. */
-  readonly receive?: (platform: string, message: unknown) => Promise<void>;
+  /** Does what the extension calls for. */
+  readonly serve?: (method: string, args: readonly unknown[]) => Promise<unknown>;
 }
 
-export interface CallOptions {
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
-}
+export type CallOptions = Omit<WaitOptions, 'giveUp'>;
+
+type Exit = Pick<ProcessExit, 'why' | 'lost'>;
 
 interface Pending {
   begun: boolean;
@@ -31,73 +29,54 @@ interface Pending {
   reject(error: MoiraiError): void;
 }
 
-const NO_ANSWER: CallOptions = {};
-
 /** The gateway's side of a process that keeps an extension loaded: calls out, answers in, each behind its deadline. */
 export class ExtensionProcess {
   /** Resolves with the reason when it is gone, however it went. */
   readonly gone: Promise<string>;
   readonly #options: ExtensionProcessOptions;
-  readonly #timers: Timers;
   readonly #host: ExtensionHost;
   readonly #process: HostedProcess;
   readonly #pending = new Map<number, Pending>();
-  readonly #loaded = Promise.withResolvers<unknown>();
   readonly #idle = new Set<() => void>();
-  #offer: unknown = null;
-  #exit: { readonly why: string; readonly lost: boolean } | null = null;
+  #exit: Exit | null = null;
   #dying: string | null = null;
-  #receiving = 0;
+  /** Calls of the extension that are under way. */
+  #serving = 0;
   #nextId = 1;
   #unanswered = 0;
   #cancelPing: () => void = () => undefined;
 
-  private constructor(host: ExtensionHost, options: ExtensionProcessOptions, timers: Timers) {
+  private constructor(host: ExtensionHost, options: ExtensionProcessOptions) {
     this.#options = options;
-    this.#timers = timers;
     this.#host = host;
-    this.#loaded.promise.catch(() => undefined); // Whoever waits for it has it; else it was loaded long ago.
     this.#process = host.start(options.spec, (line) => this.#onLine(line), options.sink);
-    this.gone = this.#process.gone.then((exit: ProcessExit) => {
+    this.gone = this.#process.gone.then(({ why, lost }) => {
       // It told why, and then exited with a code that tells less.
-      this.#fail(this.#dying ?? exit.why, exit.lost);
-      return this.#exit?.why ?? exit.why;
+      this.#fail(this.#dying ?? why, lost);
+      return this.#exit?.why ?? why;
     });
-    this.#post({ type: 'load', task: options.task });
   }
 
   /**
-   * Starts a process and has it load the extension. Throws `plugin_invalid` when the extension refused, and
-   * `plugin_unavailable` when it died or hung.
+   * Starts a process and has it load the extension; `offer` is what the extension then said of itself. Throws
+   * `plugin_invalid` when the extension refused, and `plugin_unavailable` when it died or hung.
    */
   static async load(
     host: ExtensionHost,
     options: ExtensionProcessOptions,
-    timers: Timers,
     signal: AbortSignal,
-  ): Promise<ExtensionProcess> {
-    const { loadMs } = options;
-    const loading = new ExtensionProcess(host, options, timers);
-    const cancel = timers.after(loadMs, () => loading.kill(`was not loaded within ${loadMs} ms`));
-    const callOff = (): void => loading.kill('was called off');
-    signal.addEventListener('abort', callOff, { once: true });
-    if (signal.aborted) callOff();
+  ): Promise<{ process: ExtensionProcess; offer: unknown }> {
+    const { loadMs: timeoutMs, task } = options;
+    const process = new ExtensionProcess(host, options);
+    const giveUp = (reason: string): void =>
+      process.kill(reason === 'late' ? `was not loaded within ${timeoutMs} ms` : 'was called off');
     try {
-      loading.#offer = await host.hold(loading.#loaded.promise);
-      loading.#ping();
-      return loading;
+      const offer = await host.wait(process.call('load', [task]), { timeoutMs, signal, giveUp });
+      process.#ping();
+      return { process, offer };
     } catch (thrown) {
-      loading.kill('was not loaded');
-      throw thrown;
-    } finally {
-      cancel();
-      signal.removeEventListener('abort', callOff);
+      throw process.#refusal(MoiraiError.wrap(thrown));
     }
-  }
-
-  /** What it said of itself when it was loaded. */
-  get offer(): unknown {
-    return this.#offer;
   }
 
   get isGone(): boolean {
@@ -108,38 +87,30 @@ export class ExtensionProcess {
    * Has the extension do something. Throws `plugin_unavailable` when it certainly did nothing, `plugin_timeout` when it
    * did not answer in time, and `plugin_failed` when it threw, or died over it.
    */
-  call(call: unknown, { timeoutMs, signal }: CallOptions = NO_ANSWER): Promise<unknown> {
-    const { name, onLate } = this.#options;
-    if (this.#exit !== null) return Promise.reject(this.#away(this.#exit));
-    if (signal?.aborted) return Promise.reject(new MoiraiError('plugin_unavailable', `${name} was not asked any more`));
+  async call(method: string, args: readonly unknown[], options: CallOptions = {}): Promise<unknown> {
+    const { onLate } = this.#options;
+    if (this.#exit !== null) throw this.#away(this.#exit);
+    if (options.signal?.aborted) throw this.#error('plugin_unavailable', 'was not asked any more');
     const id = this.#nextId++;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const pending: Pending = { begun: false, resolve, reject };
     this.#pending.set(id, pending);
-    const giveUp = (error: MoiraiError, why: string): void => {
+    const giveUp = (reason: 'late' | 'called off'): void => {
       if (onLate === 'abort') this.#post({ type: 'abort', id });
-      this.#settle(id)?.reject(error);
+      const why = reason === 'late' ? `did not finish in ${options.timeoutMs} ms` : 'was called off';
+      const late = this.#lateness(options.timeoutMs ?? 0, pending);
+      this.#settle(id)?.reject(reason === 'late' ? late : this.#error('plugin_failed', why, { why }));
       if (onLate === 'kill') this.kill(why);
     };
-    const calledOff = new MoiraiError('plugin_failed', `${name} was called off`, {
-      details: { why: 'was called off' },
-    });
-    const callOff = (): void => giveUp(calledOff, 'was called off');
-    signal?.addEventListener('abort', callOff, { once: true });
-    const late = (): void => giveUp(this.#lateness(timeoutMs ?? 0, pending), `did not finish in ${timeoutMs} ms`);
-    const cancel = timeoutMs === undefined ? () => undefined : this.#timers.after(timeoutMs, late);
-    this.#post({ type: 'call', id, call });
-    return this.#host.hold(promise).finally(() => {
-      cancel();
-      signal?.removeEventListener('abort', callOff);
-    });
+    this.#post({ type: 'call', id, method, args });
+    return this.#host.wait(promise, { ...options, giveUp });
   }
 
   /** Resolves when nothing is under way, or after so long. */
   async untilIdle(ms: number): Promise<void> {
     if (this.#isIdle) return;
     await new Promise<void>((done) => {
-      const cancel = this.#timers.after(ms, done);
+      const cancel = this.#host.timers.after(ms, done);
       this.#idle.add(() => {
         cancel();
         done();
@@ -150,7 +121,7 @@ export class ExtensionProcess {
   /** Says that nothing more will come, and waits for it to leave; for so long. */
   async close(ms: number): Promise<void> {
     this.#process.end();
-    const cancel = this.#timers.after(ms, () => this.kill('did not leave'));
+    const cancel = this.#host.timers.after(ms, () => this.kill('did not leave'));
     await this.gone;
     cancel();
   }
@@ -163,20 +134,18 @@ export class ExtensionProcess {
 
   #onLine(line: string): void {
     try {
-      this.#onMessage(JSON.parse(line) as FromExtension);
+      this.#onMessage(JSON.parse(line) as Message);
     } catch {
       // Something but the runner wrote to its channel: nothing it says can be trusted any more.
       this.kill('wrote to its channel what is no message, and was killed');
     }
   }
 
-  #onMessage(message: FromExtension): void {
-    if (message.type === 'loaded') this.#loaded.resolve(message.offer);
-    else if (message.type === 'refused') this.#loaded.reject(refusal(message.fault));
-    else if (message.type === 'began') this.#begin(message.id);
+  #onMessage(message: Message): void {
+    if (message.type === 'began') this.#begin(message.id);
     else if (message.type === 'answer') this.#settle(message.id)?.resolve(message.value);
     else if (message.type === 'fault') this.#settle(message.id)?.reject(this.#failure(message.fault));
-    else if (message.type === 'receive') void this.#receive(message);
+    else if (message.type === 'call') void this.#serve(message);
     else if (message.type === 'dying') this.#dying ??= String(message.why);
     else if (message.type === 'pong') this.#unanswered = 0;
   }
@@ -186,17 +155,16 @@ export class ExtensionProcess {
     if (pending !== undefined) pending.begun = true;
   }
 
-  async #receive({ id, platform, message }: Extract<FromExtension, { type: 'receive' }>): Promise<void> {
-    this.#receiving++;
-    let fault: Fault | null = null;
+  async #serve({ id, method, args }: Extract<Message, { type: 'call' }>): Promise<void> {
+    this.#serving++;
     try {
-      await this.#options.receive?.(platform, message);
+      const value = await this.#options.serve?.(method, args);
+      this.#post({ type: 'answer', id, value });
     } catch (thrown) {
-      const { code, message: why } = MoiraiError.wrap(thrown);
-      fault = { code, message: why };
+      const { code, message } = MoiraiError.wrap(thrown);
+      this.#post({ type: 'fault', id, fault: { code, message } });
     }
-    this.#receiving--;
-    this.#post({ type: 'received', id, fault });
+    this.#serving--;
     this.#settled();
   }
 
@@ -205,7 +173,7 @@ export class ExtensionProcess {
     const { pulse } = this.#options;
     if (pulse === undefined || this.isGone) return;
     const { pingMs, pings } = pulse;
-    this.#cancelPing = this.#timers.after(pingMs, () => {
+    this.#cancelPing = this.#host.timers.after(pingMs, () => {
       if (this.#unanswered >= pings) return this.kill(`did not answer for ${pings * pingMs} ms`);
       this.#unanswered++;
       this.#post({ type: 'ping' });
@@ -221,7 +189,7 @@ export class ExtensionProcess {
   }
 
   get #isIdle(): boolean {
-    return this.#pending.size === 0 && this.#receiving === 0;
+    return this.#pending.size === 0 && this.#serving === 0;
   }
 
   #settled(): void {
@@ -230,7 +198,7 @@ export class ExtensionProcess {
     this.#idle.clear();
   }
 
-  #post(message: ToExtension): void {
+  #post(message: Message): void {
     if (this.#exit === null) this.#process.write(JSON.stringify(message));
   }
 
@@ -239,40 +207,43 @@ export class ExtensionProcess {
     if (this.#exit !== null) return;
     this.#exit = { why, lost };
     this.#cancelPing();
-    const { name } = this.#options;
-    const details = { why, lost };
-    this.#loaded.reject(new MoiraiError('plugin_unavailable', `${name} could not be loaded: it ${why}`, { details }));
     for (const [id, { begun }] of [...this.#pending]) {
-      const died = new MoiraiError('plugin_failed', `${name} died over it: it ${why}`, {
-        details: { ...details, died: true },
-      });
+      const died = this.#error('plugin_failed', `died over it: it ${why}`, { why, lost, died: true });
       this.#settle(id)?.reject(begun && !lost ? died : this.#away(this.#exit));
     }
   }
 
-  #away({ why, lost }: { why: string; lost: boolean }): MoiraiError {
-    const message = `${this.#options.name} is away: it ${why}`;
-    return new MoiraiError('plugin_unavailable', message, { details: { why, lost } });
+  /** Why it could not be loaded: it threw something, or it is gone. */
+  #refusal({ details }: MoiraiError): MoiraiError {
+    if (this.#exit === null) {
+      this.kill('was not loaded');
+      return new MoiraiError('plugin_invalid', String(details.thrown), { details });
+    }
+    return this.#error('plugin_unavailable', `could not be loaded: it ${this.#exit.why}`, this.#exit);
+  }
+
+  #away(exit: Exit): MoiraiError {
+    return this.#error('plugin_unavailable', `is away: it ${exit.why}`, exit);
   }
 
   #failure({ message, code }: Fault): MoiraiError {
-    if (code === 'plugin_unavailable') return new MoiraiError('plugin_unavailable', message);
+    const details = { thrown: message, code, why: `threw ${message}` };
+    if (code === 'plugin_unavailable') return new MoiraiError('plugin_unavailable', message, { details });
     // What the extension threw, with its code, by which others tell a lost connection from a failure.
     const cause = Object.assign(new Error(message), code === null ? {} : { code });
-    const details = { thrown: message, code, why: `threw ${message}` };
-    return new MoiraiError('plugin_failed', `${this.#options.name}: ${message}`, { cause, details });
+    return new MoiraiError('plugin_failed', `${this.#options.spec.name}: ${message}`, { cause, details });
   }
 
   #lateness(ms: number, { begun }: Pending): MoiraiError {
-    const { name, onLate } = this.#options;
+    const { onLate } = this.#options;
     const why = `did not finish in ${ms} ms and was ${onLate === 'kill' ? 'killed' : 'called off'}`;
-    if (begun) return new MoiraiError('plugin_timeout', `${name} did not answer within ${ms} ms`, { details: { why } });
-    return new MoiraiError('plugin_unavailable', `${name} was busy for ${ms} ms`, { details: { why, busy: true } });
+    if (begun) return this.#error('plugin_timeout', `did not answer within ${ms} ms`, { why });
+    return this.#error('plugin_unavailable', `was busy for ${ms} ms`, { why, busy: true });
   }
-}
 
-function refusal({ message, code }: Fault): MoiraiError {
-  return new MoiraiError('plugin_invalid', message, { details: { code, why: `threw ${message}` } });
+  #error(code: ErrorCode, what: string, details: Record<string, unknown> = {}): MoiraiError {
+    return new MoiraiError(code, `${this.#options.spec.name} ${what}`, { details });
+  }
 }
 
 /** What a subscriber throws: what the extension did not get is not counted, what it failed in is. */

@@ -36,7 +36,7 @@ export class ManifestReader {
     return new ManifestReader(join(folder, file), await readFile(join(folder, file), 'utf8'), code);
   }
 
-  /** Keys that nobody knows are left to whoever wrote them. An empty file says nothing. */
+  /** Unknown keys are ignored. An empty file has no values. */
   values(): Mapping {
     if (this.text.length > MOST_BYTES) throw this.invalid('it is larger than 64 KiB');
     let values: unknown;

@@ -64,30 +64,20 @@ export function readLines(source: Readable, limits: LineLimits, reader: LineRead
 
 const LINES_PER_WINDOW = 100;
 
-/** Lets a hundred lines a second pass, and says afterwards how many were left out. */
-export class LineBudget {
-  readonly #timers: Timers;
-  readonly #leftOut: (lines: number) => void;
-  #since = Number.NEGATIVE_INFINITY;
-  #passed = 0;
-  #missing = 0;
-
-  constructor(timers: Timers, leftOut: (lines: number) => void) {
-    this.#timers = timers;
-    this.#leftOut = leftOut;
-  }
-
-  /** Whether one more line may pass. */
-  take(): boolean {
-    if (this.#timers.elapsed() - this.#since >= WINDOW_MS) this.#open();
-    if (++this.#passed <= LINES_PER_WINDOW) return true;
+/** Lets a hundred lines a second pass, and says afterwards how many were left out. True for a line that may pass. */
+export function lineBudget(timers: Timers, leftOut: (lines: number) => void): () => boolean {
+  let since = Number.NEGATIVE_INFINITY;
+  let passed = 0;
+  let missing = 0;
+  const open = (): void => {
+    if (missing > 0) leftOut(missing);
+    [since, passed, missing] = [timers.elapsed(), 0, 0];
+  };
+  return () => {
+    if (timers.elapsed() - since >= WINDOW_MS) open();
+    if (++passed <= LINES_PER_WINDOW) return true;
     // Reported also when nothing more is written.
-    if (++this.#missing === 1) this.#timers.after(WINDOW_MS, () => this.#open());
+    if (++missing === 1) timers.after(WINDOW_MS, open);
     return false;
-  }
-
-  #open(): void {
-    if (this.#missing > 0) this.#leftOut(this.#missing);
-    [this.#since, this.#passed, this.#missing] = [this.#timers.elapsed(), 0, 0];
-  }
+  };
 }

@@ -29,7 +29,7 @@ function markOf(pid: number, token: string): number | null {
   return at < 0 ? null : Number.parseInt(environ.slice(at + MARKER.length + token.length + 2), 10);
 }
 
-/** A process with all it started: descendants, whoever is in its group or session, and whoever inherited its marker. */
+/** A process with all it started: its descendants, its group and session, and every process that inherited its marker. */
 export function findFamily(pid: number, token: string, number: number): number[] {
   const all = listProcesses(token);
   const family = new Set<number>();
@@ -64,7 +64,7 @@ function pidsInProc(): number[] {
   }
 }
 
-/** Empty for one that is gone, or is somebody else's. */
+/** Empty for a process that is gone, or belongs to another user. */
 function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { MARKER } from './protocol.ts';
 
 /**
- * Outlives the host process to do one thing: when the pipe on its standard input ends, whoever held the other end is gone,
+ * Outlives the host process to do one thing: when the pipe on its standard input ends, the host process is gone,
  * and every process on its list is killed with its descendants and its group; then whatever carries the marker of the host
  * process, until two looks in a row find nothing. A line is `+ PID` (put it on the list) or `- PID` (it is gone).
  * Descendants are stopped one by one before any is killed, so that none can start another meanwhile. (Signals are named
@@ -52,7 +52,7 @@ export class ProcessReaper {
     this.#process?.stdin?.write(`+ ${pid}\n`);
   }
 
-  /** It is gone: from here on its id may become somebody else's. */
+  /** It is gone: from here on its id may become that of another process. */
   forget(pid: number): void {
     if (this.#watched.delete(pid)) this.#process?.stdin?.write(`- ${pid}\n`);
   }

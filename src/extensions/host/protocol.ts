@@ -1,7 +1,8 @@
 /** How a process of an extension is started. */
 export interface ProcessSpec {
-  /** The extension, as `hook:NAME`: what its processes print is limited under this name. */
-  readonly extension: string;
+  /** `hook` or `plugin`, and its name: the limits of what is printed are for all processes of an extension together. */
+  readonly kind: string;
+  readonly name: string;
   readonly command: readonly string[];
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -34,7 +35,7 @@ export type FromHost =
   /** A line of the channel. */
   | { readonly type: 'line'; readonly process: number; readonly line: string }
   | { readonly type: 'printed'; readonly process: number; readonly stream: OutputStream; readonly line: string }
-  | { readonly type: 'left_out'; readonly extension: string; readonly lines: number }
+  | { readonly type: 'left_out'; readonly kind: string; readonly name: string; readonly lines: number }
   | { readonly type: 'exit'; readonly process: number; readonly exit: ProcessExit };
 
 export type OutputStream = 'stdout' | 'stderr';
@@ -46,23 +47,22 @@ export interface Fault {
   readonly code: string | null;
 }
 
-/** What is said to a process that stays loaded, one line of JSON each. */
-export type ToExtension =
-  | { readonly type: 'load'; readonly task: unknown }
-  | { readonly type: 'call'; readonly id: number; readonly call: unknown }
-  | { readonly type: 'abort'; readonly id: number }
-  /** The answer to `receive`; null when the message is durable. */
-  | { readonly type: 'received'; readonly id: number; readonly fault: Fault | null }
-  | { readonly type: 'ping' };
-
-export type FromExtension =
-  | { readonly type: 'loaded'; readonly offer: unknown }
-  | { readonly type: 'refused'; readonly fault: Fault }
-  /** The call reached the extension: until then it certainly has done nothing. */
-  | { readonly type: 'began'; readonly id: number }
+/**
+ * One line of JSON between the gateway and a process that stays loaded. Both sides make calls and answer them; an id is the
+ * caller's. The first call of the gateway is `load`.
+ */
+export type Message =
+  | { readonly type: 'call'; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly type: 'fault'; readonly id: number; readonly fault: Fault }
-  | { readonly type: 'receive'; readonly id: number; readonly platform: string; readonly message: unknown }
+  | FromGateway
+  | FromExtension;
+
+type FromGateway = { readonly type: 'abort'; readonly id: number } | { readonly type: 'ping' };
+
+type FromExtension =
+  /** The call reached the extension: until then it certainly has done nothing. */
+  | { readonly type: 'began'; readonly id: number }
   /** It ends now, and why. */
   | { readonly type: 'dying'; readonly why: string }
   | { readonly type: 'pong' };

@@ -1,17 +1,20 @@
 import type { CommandFields, EventFields, FixedEventType, MoiraiEvent } from '../../lifecycle/events.ts';
 import type { SessionKind } from '../../lifecycle/states.ts';
-import type { PluginMemoryProvider } from './memory-types.ts';
+import type { MemoryProvider as PluginMemoryProvider } from '../../memory/provider.ts';
+import type { ChatType } from '../../platforms/platform.ts';
 
 export type { MoiraiEvent } from '../../lifecycle/events.ts';
+/** The contract of memory, under the names that authors of plugins know it by. */
 export type {
-  MemoryEndedSession,
-  MemoryFinishedTurn,
+  EndedSession as MemoryEndedSession,
+  FinishedTurn as MemoryFinishedTurn,
+  MemoryProvider as PluginMemoryProvider,
   MemoryScope,
-  MemorySessionSwitch,
-  MemoryTurn,
-  PluginMemoryProvider,
-  PluginMemoryTool,
-} from './memory-types.ts';
+  MemoryTool as PluginMemoryTool,
+  SessionSwitch as MemorySessionSwitch,
+  TurnStart as MemoryTurn,
+} from '../../memory/provider.ts';
+export type { ChatType } from '../../platforms/platform.ts';
 
 /** What a plugin's module exports, by default or as a named `setup`. */
 export interface PluginDefinition {
@@ -98,7 +101,7 @@ export type ObservedEvent<Name extends string> = Name extends keyof NamedEvents
       ? MoiraiEvent & CommandFields
       : MoiraiEvent;
 
-/** Somebody wrote something. */
+/** A person wrote a message. */
 export interface DispatchQuestion {
   readonly text: string;
   readonly platform: string;
@@ -225,8 +228,6 @@ export interface PluginCommandDefinition {
   /** What the person reads. */
   run(call: PluginCommandCall, signal: AbortSignal): MaybeLater<string>;
 }
-
-export type ChatType = 'dm' | 'group' | 'channel' | 'thread';
 
 /** A message from a person, in the platform's own ids. */
 export interface InboxMessage {

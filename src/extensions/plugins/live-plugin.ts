@@ -1,64 +1,67 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Logger } from '../../log/logger.ts';
-import type { CallOptions, ExtensionProcess } from '../host/extension-process.ts';
+import { Breaker } from '../host/breaker.ts';
+import { asSubscriber, type CallOptions, type ExtensionProcess } from '../host/extension-process.ts';
+import { ExtensionRecord, type Listener } from '../host/subscriptions.ts';
+import type { FinishedToolCall, InboxMessage } from './api.ts';
+import { type PluginGate, pluginGates } from './gates.ts';
+import { OFFER_KINDS } from './names.ts';
+import type { Offer, PlatformOffer } from './offer.ts';
 import type { UsablePlugin } from './plugin-kind.ts';
 import { PluginPlatform } from './plugin-platform.ts';
-import { loadPlugin, offerOf, type PluginDeps, retirePlugin } from './plugin-process.ts';
-import type { Call, GateOffer, Offer, PlatformOffer } from './protocol.ts';
+import { loadPlugin, type PluginDeps, retirePlugin } from './plugin-process.ts';
 
-const FIRST_PAUSE_MS = 1000;
-const LONGEST_PAUSE_MS = 60_000;
 /** One that lived so long has recovered: its next death is its first. */
 const WELL_MS = 60_000;
 
+/** Conversations that one plugin hears at the same time; it has one process. */
+const CONCURRENCY = 8;
+
+/** Tools that a process which is blocked has not heard of yet; more are left out. */
+const MOST_TOLD = 256;
+
 const NOTHING: Offer = {
-  ...{ events: [], hearsTools: false, gates: [], tools: [], commands: [], memoryProviders: [], platforms: [] },
+  events: [],
+  hearsTools: false,
+  gates: [],
+  tools: [],
+  commands: [],
+  memoryProviders: [],
+  platforms: [],
 };
 
-/** How a plugin has fared since it was first loaded. */
-export interface PluginRecord {
-  handled: number;
-  failed: number;
-  /** How often its process died and was started again. */
-  restarts: number;
-  lastError: string | null;
-}
-
-/** What looks after all plugins. */
-export interface Supervisor {
-  /** A process was loaded: what the plugin offers may be something else. Resolves when that is in force. */
-  changed(): Promise<void>;
-  /** Brings what is started in line with what is wanted. */
-  settle(): Promise<void>;
-}
-
 /** A plugin at work: its process as it is now, started again when it dies. */
-export class LivePlugin {
-  readonly record: PluginRecord = { handled: 0, failed: 0, restarts: 0, lastError: null };
+export class LivePlugin implements Listener {
+  readonly concurrency = CONCURRENCY;
+  readonly deps: PluginDeps;
+  readonly record = new ExtensionRecord();
   /** What memory providers were initialized with: a new process of theirs is, too. */
   readonly memoryContexts = new Map<string, { readonly folder: string }>();
-  readonly #deps: PluginDeps;
   readonly #log: Logger;
-  readonly #supervisor: Supervisor;
   readonly #platforms = new Map<string, PluginPlatform>();
   readonly #first = Promise.withResolvers<void>();
+  /** How long to wait before it is started again. */
+  readonly #pause: Breaker;
   #plugin: UsablePlugin;
   #process: ExtensionProcess | null = null;
   #offer: Offer = NOTHING;
+  #gates: readonly PluginGate[];
   #problem: string | null = null;
   /** As it was found last; loaded or refused, it is not tried again before it changes. */
   #wanted: UsablePlugin | null = null;
   #latestLoad: Promise<void> = Promise.resolve();
   #isLoading = true;
-  #deaths = 0;
   #attempt = new AbortController();
   #closed = false;
+  #telling = 0;
 
-  constructor(plugin: UsablePlugin, deps: PluginDeps, supervisor: Supervisor) {
+  constructor(plugin: UsablePlugin, deps: PluginDeps) {
     this.#plugin = plugin;
-    this.#deps = deps;
+    this.deps = deps;
     this.#log = deps.log.child({ plugin: plugin.name });
-    this.#supervisor = supervisor;
+    this.#pause = new Breaker(() => deps.host.timers.elapsed());
+    this.#gates = pluginGates(this, plugin.manifest.gates);
   }
 
   get plugin(): UsablePlugin {
@@ -80,9 +83,8 @@ export class LivePlugin {
   }
 
   /** As its code registered them; before that, as plugin.yaml declares them. */
-  get gates(): readonly GateOffer[] {
-    if (this.#offer !== NOTHING) return this.#offer.gates;
-    return Object.entries(this.#plugin.manifest.gates).map(([gate, settings]) => ({ ...settings, gate }) as GateOffer);
+  get gates(): readonly PluginGate[] {
+    return this.#gates;
   }
 
   get problem(): string | null {
@@ -106,9 +108,41 @@ export class LivePlugin {
     return this.#wanted?.fingerprint === fingerprint;
   }
 
+  get events(): readonly string[] {
+    return this.#offer.events;
+  }
+
+  get timeoutMs(): number {
+    return this.#plugin.manifest.timeoutMs ?? this.deps.timeoutMs;
+  }
+
+  /** Tells its observers what happened, in whatever process it is at the moment. */
+  async handle(event: MoiraiEvent, signal: AbortSignal): Promise<void> {
+    try {
+      await this.call('event', [event], { timeoutMs: this.timeoutMs, signal });
+      this.record.handled++;
+    } catch (thrown) {
+      const error = asSubscriber(thrown);
+      if (!signal.aborted && error.code !== 'subscriber_unavailable') {
+        this.record.countFailure(error);
+        this.#log.warn('plugin failed', { event: event.id, type: event.type, error: error.message });
+      }
+      throw error;
+    }
+  }
+
+  /** Tells of a tool that was run. Nothing waits for it. */
+  tellToolDone(done: FinishedToolCall): void {
+    if (!this.#offer.hearsTools || this.#telling >= MOST_TOLD) return;
+    this.#telling++;
+    this.call('tool_done', [done], { timeoutMs: this.deps.timeoutMs })
+      .catch((thrown: unknown) => this.record.countFailure(MoiraiError.wrap(thrown)))
+      .finally(() => this.#telling--);
+  }
+
   /** Throws as a process does, and `plugin_unavailable` while there is none. */
-  async call(call: Call, options?: CallOptions): Promise<unknown> {
-    if (this.#process !== null) return this.#process.call(call, options);
+  async call(method: string, args: readonly unknown[], options?: CallOptions): Promise<unknown> {
+    if (this.#process !== null) return this.#process.call(method, args, options);
     const why = this.#problem === null ? 'is being loaded' : `is being started again: ${this.#problem}`;
     throw new MoiraiError('plugin_unavailable', `${this.name} ${this.#closed ? 'was removed' : why}`);
   }
@@ -116,7 +150,10 @@ export class LivePlugin {
   /** Loads these files in a new process, and goes on there; what cannot be loaded is refused. */
   use(plugin: UsablePlugin): void {
     this.#wanted = plugin;
-    if (this.#offer === NOTHING) this.#plugin = plugin;
+    if (this.#offer === NOTHING) {
+      this.#plugin = plugin;
+      this.#gates = pluginGates(this, plugin.manifest.gates);
+    }
     // Where there is something at work one version is loaded after the other: else frequent changes would show none.
     const before = this.#process === null ? Promise.resolve() : this.#latestLoad;
     const signal = this.#process === null ? this.#newAttempt() : this.#attempt.signal;
@@ -131,15 +168,9 @@ export class LivePlugin {
   /** The same object each time for the same name. */
   platform(offer: PlatformOffer): PluginPlatform {
     const known = this.#platforms.get(offer.name);
-    if (known !== undefined) known.renew(offer);
-    const platform = known ?? new PluginPlatform(this, offer, () => this.#supervisor.settle());
+    const platform = known ?? new PluginPlatform(this, offer);
     this.#platforms.set(offer.name, platform);
     return platform;
-  }
-
-  failed(error: MoiraiError): void {
-    this.record.failed++;
-    this.record.lastError = error.message;
   }
 
   async close(graceMs?: number): Promise<void> {
@@ -148,37 +179,51 @@ export class LivePlugin {
     this.#loaded();
     const process = this.#process;
     this.#process = null;
-    if (process !== null) await retirePlugin(process, this.#deps, graceMs);
+    if (process !== null) await retirePlugin(process, this.deps, graceMs);
   }
 
   async #load(plugin: UsablePlugin, signal: AbortSignal, restarts = 0): Promise<void> {
     try {
-      const process = await loadPlugin(plugin, this.#deps, signal);
+      const { process, offer } = await loadPlugin(
+        plugin,
+        this.deps,
+        (name, message) => this.#receive(name, message),
+        signal,
+      );
       if (signal.aborted) return process.kill('is not needed any more');
       this.record.restarts += restarts;
-      await this.#install(plugin, process);
+      await this.#install(plugin, process, offer);
     } catch (thrown) {
       if (!signal.aborted) this.#refuse(plugin, MoiraiError.wrap(thrown, 'plugin_invalid'));
     }
   }
 
+  /** Takes a message of one of its platforms; resolves when it is durable. */
+  async #receive(name: string, message: InboxMessage): Promise<void> {
+    const platform = this.#platforms.get(name);
+    if (platform === undefined) throw new MoiraiError('bad_input', `the platform ${name} is not ${this.name}'s`);
+    await platform.receive(message);
+  }
+
   /** Goes on in another process; the one before finishes what it has in hand. */
-  async #install(plugin: UsablePlugin, process: ExtensionProcess): Promise<void> {
+  async #install(plugin: UsablePlugin, process: ExtensionProcess, offer: Offer): Promise<void> {
     const old = this.#process;
     // Other files, other fate.
-    if (plugin !== this.#plugin) this.#deaths = 0;
+    if (plugin !== this.#plugin) this.#pause.succeeded();
     this.#plugin = plugin;
     this.#process = process;
-    this.#offer = offerOf(process);
+    this.#offer = offer;
+    this.#gates = pluginGates(this, offer.gates);
     this.#problem = null;
-    const since = this.#deps.timers.elapsed();
+    for (const each of offer.platforms) this.#platforms.get(each.name)?.renew(each);
+    const since = this.deps.host.timers.elapsed();
     void process.gone.then((why) => this.#died(process, why, since));
     this.#log.info(old === null ? 'plugin ready' : 'plugin reloaded', summaryOf(this.#offer));
     this.#adviseDeclaring();
-    const settled = this.#supervisor.changed();
+    const settled = this.deps.changed();
     this.#loaded();
     await settled;
-    if (old !== null) void retirePlugin(old, this.#deps);
+    if (old !== null) void retirePlugin(old, this.deps);
   }
 
   /** A version of it could not be loaded. What there is stays; where there is nothing, it is tried again. */
@@ -190,7 +235,6 @@ export class LivePlugin {
     this.#problem = error.message;
     if (this.#process !== null) return;
     this.#plugin = plugin;
-    this.#deaths++;
     this.#startLater();
   }
 
@@ -202,12 +246,9 @@ export class LivePlugin {
   #adviseDeclaring(): void {
     const { gates } = this.#plugin.manifest;
     for (const { gate, onFailure } of this.#offer.gates) {
-      if (onFailure !== 'closed' || gates[gate] !== undefined) continue;
-      const declare = `gates: {${gate}: {on_failure: closed}}`;
-      this.#log.warn('a closed gate is open until its plugin is loaded, unless plugin.yaml declares it', {
-        gate,
-        declare,
-      });
+      if (onFailure !== 'closed' || gates.some((declared) => declared.gate === gate)) continue;
+      const advice = { gate, declare: `gates: {${gate}: {on_failure: closed}}` };
+      this.#log.warn('a closed gate is open until its plugin is loaded, unless plugin.yaml declares it', advice);
     }
   }
 
@@ -216,23 +257,20 @@ export class LivePlugin {
     this.#process = null;
     this.#problem = `its process died: it ${why}`;
     this.record.lastError = this.#problem;
-    this.#deaths = this.#deps.timers.elapsed() - since > WELL_MS ? 1 : this.#deaths + 1;
+    if (this.deps.host.timers.elapsed() - since > WELL_MS) this.#pause.succeeded();
     for (const platform of this.#platforms.values()) platform.died();
-    this.#log.error('plugin died; it is started again', { why: `it ${why}`, in_ms: this.#pauseMs });
-    this.#startLater();
+    const in_ms = this.#startLater();
+    this.#log.error('plugin died; it is started again', { why: `it ${why}`, in_ms });
   }
 
-  get #pauseMs(): number {
-    return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#deaths - 1, 10));
-  }
-
-  #startLater(): void {
+  /** After a pause that is longer each time. */
+  #startLater(): number {
+    this.#pause.trip();
+    const { againInMs } = this.#pause.capacity(1);
     const signal = this.#newAttempt();
-    const cancel = this.#deps.timers.after(
-      this.#pauseMs,
-      () => void this.#load(this.#wanted ?? this.#plugin, signal, 1),
-    );
-    signal.addEventListener('abort', cancel, { once: true });
+    const load = (): void => void this.#load(this.#wanted ?? this.#plugin, signal, 1);
+    signal.addEventListener('abort', this.deps.host.timers.after(againInMs, load), { once: true });
+    return Math.round(againInMs);
   }
 
   #newAttempt(): AbortSignal {
@@ -242,10 +280,9 @@ export class LivePlugin {
   }
 }
 
-function summaryOf({ events, gates, tools, commands, memoryProviders, platforms }: Offer): Record<string, unknown> {
-  const names = (list: readonly { readonly name: string }[]): string[] => list.map(({ name }) => name);
-  return {
-    ...{ events, gates: gates.map(({ gate }) => gate), tools: names(tools), commands: names(commands) },
-    ...{ memory_providers: names(memoryProviders), platforms: names(platforms) },
-  };
+/** What it offers, for the log. */
+function summaryOf(offer: Offer): Record<string, unknown> {
+  const names = OFFER_KINDS.map((kind) => [kind, offer[kind].map(({ name }) => name)]);
+  const { memoryProviders: memory_providers, ...others } = Object.fromEntries(names) as Record<string, string[]>;
+  return { events: offer.events, gates: offer.gates.map(({ gate }) => gate), ...others, memory_providers };
 }

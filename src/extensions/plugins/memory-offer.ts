@@ -1,9 +1,9 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { asSubscriber, type ExtensionProcess } from '../host/extension-process.ts';
+import type { PluginMemoryProvider, PluginMemoryTool } from './api.ts';
 import type { LivePlugin } from './live-plugin.ts';
-import type { PluginMemoryProvider, PluginMemoryTool } from './memory-types.ts';
-import type { MemoryOffer } from './protocol.ts';
-import { MEMORY_METHODS } from './registrations.ts';
+import { MEMORY_METHODS, methodOf } from './names.ts';
+import type { MemoryOffer } from './offer.ts';
 
 /** A memory provider, as the gateway sees it. */
 export type PluginMemory = PluginMemoryProvider & { readonly plugin: string };
@@ -37,7 +37,8 @@ function caller(live: LivePlugin, provider: string, method: string): Method {
     const args = signal === undefined ? given : given.slice(0, -1);
     try {
       await ready(live, provider, signal);
-      return await live.call({ what: 'memory', provider, method, args }, signal === undefined ? {} : { signal });
+      const options = signal === undefined ? {} : { signal };
+      return await live.call(methodOf('memoryProviders', provider, method), args, options);
     } catch (thrown) {
       throw asSubscriber(thrown);
     }
@@ -49,8 +50,8 @@ function memoryTool(live: LivePlugin, provider: string, offer: MemoryOffer['tool
     ...offer,
     run: async (args, { signal, scope, sessionId }) => {
       await ready(live, provider, signal);
-      const call = { what: 'memory_tool', provider, tool: offer.name, args, context: { scope, sessionId } } as const;
-      return String(await live.call(call, { signal }));
+      const given = [offer.name, args, { scope, sessionId }];
+      return String(await live.call(methodOf('memoryProviders', provider, 'tool'), given, { signal }));
     },
   };
 }
@@ -66,9 +67,9 @@ async function ready(live: LivePlugin, provider: string, signal?: AbortSignal): 
   if (context === undefined || signal?.aborted) return;
   const known = initialized.get(process) ?? new Map<string, Promise<unknown>>();
   initialized.set(process, known);
-  const call = { what: 'memory', provider, method: 'initialize', args: [context] } as const;
+  const method = methodOf('memoryProviders', provider, 'initialize');
   // Not with the caller's signal: others wait for the same.
-  const done = known.get(provider) ?? process.call(call, { timeoutMs: INITIALIZE_MS });
+  const done = known.get(provider) ?? process.call(method, [context], { timeoutMs: INITIALIZE_MS });
   known.set(provider, done);
   try {
     await done;
@@ -98,7 +99,7 @@ export function awaitedMemory(
   return Object.defineProperties({ name, ...others } as PluginMemoryProvider, {
     kinds: { get: () => find()?.kinds },
     tools: { get: () => find()?.tools },
-    // As long as nobody knows, it may be able to.
+    // Until a plugin that brings it is loaded, it may be able to.
     remember: { get: () => (find() === undefined ? remember : find()?.remember) },
   });
 }

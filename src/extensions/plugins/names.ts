@@ -27,25 +27,46 @@ const NAMED: Readonly<Record<keyof NamedEvents, Observed>> = {
 
 const GATES: Readonly<Record<GateName, true>> = { pre_gateway_dispatch: true, pre_llm_call: true, pre_tool_call: true };
 
+/** What a plugin offers by a name, which only one plugin can have; each kind with the word that people read. */
+export const OFFER_WORDS = {
+  tools: 'tool',
+  commands: 'command',
+  memoryProviders: 'memory provider',
+  platforms: 'platform',
+} as const;
+
+export type OfferKind = keyof typeof OFFER_WORDS;
+export const OFFER_KINDS = Object.keys(OFFER_WORDS) as OfferKind[];
+
+/** The name under which a function of what is offered is called in the plugin's process. */
+export function methodOf(kind: OfferKind | 'gates', name: string, func: string | number): string {
+  return `${kind}/${name}/${func}`;
+}
+
+export const MEMORY_METHODS = [
+  ...['initialize', 'systemPromptBlock', 'prefetch', 'onTurnStart', 'syncTurn', 'onPreCompress'],
+  ...['onSessionEnd', 'onSessionSwitch', 'remember', 'shutdown'],
+] as const;
+
 /** As long as a gate may take. */
 export const LONGEST_GATE_MS = 60_000;
 
 const NAMES = Object.keys(NAMED);
 export const GATE_NAMES = Object.keys(GATES) as GateName[];
 
-/** A plugin is told of all that any of its observers wants: each looks for what is meant for it. */
+/** A plugin gets the events that any of its observers wants; `view` picks those of one observer. */
 function ofType(type: EventType, isMeant: (event: MoiraiEvent) => boolean = () => true): Observed {
   return { patterns: [type], view: (event) => (event.type === type && isMeant(event) ? event : null) };
 }
 
-/** A session that was cut by a stop is not over; whoever wants to know at every stop is told with that reason. */
+/** A session that a stop interrupted is not over; its observers hear of it with the reason `shutdown`. */
 function finalized(event: MoiraiEvent): MoiraiEvent | null {
   if (event.type === 'session:end') return event;
   if (event.type !== 'session:resume_pending') return null;
   return event.reason === 'restart' || event.reason === 'shutdown' ? { ...event, reason: 'shutdown' } : null;
 }
 
-/** What `ctx.on` hears under a name. Throws `unknown_event` for what nobody can ever hear. */
+/** What `ctx.on` hears under a name. Throws `unknown_event` for a name that no event can have. */
 export function observedUnder(name: string): Observed {
   if (Object.hasOwn(NAMED, name)) return NAMED[name as keyof NamedEvents];
   if (name === 'on_session_end') throw unknown(name, TURN_OR_SESSION);

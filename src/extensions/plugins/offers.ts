@@ -1,18 +1,46 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ConversationRef } from '../../store/transactions/conversations.ts';
-import type { JsonSchema, PluginToolContext } from './api.ts';
+import type { PluginToolContext } from './api.ts';
 import type { LivePlugin } from './live-plugin.ts';
-import type { Offer, ToolOffer } from './protocol.ts';
+import { methodOf, OFFER_WORDS, type OfferKind } from './names.ts';
+import type { Offer, ToolOffer } from './offer.ts';
+
+/** Names that are not for plugins, for the gateway has them itself. */
+export type ReservedNames = { readonly [Kind in OfferKind]?: readonly string[] };
+
+/** Something that a plugin offers. */
+export interface Offered<Kind extends OfferKind> {
+  readonly live: LivePlugin;
+  readonly offer: Offer[Kind][number];
+  /** Why it is offered in vain: the gateway or another plugin has the name. */
+  readonly problem: string | null;
+}
+
+/** Everything of one kind that plugins offer, in their order: of two with one name the first counts. */
+export function offersOf<Kind extends OfferKind>(
+  kind: Kind,
+  plugins: readonly LivePlugin[],
+  reserved: ReservedNames,
+): Offered<Kind>[] {
+  const owners = new Map(reserved[kind]?.map((name) => [name, 'the gateway']));
+  return plugins.flatMap((live) => {
+    const offers: readonly Offer[Kind][number][] = live.offer[kind];
+    return offers.map((offer) => {
+      const owner = owners.get(offer.name);
+      owners.set(offer.name, owner ?? live.name);
+      const problem = owner === undefined ? null : `the ${OFFER_WORDS[kind]} "${offer.name}" is ${owner}'s`;
+      return { live, offer, problem };
+    });
+  });
+}
 
 /** Something the model may do, as the gateway sees it. */
-export interface PluginTool {
+export interface PluginTool extends Omit<ToolOffer, 'danger'> {
   readonly plugin: string;
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: JsonSchema;
-  readonly parallelSafe: boolean;
-  /** At once: what the plugin itself has to say about these arguments is asked by `gateTool` before. */
+  /** At once: what the plugin itself has to say about these arguments is asked by `askDanger` before. */
   dangerous(args: unknown): string | null;
+  /** Asks the plugin what is dangerous about these arguments, and keeps the answer for `dangerous`. */
+  askDanger(args: unknown): Promise<void>;
   run(args: unknown, context: PluginToolContext): Promise<string>;
 }
 
@@ -25,34 +53,42 @@ export interface PluginCommandUse {
 }
 
 /** A slash command, as the gateway sees it. */
-export interface PluginCommand {
+export type PluginCommand = Offer['commands'][number] & {
   readonly plugin: string;
-  readonly name: string;
-  readonly takes?: string;
-  readonly summary: string;
   run(use: PluginCommandUse): Promise<string>;
-}
+};
 
 const COMMAND_MS = 60_000;
 const DANGER_MS = 2000;
 
-/** What plugins said about the arguments of a call. Who runs it may have the tool from before a reload: so it is kept here. */
+/** What plugins said about the arguments of a call. Kept here, for the agent may run a tool that it got before a reload. */
 const verdicts = new WeakMap<object, { readonly tool: string; readonly text: string | null }>();
 
-export function pluginTool(live: LivePlugin, offer: ToolOffer): PluginTool {
-  const { name, description, inputSchema, parallelSafe, danger } = offer;
+export function pluginTool(live: LivePlugin, { danger, ...offer }: ToolOffer): PluginTool {
+  const { name } = offer;
   return {
-    ...{ plugin: live.name, name, description, inputSchema, parallelSafe },
+    ...offer,
+    plugin: live.name,
     dangerous: (args) => {
       if (danger !== 'depends') return danger?.text ?? null;
       const verdict = isObject(args) ? verdicts.get(args) : undefined;
-      // Nobody asked the plugin: then a person is asked.
+      // The plugin was not asked: then a person is asked.
       return verdict?.tool === name ? verdict.text : name;
+    },
+    askDanger: async (args) => {
+      if (danger !== 'depends' || !isObject(args)) return;
+      try {
+        const text = await live.call(methodOf('tools', name, 'danger'), [args], { timeoutMs: DANGER_MS });
+        verdicts.set(args, { tool: name, text: typeof text === 'string' ? text : null });
+      } catch {
+        // It cannot say: `dangerous` has a person asked.
+        verdicts.delete(args);
+      }
     },
     run: async (args, { signal, sessionId, turnId, platform, userId }) => {
       const context = { sessionId, turnId, platform, userId };
       try {
-        return textOf(await live.call({ what: 'tool', name, args, context }, { signal }));
+        return textOf(await live.call(methodOf('tools', name, 'run'), [args, context], { signal }));
       } catch (thrown) {
         throw toolFailure(thrown);
       }
@@ -60,26 +96,15 @@ export function pluginTool(live: LivePlugin, offer: ToolOffer): PluginTool {
   };
 }
 
-/** Asks a plugin what is dangerous about these arguments of its tool, and keeps the answer for `dangerous`. */
-export async function askDanger(live: LivePlugin, { name, danger }: ToolOffer, args: unknown): Promise<void> {
-  if (danger !== 'depends' || !isObject(args)) return;
-  try {
-    const text = await live.call({ what: 'danger', name, args }, { timeoutMs: DANGER_MS });
-    verdicts.set(args, { tool: name, text: typeof text === 'string' ? text : null });
-  } catch {
-    // It cannot say: `dangerous` has a person asked.
-    verdicts.delete(args);
-  }
-}
-
 export function pluginCommand(live: LivePlugin, offer: Offer['commands'][number]): PluginCommand {
   const { name } = offer;
   return {
-    ...{ ...offer, plugin: live.name },
+    ...offer,
+    plugin: live.name,
     run: async ({ args, conversation, session }) => {
       const { platform, userId: user_id, key: session_key } = conversation;
       const call = { name, args, platform, user_id, session_key, session_id: session?.id ?? null };
-      return textOf(await live.call({ what: 'command', name, call }, { timeoutMs: COMMAND_MS }));
+      return textOf(await live.call(methodOf('commands', name, 'run'), [call], { timeoutMs: COMMAND_MS }));
     },
   };
 }

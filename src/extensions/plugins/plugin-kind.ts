@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { discover, type ExtensionKind, type Found, type Usable } from '../host/extension-folder.ts';
+import type { ExtensionKind, Found, Usable } from '../host/extension-folder.ts';
 import { type Manifest, ManifestReader, type Mapping } from '../host/manifest.ts';
 import type { GateName } from './api.ts';
 import { assertGate, GATE_NAMES, LONGEST_GATE_MS } from './names.ts';
-import type { DeclaredGates, GateSettings } from './protocol.ts';
+import type { GateOffer } from './offer.ts';
 
 /** What a plugin.yaml says. */
 export interface PluginManifest extends Manifest {
@@ -16,36 +16,32 @@ export interface PluginManifest extends Manifest {
   /** For gates that do not say it themselves. */
   readonly gateTimeoutMs: number | null;
   /** Gates that are there whether its code is loaded or not. */
-  readonly gates: DeclaredGates;
+  readonly gates: readonly GateOffer[];
   /** How much its process may keep on its heap. */
   readonly memoryMb: number;
 }
 
-export type UsablePlugin = Usable<PluginManifest, { readonly main: string }>;
-export type FoundPlugin = Found<PluginManifest, { readonly main: string }>;
+export interface PluginFiles {
+  readonly manifest: PluginManifest;
+  readonly main: string;
+}
 
-const FILE = 'plugin.yaml';
+export type UsablePlugin = Usable<PluginFiles>;
+export type FoundPlugin = Found<PluginFiles>;
+
 const MEMORY_MB = { usual: 256, least: 32, most: 4096 };
 
-/** The folder that plugins are in. */
-export function pluginsFolder(home: string): string {
-  return join(home, 'plugins');
-}
-
-/** Every plugin below a folder. */
-export function discoverPlugins(root: string): Promise<FoundPlugin[]> {
-  return discover(root, PLUGIN_KIND);
-}
-
-export const PLUGIN_KIND: ExtensionKind<PluginManifest, { readonly main: string }> = {
+export const PLUGIN_KIND: ExtensionKind<PluginFiles> = {
   word: 'plugin',
-  manifest: FILE,
-  read: async (folder) => readManifest(await openManifest(folder)),
-  locate: async (folder, manifest) => ({ main: await findMain(folder, manifest) }),
+  manifest: 'plugin.yaml',
+  async read(folder) {
+    const manifest = readManifest(await openManifest(folder));
+    return { manifest, main: await findMain(folder, manifest) };
+  },
 };
 
 function openManifest(folder: string): Promise<ManifestReader> {
-  return ManifestReader.open(folder, FILE, 'plugin_invalid');
+  return ManifestReader.open(folder, PLUGIN_KIND.manifest, 'plugin_invalid');
 }
 
 function readManifest(reader: ManifestReader): PluginManifest {
@@ -71,21 +67,19 @@ function readManifest(reader: ManifestReader): PluginManifest {
   };
 }
 
-function declaredIn(reader: ManifestReader, declared: Mapping): DeclaredGates {
-  const gates: Partial<Record<GateName, GateSettings>> = {};
-  for (const [name, value] of Object.entries(declared)) {
-    assertGate(name);
-    const key = `gates.${name}`;
+function declaredIn(reader: ManifestReader, declared: Mapping): GateOffer[] {
+  return Object.entries(declared).map(([gate, value]) => {
+    assertGate(gate);
+    const key = `gates.${gate}`;
     const { on_failure: onFailure = 'open', timeout } = reader.mapping(
       value ?? {},
       `${key} is as {on_failure: closed}`,
     );
     if (onFailure !== 'open' && onFailure !== 'closed') throw reader.invalid(`${key}.on_failure is open or closed`);
-    if (name === 'pre_llm_call' && onFailure === 'closed')
+    if (gate === 'pre_llm_call' && onFailure === 'closed')
       throw reader.invalid(`${key} only adds context: it cannot be closed`);
-    gates[name] = { onFailure, timeoutMs: reader.duration(timeout, `${key}.timeout`, LONGEST_GATE_MS) };
-  }
-  return gates;
+    return { gate, onFailure, timeoutMs: reader.duration(timeout, `${key}.timeout`, LONGEST_GATE_MS) };
+  });
 }
 
 /**

@@ -1,64 +1,35 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { ChatType, InboxMessage, SendTarget } from './api.ts';
+import type { Abilities, Inbox, Incoming, Outgoing, Place, Platform, PlatformState } from '../../platforms/platform.ts';
+import type { ExtensionProcess } from '../host/extension-process.ts';
+import type { InboxMessage, SendTarget } from './api.ts';
 import type { LivePlugin } from './live-plugin.ts';
-import type { PlatformOffer } from './protocol.ts';
+import { methodOf } from './names.ts';
+import type { PlatformOffer } from './offer.ts';
 
-/** One place of a platform. */
-interface Place {
-  readonly type: ChatType;
-  readonly chat: string;
-  readonly thread?: string;
-}
+/** The part of the gateway's inbox that a plugin can use. */
+export type PluginInbox = Pick<Inbox, 'receive' | 'changed'>;
 
-/** A message as the gateway takes it from every platform. */
-export interface PluginIncoming {
-  readonly id: string;
-  readonly messageId: string;
-  readonly place: Place;
-  readonly from: { readonly id: string | null; readonly name: string | null; readonly bot: boolean };
-  readonly text: string;
-  readonly files: readonly never[];
-  readonly repliesTo: null;
-  readonly addressed: boolean;
-  readonly edited: boolean;
-  readonly group: null;
-  readonly at: number;
-}
-
-/** Where a platform's messages go. */
-export interface PluginInbox {
-  /** Resolves when it is durable, or refused for good; rejects when it has to be brought again. */
-  receive(message: PluginIncoming): Promise<void>;
-  /** The state has changed. */
-  changed(): void;
-}
-
-export interface PluginPlatformState {
-  readonly phase: 'stopped' | 'connected' | 'degraded';
-  readonly problem: string | null;
-  readonly lastSuccessAt: number | null;
-}
+const STOP_MS = 3000;
 
 /**
  * A way to reach people that a plugin offers, as the gateway sees it. It stays the same object for as long as the plugin
- * is there, whatever process the plugin is in.
+ * is there, whatever process the plugin is in. It is started in one process at a time, for two that poll one account
+ * disturb each other.
  */
-export class PluginPlatform {
+export class PluginPlatform implements Platform {
   readonly plugin: string;
   readonly name: string;
   readonly #live: LivePlugin;
-  readonly #settle: () => Promise<void>;
   #offer: PlatformOffer;
   #inbox: PluginInbox | null = null;
+  #started: { readonly process: ExtensionProcess; readonly abort: AbortController } | null = null;
   #lastSuccessAt: number | null = null;
 
-  /** `settle` brings what is started in line with what is wanted. */
-  constructor(live: LivePlugin, offer: PlatformOffer, settle: () => Promise<void>) {
+  constructor(live: LivePlugin, offer: PlatformOffer) {
     this.plugin = live.name;
     this.name = offer.name;
     this.#live = live;
     this.#offer = offer;
-    this.#settle = settle;
   }
 
   /** It was loaded again, and may be able to do something else. */
@@ -72,40 +43,59 @@ export class PluginPlatform {
     this.#inbox?.changed();
   }
 
-  /** Somebody wants it to listen. */
-  get wanted(): boolean {
-    return this.#inbox !== null;
-  }
-
-  get abilities() {
+  get abilities(): Abilities {
     const { maxText, markdown } = this.#offer;
     return {
-      ...{ maxText, markdown, counts: 'utf16' as const, edit: false, remove: false, typing: false, reactions: false },
+      ...{ maxText, markdown, counts: 'utf16', edit: false, remove: false, typing: false, reactions: false },
       ...{ threads: true, buttons: false, files: { in: false, out: false, maxBytes: 0 }, editEveryMs: 0 },
     };
   }
 
-  get state(): PluginPlatformState {
+  get state(): PlatformState {
     const { process, problem } = this.#live;
     const phase = process === null ? 'degraded' : 'connected';
-    return { phase: this.wanted ? phase : 'stopped', problem, lastSuccessAt: this.#lastSuccessAt };
+    return { phase: this.#inbox === null ? 'stopped' : phase, problem, lastSuccessAt: this.#lastSuccessAt };
   }
 
   /** Listens from now on, also in processes that are started later. */
   async start(inbox: PluginInbox): Promise<void> {
     this.#inbox = inbox;
-    await this.#settle();
+    await this.#live.deps.settle();
   }
 
   async stop(): Promise<void> {
     this.#inbox = null;
-    await this.#settle();
+    await this.#live.deps.settle();
+  }
+
+  /** Stops it in a process of before, and only then starts it in the process of now, if the gateway wants it. */
+  async settle(): Promise<void> {
+    const wanted = this.#inbox === null ? null : this.#live.process;
+    if (this.#started?.process === wanted) return;
+    await this.halt();
+    if (wanted !== null) this.#startIn(wanted);
+  }
+
+  /** Stops it in its process; `settle` can start it again. */
+  async halt(): Promise<void> {
+    const started = this.#started;
+    this.#started = null;
+    started?.abort.abort();
+    if (started === null || started.process.isGone) return;
+    try {
+      await started.process.call(methodOf('platforms', this.name, 'stop'), [], { timeoutMs: STOP_MS });
+    } catch (thrown) {
+      // Its process ends soon, and the platform with it.
+      const error = MoiraiError.wrap(thrown).message;
+      const { plugin, name: platform } = this;
+      this.#live.deps.log.warn('platform of a plugin did not stop', { plugin, platform, error });
+    }
   }
 
   /** Throws while the plugin's process is away: it may be tried again. */
-  async send(place: Place, { text }: { readonly text: string }, signal: AbortSignal): Promise<{ messageId: string }> {
+  async send(place: Place, { text }: Outgoing, signal: AbortSignal): Promise<{ messageId: string }> {
     const target: SendTarget = { chat_id: place.chat, chat_type: place.type, thread_id: place.thread ?? null };
-    const sent = await this.#live.call({ what: 'send', name: this.name, target, text }, { signal });
+    const sent = await this.#live.call(methodOf('platforms', this.name, 'send'), [target, text], { signal });
     this.#lastSuccessAt = Date.now();
     return { messageId: typeof sent === 'string' ? sent : '' };
   }
@@ -117,12 +107,25 @@ export class PluginPlatform {
     await this.#inbox.receive(incoming);
     this.#lastSuccessAt = incoming.at;
   }
+
+  #startIn(process: ExtensionProcess): void {
+    const { plugin, name } = this;
+    const abort = new AbortController();
+    this.#started = { process, abort };
+    // No deadline: a platform may listen for as long as this goes on.
+    process.call(methodOf('platforms', name, 'start'), [], { signal: abort.signal }).catch((thrown: unknown) => {
+      if (abort.signal.aborted || process.isGone) return;
+      // Started again with everything else, after a pause that grows.
+      process.kill(`could not start its platform ${name}: ${MoiraiError.wrap(thrown).message}`);
+    });
+    this.#live.deps.log.info('platform of a plugin started', { plugin, platform: name });
+  }
 }
 
 const CHAT_TYPES: readonly unknown[] = ['dm', 'group', 'channel', 'thread'];
 
 /** What a plugin gave, with nothing left open. */
-function incomingFrom(platform: string, given: InboxMessage): PluginIncoming {
+function incomingFrom(platform: string, given: InboxMessage): Incoming {
   const { chat_id, user_id, message_id, text, chat_type = 'dm', thread_id = null, user_name = null } = given;
   for (const [key, value] of Object.entries({ chat_id, user_id, message_id })) {
     if (typeof value !== 'string' || value === '') throw unfit(platform, `${key} is a text, and not empty`);

@@ -1,13 +1,12 @@
-import { fileURLToPath } from 'node:url';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Logger } from '../../log/logger.ts';
-import type { Timers } from '../../queue/timers.ts';
+import { nodeCommand } from '../host/environment.ts';
 import type { ExtensionHost } from '../host/extension-host.ts';
-import { ExtensionProcess, type ExtensionProcessOptions } from '../host/extension-process.ts';
+import { ExtensionProcess } from '../host/extension-process.ts';
+import type { ProcessSpec } from '../host/protocol.ts';
 import type { InboxMessage } from './api.ts';
-import { GATE_NAMES } from './names.ts';
+import { OFFER, type Offer, type PluginTask } from './offer.ts';
 import { moduleName, type UsablePlugin } from './plugin-kind.ts';
-import type { Offer, PluginTask } from './protocol.ts';
 
 /** How long a plugin's process may take for what. */
 export interface PluginLimits {
@@ -27,42 +26,51 @@ export const PLUGIN_LIMITS: PluginLimits = { loadMs: 15_000, pingMs: 5000, pings
 export interface PluginDeps {
   readonly home: string;
   readonly host: ExtensionHost;
-  readonly timers: Timers;
   readonly log: Logger;
   readonly limits: PluginLimits;
   readonly environment: Readonly<Record<string, string>>;
-  /** Takes a message that came over a plugin's platform; resolves when it is durable. */
-  readonly receive: (plugin: string, platform: string, message: InboxMessage) => Promise<void>;
+  /** How long a plugin may work on one event, unless its plugin.yaml says so. */
+  readonly timeoutMs: number;
+  /** A process was loaded: what its plugin offers may be something else. Resolves when that is in force. */
+  readonly changed: () => Promise<void>;
+  /** Brings what is started in line with what is wanted. */
+  readonly settle: () => Promise<void>;
 }
 
-const NODE_OPTIONS = ['--disable-warning=ExperimentalWarning', '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON'];
 /** What a process has beside its heap. */
 const BESIDE_HEAP_MB = 256;
 /** People wait for plugins, but for the gateway first. */
 const NICENESS = 5;
 
-/** Starts a process and loads the plugin in it. Throws `plugin_invalid`, or `plugin_unavailable` when it died or hung. */
+/** Starts a process and loads the plugin in it; `receive` takes messages of its platforms. Throws `plugin_invalid`, or `plugin_unavailable` when it died or hung. */
 export async function loadPlugin(
   plugin: UsablePlugin,
-  { home, host, timers, limits, environment, receive }: PluginDeps,
+  { home, host, limits, environment }: PluginDeps,
+  receive: (platform: string, message: InboxMessage) => Promise<void>,
   signal: AbortSignal,
-): Promise<ExtensionProcess> {
+): Promise<{ process: ExtensionProcess; offer: Offer }> {
   const { name, folder, main, manifest } = plugin;
-  const worker = import.meta.url.endsWith('.ts') ? './plugin-worker.ts' : './plugin-worker.js';
-  const runner = fileURLToPath(new URL(worker, import.meta.url));
-  const command = [process.execPath, ...NODE_OPTIONS, `--max-old-space-size=${manifest.memoryMb}`, runner];
-  const task: PluginTask = { name, folder, home, main, config: manifest.config, gates: manifest.gates };
-  const memoryMb = manifest.memoryMb + BESIDE_HEAP_MB;
-  const spec = { extension: `plugin:${name}`, command, folder, environment, stdin: null, niceness: NICENESS, memoryMb };
-  const options: ExtensionProcessOptions = {
-    ...{ name, spec, task, loadMs: limits.loadMs, pulse: limits },
-    onLate: 'abort',
-    receive: (platform, message) => receive(name, platform, message as InboxMessage),
+  const { config, gates, memoryMb: heapMb } = manifest;
+  const command = nodeCommand('plugin-worker', import.meta.url, heapMb);
+  const task: PluginTask = { name, folder, home, main, config, gates };
+  const spec: ProcessSpec = {
+    kind: 'plugin',
+    name,
+    command,
+    folder,
+    environment,
+    stdin: null,
+    niceness: NICENESS,
+    memoryMb: heapMb + BESIDE_HEAP_MB,
   };
+  const serve = (_: string, [platform, message]: readonly unknown[]): Promise<void> =>
+    receive(String(platform), message as InboxMessage);
+  const options = { spec, task, loadMs: limits.loadMs, onLate: 'abort', pulse: limits, serve } as const;
   try {
-    const loaded = await ExtensionProcess.load(host, options, timers, signal);
-    if (isOffer(loaded.offer)) return loaded;
-    loaded.kill('sent an offer that cannot be read');
+    const loaded = await ExtensionProcess.load(host, options, signal);
+    const offer = OFFER.safeParse(loaded.offer);
+    if (offer.success) return { process: loaded.process, offer: offer.data };
+    loaded.process.kill('sent an offer that cannot be read');
     throw new MoiraiError('plugin_invalid', 'it sent an offer that cannot be read');
   } catch (thrown) {
     const { code, message, details } = MoiraiError.wrap(thrown);
@@ -71,49 +79,19 @@ export async function loadPlugin(
   }
 }
 
-/** What a loaded plugin registered. */
-export function offerOf({ offer }: ExtensionProcess): Offer {
-  return offer as Offer;
-}
-
 /** Lets what is under way finish for a while, then has the plugin leave, and ends its process. */
 export async function retirePlugin(
-  loaded: ExtensionProcess,
-  deps: PluginDeps,
-  graceMs = deps.limits.graceMs,
+  process: ExtensionProcess,
+  { limits, log }: PluginDeps,
+  graceMs = limits.graceMs,
 ): Promise<void> {
-  await loaded.untilIdle(graceMs);
+  await process.untilIdle(graceMs);
   try {
-    await loaded.call({ what: 'unload' }, { timeoutMs: deps.limits.unloadMs });
+    await process.call('unload', [], { timeoutMs: limits.unloadMs });
   } catch (thrown) {
     // It ends now in any case.
-    if (!loaded.isGone) deps.log.warn('plugin did not leave properly', { error: MoiraiError.wrap(thrown).message });
+    if (!process.isGone) log.warn('plugin did not leave properly', { error: MoiraiError.wrap(thrown).message });
   }
-  loaded.kill('was unloaded');
-  await loaded.gone;
-}
-
-type Entry = Readonly<Record<string, unknown>>;
-
-/** It comes from another process, in which the plugin can do what it likes. */
-function isOffer(offer: unknown): offer is Offer {
-  if (typeof offer !== 'object' || offer === null) return false;
-  const { events, gates, tools, commands, memoryProviders, platforms } = offer as Entry;
-  const isListOf = (list: unknown, is: (entry: Entry) => boolean): boolean =>
-    Array.isArray(list) && list.every((entry) => typeof entry === 'object' && entry !== null && is(entry as Entry));
-  const isTool = ({ name, description, inputSchema }: Entry): boolean =>
-    typeof name === 'string' && typeof description === 'string' && typeof inputSchema === 'object';
-  const isNamed = ({ name }: Entry): boolean => typeof name === 'string';
-  return (
-    Array.isArray(events) &&
-    events.every((event) => typeof event === 'string') &&
-    isListOf(gates, ({ gate }) => GATE_NAMES.some((name) => name === gate)) &&
-    isListOf(tools, isTool) &&
-    isListOf(commands, (entry) => isNamed(entry) && typeof entry.summary === 'string') &&
-    isListOf(
-      memoryProviders,
-      (entry) => isNamed(entry) && Array.isArray(entry.methods) && isListOf(entry.tools, isTool),
-    ) &&
-    isListOf(platforms, (entry) => isNamed(entry) && typeof entry.maxText === 'number')
-  );
+  process.kill('was unloaded');
+  await process.gone;
 }

@@ -3,23 +3,16 @@ import { registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { type Fault, LOG_ENTRY } from '../host/protocol.ts';
-import { post, serve } from '../host/serve.ts';
-import { Answering } from './answering.ts';
-import type { InboxMessage, PluginDefinition, PluginLog } from './api.ts';
-import type { Call, Offer, PluginTask } from './protocol.ts';
+import { LOG_ENTRY } from '../host/protocol.ts';
+import { serve } from '../host/serve.ts';
+import type { PluginDefinition, PluginLog } from './api.ts';
+import type { Offer, PluginTask } from './offer.ts';
 import { Registrations } from './registrations.ts';
 
-/** More than these wait here for their turn, and not in the gateway. */
-const MOST_RECEIVING = 64;
 const LONGEST_MESSAGE = 2000;
 const LONGEST_FIELDS = 4000;
 
 const registered = new Registrations();
-const answering = new Answering(registered, receive);
-const receiving = new Map<number, PromiseWithResolvers<void>>();
-const waiting: (() => void)[] = [];
-let nextId = 1;
 
 const api = new URL(import.meta.url.endsWith('.ts') ? './api.ts' : './api.js', import.meta.url).href;
 registerHooks({
@@ -27,11 +20,8 @@ registerHooks({
     specifier === 'moirai' ? { url: api, shortCircuit: true } : next(specifier, context),
 });
 
-serve({
-  load: (task) => load(task as PluginTask),
-  call: (call, signal) => answering.answer(call as Call, signal),
-  received,
-});
+registered.methods.set('load', load);
+serve(registered.methods);
 
 async function load(task: PluginTask): Promise<Offer> {
   const loaded = (await import(pathToFileURL(task.main).href)) as Partial<PluginDefinition> & { default?: unknown };
@@ -42,24 +32,7 @@ async function load(task: PluginTask): Promise<Offer> {
     throw new MoiraiError('plugin_invalid', `it exports no setup(ctx); ${remedy}`);
   }
   await definition.setup(registered.contextFor(task, log()));
-  return registered.seal();
-}
-
-async function receive(platform: string, message: InboxMessage): Promise<void> {
-  while (receiving.size >= MOST_RECEIVING) await new Promise<void>((next) => waiting.push(next));
-  const id = nextId++;
-  const durable = Promise.withResolvers<void>();
-  receiving.set(id, durable);
-  post({ type: 'receive', id, platform, message });
-  await durable.promise;
-}
-
-function received(id: number, fault: Fault | null): void {
-  const durable = receiving.get(id);
-  receiving.delete(id);
-  if (fault === null) durable?.resolve();
-  else durable?.reject(new MoiraiError('plugin_failed', fault.message, { details: { code: fault.code } }));
-  waiting.shift()?.();
+  return registered.seal(task.gates);
 }
 
 /** On standard output, as everything else it writes, so that the same limits hold for it. */

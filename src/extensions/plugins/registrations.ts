@@ -1,90 +1,103 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import { callGateway, type Method, missing } from '../host/serve.ts';
 import type {
   GateFunction,
   GateName,
   GateOptions,
+  InboxMessage,
   PluginCommandDefinition,
   PluginContext,
   PluginLog,
+  PluginMemoryProvider,
+  PluginMemoryTool,
   PluginPlatformDefinition,
+  PluginToolContext,
   PluginToolDefinition,
 } from './api.ts';
-import type { PluginMemoryProvider } from './memory-types.ts';
-import { assertGate, LONGEST_GATE_MS, type Observed, observedUnder } from './names.ts';
-import type { DeclaredGates, GateOffer, MemoryOffer, Offer, PluginTask, ToolOffer } from './protocol.ts';
-
-export interface Observer extends Observed {
-  readonly name: string;
-  readonly hear: (event: unknown, signal: AbortSignal) => unknown;
-}
-
-export interface Gate extends GateOffer {
-  readonly answer: (question: unknown, signal: AbortSignal) => unknown;
-}
+import { EventObservers } from './event-observers.ts';
+import { assertGate, LONGEST_GATE_MS, MEMORY_METHODS, methodOf, OFFER_WORDS, type OfferKind } from './names.ts';
+import type { GateOffer, MemoryOffer, Offer, PluginTask, ToolOffer } from './offer.ts';
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const NAME = /^[a-z][a-z0-9_-]{0,31}$/;
 const USUAL_TEXT = 4000;
 const SHORTEST_TEXT = 100;
+/** More messages of its platforms than these wait here for their turn, and not in the gateway. */
+const MOST_RECEIVING = 64;
 
-/** What a plugin registers in its `setup`. Lives in the plugin's process. */
+type MemoryToolCall = Omit<Parameters<PluginMemoryTool['run']>[1], 'signal'>;
+type Offers = { readonly [Kind in OfferKind]: Map<string, () => Offer[Kind][number]> };
+
+/** What a plugin registers in its `setup`, and the methods that call it. Lives in the plugin's process. */
 export class Registrations {
-  readonly observers: Observer[] = [];
-  readonly gates: Gate[] = [];
-  readonly tools = new Map<string, PluginToolDefinition>();
-  readonly commands = new Map<string, PluginCommandDefinition>();
-  readonly memoryProviders = new Map<string, PluginMemoryProvider>();
-  readonly platforms = new Map<string, PluginPlatformDefinition>();
-  readonly leavers: (() => unknown)[] = [];
-  #declared: DeclaredGates = {};
+  /** What the gateway can call. */
+  readonly methods = new Map<string, Method>();
+  readonly #observers = new EventObservers();
+  readonly #gates: GateOffer[] = [];
+  readonly #offers: Offers = {
+    tools: new Map(),
+    commands: new Map(),
+    memoryProviders: new Map(),
+    platforms: new Map(),
+  };
+  readonly #leavers: (() => unknown)[] = [];
+  /** Memory providers that have something to close. */
+  readonly #initialized = new Set<PluginMemoryProvider>();
+  readonly #waiting: (() => void)[] = [];
+  #receiving = 0;
   #sealed = false;
 
+  constructor() {
+    this.methods.set('event', (event, signal) => this.#observers.tell(event, signal));
+    this.methods.set('tool_done', (done, signal) => this.#observers.tellToolDone(done, signal));
+    this.methods.set('unload', () => this.#leave());
+  }
+
   /** From now on nothing more is taken: the gateway has been told what there is. */
-  seal(): Offer {
+  seal(declared: readonly GateOffer[]): Offer {
     this.#sealed = true;
-    for (const name of Object.keys(this.#declared)) {
-      if (this.gates.some(({ gate }) => gate === name)) continue;
-      throw refused(`plugin.yaml declares the gate "${name}", and setup registers none: ctx.gate("${name}", ...)`);
+    for (const { gate } of declared) {
+      if (this.#gates.some((registered) => registered.gate === gate)) continue;
+      throw refused(`plugin.yaml declares the gate "${gate}", and setup registers none: ctx.gate("${gate}", ...)`);
     }
+    const described = <Kind extends OfferKind>(kind: Kind): Offer[Kind][number][] =>
+      [...this.#offers[kind].values()].map((describe) => describe());
     return {
-      events: [...new Set(this.observers.flatMap(({ patterns }) => patterns))],
-      hearsTools: this.observers.some(({ name }) => name === 'post_tool_call'),
-      gates: this.gates.map(({ gate, timeoutMs, onFailure }) => ({ gate, timeoutMs, onFailure })),
-      tools: [...this.tools.values()].map(toolOffer),
-      commands: [...this.commands.values()].map(({ name, takes, summary }) => ({
-        ...{ name, summary },
-        ...(takes === undefined ? {} : { takes }),
-      })),
-      memoryProviders: [...this.memoryProviders.values()].map(memoryOffer),
-      platforms: [...this.platforms.values()].map(({ name, maxText = USUAL_TEXT, markdown = false }) => ({
-        ...{ name, maxText, markdown },
-      })),
+      events: this.#observers.patterns,
+      hearsTools: this.#observers.hearTools,
+      gates: this.#gates,
+      tools: described('tools'),
+      commands: described('commands'),
+      memoryProviders: described('memoryProviders'),
+      platforms: described('platforms'),
     };
   }
 
   contextFor({ name, folder, home, config, gates }: PluginTask, log: PluginLog): PluginContext {
-    this.#declared = gates;
     return {
       ...{ name, folder, home, config, log },
-      on: (event, hear) => this.#on(event, hear as Observer['hear']),
-      gate: (gate, answer, options = {}) => this.#gate(gate, answer, options),
-      tool: (tool) => this.#add('tool', this.tools, checkedTool(tool as PluginToolDefinition)),
-      command: (command) => this.#add('command', this.commands, checkedCommand(command)),
-      memoryProvider: (provider) => this.#add('memory provider', this.memoryProviders, checked(provider, 'provider')),
-      platform: (platform) => this.#add('platform', this.platforms, checkedPlatform(platform)),
+      on: (event, hear) => {
+        this.#assertOpen();
+        this.#observers.add(event, aFunction(hear, `on("${event}")`));
+      },
+      gate: (gate, answer, options = {}) => this.#gate(gate, answer, options, gates),
+      tool: (tool) => this.#tool(tool as PluginToolDefinition),
+      command: (command) => this.#command(command),
+      memoryProvider: (provider) => this.#memoryProvider(provider),
+      platform: (platform) => this.#platform(platform),
       onUnload: (leave) => {
         this.#assertOpen();
-        this.leavers.push(aFunction(leave, 'onUnload'));
+        this.#leavers.push(aFunction(leave, 'onUnload'));
       },
     };
   }
 
-  #on(name: string, hear: Observer['hear']): void {
-    this.#assertOpen();
-    this.observers.push({ name, hear: aFunction(hear, `on("${name}")`), ...observedUnder(String(name)) });
-  }
-
-  #gate<Name extends GateName>(name: Name, answer: GateFunction<Name>, options: GateOptions): void {
+  #gate<Name extends GateName>(
+    name: Name,
+    answer: GateFunction<Name>,
+    options: GateOptions,
+    declaredGates: readonly GateOffer[],
+  ): void {
     this.#assertOpen();
     const { timeout = null, onFailure = 'open' } = options;
     assertGate(String(name));
@@ -95,100 +108,157 @@ export class Registrations {
     if (name === 'pre_llm_call' && onFailure === 'closed') {
       throw refused('pre_llm_call only adds context: it keeps nothing from happening, and cannot be closed');
     }
-    aFunction(answer, `gate("${name}")`);
-    const declared = this.#declared[name];
-    this.gates.push({
+    const index = this.#gates.filter(({ gate }) => gate === name).length;
+    this.methods.set(methodOf('gates', name, index), aFunction(answer, `gate("${name}")`));
+    const declared = declaredGates.find(({ gate }) => gate === name);
+    this.#gates.push({
       gate: name,
       timeoutMs: timeout ?? declared?.timeoutMs ?? null,
       onFailure: declared?.onFailure === 'closed' ? 'closed' : onFailure,
-      answer: answer as Gate['answer'],
     });
   }
 
-  #add<T extends { readonly name: string }>(what: string, all: Map<string, T>, one: T): void {
+  #tool(tool: PluginToolDefinition): void {
+    const { name, dangerous } = tool;
+    if (!TOOL_NAME.test(name)) throw refused(`the tool "${name}": a name is letters, digits, _ and -, at most 64`);
+    if (typeof tool.description !== 'string') throw refused(`the tool "${name}" has no description`);
+    if (typeof tool.inputSchema !== 'object' || tool.inputSchema === null) {
+      throw refused(`the tool "${name}" has no inputSchema`);
+    }
+    aFunction(tool.run, `the run of tool "${name}"`);
+    this.#add('tools', name, () => toolOffer(tool), {
+      run: async (args: unknown, context: Omit<PluginToolContext, 'signal'>, signal: AbortSignal) =>
+        textOf(await tool.run(args, { ...context, signal })),
+      danger: async (args) => dangerText(name, typeof dangerous === 'function' ? await dangerous(args) : dangerous),
+    });
+  }
+
+  #command(command: PluginCommandDefinition): void {
+    const name = checkedName(command, 'command');
+    const { takes, summary } = command;
+    if (typeof summary !== 'string') throw refused(`the command "${name}" has no summary`);
+    aFunction(command.run, `the run of command "${name}"`);
+    this.#add('commands', name, () => ({ name, summary, ...(takes === undefined ? {} : { takes: String(takes) }) }), {
+      run: async (call, signal) => textOf(await command.run(call, signal)),
+    });
+  }
+
+  #memoryProvider(provider: PluginMemoryProvider): void {
+    const name = checkedName(provider, 'provider');
+    const method =
+      (method: (typeof MEMORY_METHODS)[number]) =>
+      async (...args: never[]) => {
+        if (method === 'shutdown') this.#initialized.delete(provider);
+        const value = await (provider[method] as Method | undefined)?.apply(provider, args);
+        if (method === 'initialize') this.#initialized.add(provider);
+        return value;
+      };
+    this.#add('memoryProviders', name, () => memoryOffer(provider), {
+      ...Object.fromEntries(MEMORY_METHODS.map((each) => [each, method(each)])),
+      tool: async (name: string, args: unknown, context: MemoryToolCall, signal: AbortSignal) => {
+        const tool = provider.tools?.find((each) => each.name === name);
+        if (tool === undefined) throw missing(name);
+        return textOf(await tool.run(args, { ...context, signal }));
+      },
+    });
+  }
+
+  #platform(platform: PluginPlatformDefinition): void {
+    const name = checkedName(platform, 'platform');
+    const { maxText = USUAL_TEXT, markdown = false } = platform;
+    if (!Number.isInteger(maxText) || maxText < SHORTEST_TEXT) {
+      throw refused(`maxText of the platform "${name}" is a number, and at least ${SHORTEST_TEXT}`);
+    }
+    aFunction(platform.send, `the send of platform "${name}"`);
+    const inbox = { receive: (message: InboxMessage) => this.#receive(name, message) };
+    this.#add('platforms', name, () => ({ name, maxText, markdown: Boolean(markdown) }), {
+      start: async (signal) => void (await platform.start?.(inbox, signal)),
+      stop: async () => void (await platform.stop?.()),
+      send: (target, text, signal) => platform.send(target, text, signal),
+    });
+  }
+
+  #add<Kind extends OfferKind>(
+    kind: Kind,
+    name: string,
+    describe: () => Offer[Kind][number],
+    functions: Readonly<Record<string, Method>>,
+  ): void {
     this.#assertOpen();
-    if (all.has(one.name)) throw refused(`it offers the ${what} "${one.name}" twice`);
-    all.set(one.name, one);
+    const offers: Map<string, () => Offer[Kind][number]> = this.#offers[kind];
+    if (offers.has(name)) throw refused(`it offers the ${OFFER_WORDS[kind]} "${name}" twice`);
+    offers.set(name, describe);
+    for (const [func, run] of Object.entries(functions)) this.methods.set(methodOf(kind, name, func), run);
   }
 
   #assertOpen(): void {
     if (this.#sealed) throw refused('everything is registered in setup(ctx), before it is over');
   }
+
+  /** Resolves when the gateway has made the message durable. */
+  async #receive(platform: string, message: InboxMessage): Promise<void> {
+    while (this.#receiving >= MOST_RECEIVING) await new Promise<void>((next) => this.#waiting.push(next));
+    this.#receiving++;
+    try {
+      await callGateway('receive', platform, message);
+    } finally {
+      this.#receiving--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  /** Every one gets its chance, whatever the one before it did. */
+  async #leave(): Promise<void> {
+    const memories = [...this.#initialized].map((provider) => () => provider.shutdown?.());
+    const failures: unknown[] = [];
+    for (const leave of [...memories, ...this.#leavers]) {
+      try {
+        await leave();
+      } catch (thrown) {
+        failures.push(thrown);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
 }
 
 function toolOffer(tool: PluginToolDefinition): ToolOffer {
-  const { name, description, inputSchema, together = false, dangerous = null } = tool;
-  const schema = isSchemaMaker(inputSchema) ? inputSchema.toJSONSchema() : inputSchema;
+  const { name, description, inputSchema, together = false, dangerous } = tool;
+  const schema = typeof inputSchema.toJSONSchema === 'function' ? inputSchema.toJSONSchema() : inputSchema;
   const { $schema: _, ...rest } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
-  return { name, description, parallelSafe: together, inputSchema: rest, danger: dangerOf(name, dangerous) };
-}
-
-function isSchemaMaker(schema: PluginToolDefinition['inputSchema']): schema is { toJSONSchema(): unknown } {
-  return typeof (schema as { toJSONSchema?: unknown }).toJSONSchema === 'function';
-}
-
-function dangerOf(name: string, dangerous: PluginToolDefinition['dangerous'] | null): ToolOffer['danger'] {
-  if (typeof dangerous === 'function') return 'depends';
   const text = dangerText(name, dangerous);
-  return text === null ? null : { text };
+  const danger = typeof dangerous === 'function' ? 'depends' : text === null ? null : { text };
+  return { name, description, parallelSafe: Boolean(together), inputSchema: rest, danger };
 }
 
-/** What a person is asked to allow; null when nobody has to be asked. */
-export function dangerText(name: string, dangerous: unknown): string | null {
+/** What a person is asked to allow; null when no person has to be asked. */
+function dangerText(name: string, dangerous: unknown): string | null {
   if (dangerous === true) return name;
   return typeof dangerous === 'string' && dangerous !== '' ? dangerous : null;
 }
 
-export const MEMORY_METHODS = [
-  ...['initialize', 'systemPromptBlock', 'prefetch', 'onTurnStart', 'syncTurn', 'onPreCompress'],
-  ...['onSessionEnd', 'onSessionSwitch', 'remember', 'shutdown'],
-] as const;
-
 function memoryOffer(provider: PluginMemoryProvider): MemoryOffer {
   const { name, kinds, tools = [] } = provider;
   return {
-    ...{ name, ...(kinds === undefined ? {} : { kinds }) },
+    ...{ name, ...(kinds === undefined ? {} : { kinds: [...kinds] }) },
     methods: MEMORY_METHODS.filter((method) => typeof provider[method] === 'function'),
     tools: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
   };
 }
 
-function checkedTool(tool: PluginToolDefinition): PluginToolDefinition {
-  if (!TOOL_NAME.test(tool.name))
-    throw refused(`the tool "${tool.name}": a name is letters, digits, _ and -, at most 64`);
-  if (typeof tool.description !== 'string') throw refused(`the tool "${tool.name}" has no description`);
-  if (typeof tool.inputSchema !== 'object' || tool.inputSchema === null) {
-    throw refused(`the tool "${tool.name}" has no inputSchema`);
-  }
-  aFunction(tool.run, `the run of tool "${tool.name}"`);
-  return tool;
-}
-
-function checkedCommand(command: PluginCommandDefinition): PluginCommandDefinition {
-  checked(command, 'command');
-  if (typeof command.summary !== 'string') throw refused(`the command "${command.name}" has no summary`);
-  aFunction(command.run, `the run of command "${command.name}"`);
-  return command;
-}
-
-function checkedPlatform(platform: PluginPlatformDefinition): PluginPlatformDefinition {
-  checked(platform, 'platform');
-  const { maxText = USUAL_TEXT } = platform;
-  if (!Number.isInteger(maxText) || maxText < SHORTEST_TEXT) {
-    throw refused(`maxText of the platform "${platform.name}" is a number, and at least ${SHORTEST_TEXT}`);
-  }
-  aFunction(platform.send, `the send of platform "${platform.name}"`);
-  return platform;
-}
-
-function checked<T extends { readonly name: string }>(one: T, what: string): T {
-  if (NAME.test(one.name)) return one;
-  throw refused(`the ${what} "${one.name}": a name is small letters, digits, _ and -, at most 32`);
+function checkedName({ name }: { readonly name: string }, what: string): string {
+  if (NAME.test(name)) return name;
+  throw refused(`the ${what} "${name}": a name is small letters, digits, _ and -, at most 32`);
 }
 
 function aFunction<T>(value: T, what: string): T {
   if (typeof value !== 'function') throw refused(`${what} needs a function`);
   return value;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value, null, 2);
 }
 
 function refused(fault: string): MoiraiError {

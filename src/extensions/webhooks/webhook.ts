@@ -121,7 +121,7 @@ async function readOff({ body }: Response): Promise<void> {
       if (bytes > MOST_ANSWER_BYTES) break;
     }
   } catch {
-    // The status has been read; what was to follow matters to nobody.
+    // The status has been read, and the rest of the answer is not needed.
   }
 }
 

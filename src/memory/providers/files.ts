@@ -15,7 +15,7 @@ export interface FileLimits {
   readonly user: number;
 }
 
-/** Of a file that somebody wrote by hand an operator sees more than a model. */
+/** Of a file that was written by hand an operator sees more than a model. */
 const SHOWN = 100_000;
 
 const LIMITS: FileLimits = { shared: 4000, notes: 2500, user: 1500 };
@@ -29,7 +29,7 @@ const schema = z.object({
 
 /**
  * Memory in files that people can read and change. `MEMORY.md` is the operator's and shown to everybody; the agent writes
- * only to the folder of whoever it talks to.
+ * only to the folder of the person it talks to.
  */
 export class FilesMemory implements MemoryProvider, Inspectable {
   readonly name = 'files';
@@ -72,7 +72,7 @@ export class FilesMemory implements MemoryProvider, Inspectable {
   }
 
   async owners(): Promise<readonly MemoryOwner[]> {
-    const folders = await readdir(join(this.#home(), 'users')).catch(() => []); // Nobody has one yet.
+    const folders = await readdir(join(this.#home(), 'users')).catch(() => []); // There are none yet.
     const owners = [EVERYBODY, ...folders.sort()];
     const counted = await Promise.all(
       owners.map(async (owner) => ({ owner, who: null, entries: (await this.entries(owner)).length })),

@@ -37,7 +37,7 @@ export class HonchoMemory implements MemoryProvider {
       const path = pathOf('peers', ownerHash(scope), 'representation');
       return (await this.#client.ask(known, path, question, signal)).representation;
     } catch (thrown) {
-      // Somebody it has not heard of yet.
+      // A person the service does not know yet.
       if (hasCode(thrown, 'subscriber_failed') && thrown.details.status === 404) return null;
       throw thrown;
     }

@@ -75,7 +75,7 @@ export class JsonClient {
 
 function baseOf(name: string, address: string): URL {
   const url = URL.parse(address);
-  // A password in it would be sent to nobody: `fetch` refuses such an address.
+  // A password in it could not be sent: `fetch` refuses such an address.
   if (url !== null && /^https?:$/.test(url.protocol) && url.password === '' && url.username === '') return url;
   throw new MoiraiError('memory_provider', `the address of ${name} is no http or https address without a password`);
 }

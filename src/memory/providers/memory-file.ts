@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 
-/** Changes of one file follow each other, whoever makes them in this process. */
+/** Changes of one file follow each other, from wherever in this process they come. */
 const changes = new Map<string, Promise<unknown>>();
 
 /** A list of entries that a model and a person can both read and change: a line each, with a dash before it. */
@@ -130,7 +130,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** Whoever reads finds the old text or the new one, also after a kill or a power cut in the middle. */
+/** A reader finds the old text or the new one, also after a kill or a power cut in the middle. */
 async function writeAtomically(path: string, text: string): Promise<void> {
   const folder = dirname(path);
   const draft = join(folder, `.${basename(path)}.${process.pid}.tmp`);

@@ -4,7 +4,7 @@ import { type Trouble, troubleOf } from './failures.ts';
 
 const RETRY_BASE_MS = 1000;
 const RETRY_CAP_MS = 60_000;
-/** Two that poll by turns throw each other out; whoever waits longer lets the other work. */
+/** Two processes that poll by turns throw each other out; the one that waits longer lets the other work. */
 const STANDBY_MS = 5000;
 
 /** How we stand with the server, and how long to wait before the next try. */

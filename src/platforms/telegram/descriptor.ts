@@ -46,7 +46,7 @@ export const telegram = describePlatform({
 
 function webhookOf({ mode, webhookUrl, webhookSecret, token }: TelegramSettings) {
   if (mode !== 'webhook' || webhookUrl === null) return null;
-  // Without a secret of its own: one that nobody knows who does not know the token.
+  // Without a secret of its own: one that only the holder of the token can know.
   const secret = webhookSecret ?? createHash('sha256').update(`webhook secret of ${token}`).digest('hex');
   return { url: webhookUrl, secret };
 }

@@ -6,7 +6,7 @@ const DOWNLOAD_MS = 120_000;
 const RETRY_MS = 1000;
 
 /**
- * Reads a file that somebody sent. The request goes to the Bot API's own server and nowhere else, and its address, which
+ * Reads a file that a person sent. The request goes to the Bot API's own server and nowhere else, and its address, which
  * contains the token, stays here.
  */
 export async function downloadFile(

@@ -2,7 +2,7 @@ import { GrammyError, HttpError } from 'grammy/web';
 import { type PlatformState, SendFailure, type SendFailureKind } from '../platform.ts';
 
 const RETRY_MS = 1000;
-/** Nobody knows the token any more, but an operator may bring a new one: what is to be sent waits for that. */
+/** Telegram does not know the token any more, but an operator may bring a new one: what is to be sent waits for that. */
 const NEW_TOKEN_MS = 60_000;
 
 /** Why there is no connection, and what that means. */

@@ -28,7 +28,7 @@ export function parseFiles(message: Fields, openerOf: FileOpener): readonly Inco
   return [];
 }
 
-/** What is in a message that is neither text nor file, as one line in brackets; null for what nobody said. */
+/** What is in a message that is neither text nor file, as one line in brackets; null for a service message. */
 export function describeContent(message: Fields): string | null {
   for (const [field, describe] of DESCRIPTIONS) {
     const content = fieldsOf(message[field]);

@@ -39,7 +39,7 @@ export function parseUpdate(update: unknown, self: Self, openerOf: FileOpener): 
   const fresh = fieldsOf(fields.message ?? fields.channel_post);
   if (fresh !== null) return parseMessage(fresh, self, openerOf, false);
   const edited = fieldsOf(fields.edited_message ?? fields.edited_channel_post);
-  // A live location is edited every few seconds: nobody says anything by it.
+  // A live location is edited every few seconds: that is no message.
   if (edited === null || edited.location !== undefined) return null;
   return parseMessage(edited, self, openerOf, true);
 }
@@ -114,7 +114,7 @@ function wordsOf(message: Fields): string | null {
 function authorOf(message: Fields): Person {
   const voice = fieldsOf(message.sender_chat);
   if (voice === null) return personOf(fieldsOf(message.from));
-  // Somebody speaks as a chat. As this one: an anonymous admin, or a post of the channel. As another: that has an id.
+  // A person speaks as a chat. As this one: an anonymous admin, or a post of the channel. As another: that has an id.
   const isChatItself = voice.id === fieldsOf(message.chat)?.id;
   const id = isChatItself ? null : integerOf(voice.id);
   return {

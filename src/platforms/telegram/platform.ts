@@ -73,7 +73,7 @@ export class Telegram implements Platform {
     this.#connection.close();
   }
 
-  /** For whoever owns the port. 200 only after the inbox has it; everything else makes Telegram bring it again. */
+  /** For the owner of the port. 200 only after the inbox has it; everything else makes Telegram bring it again. */
   async receiveWebhook(request: WebhookRequest): Promise<{ readonly status: 200 | 401 | 404 | 503 }> {
     if (this.#webhook === null) return { status: 404 };
     if (!isFromTelegram(request, this.#webhook.secret)) return { status: 401 };

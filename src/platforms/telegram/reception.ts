@@ -47,7 +47,7 @@ export class Reception {
   async #hand(parsed: Parsed): Promise<void> {
     if (parsed.kind === 'message') return await this.#inbox.receive(parsed.message);
     const shown = await this.#inbox.press(parsed.press);
-    // Nobody waits for it: whoever pressed sees a clock until it is there, and the press itself is taken.
+    // It is not awaited: the person who pressed sees a clock until it is there, and the press itself is taken.
     const answer = this.#answerPress(parsed.query, shown).finally(() => this.#answers.delete(answer));
     this.#answers.add(answer);
   }

@@ -213,7 +213,7 @@ function inputOf(file: OutgoingFile): InputFile {
   return new InputFile(file.bytes, nameOf(file));
 }
 
-/** Without its folder, which is nobody's business, and without what would end the header it stands in. */
+/** Without its folder, which stays private, and without what would end the header it stands in. */
 function nameOf({ name }: OutgoingFile): string {
   const base = name.split(/[/\\]/).at(-1) ?? '';
   return base.replace(/["\r\n\0]/g, '_') || 'file';

@@ -10,7 +10,7 @@ export interface Webhook {
   readonly secret: string;
 }
 
-/** A request to the webhook, as whoever owns the port got it. Header names in lower case. */
+/** A request to the webhook, as the owner of the port got it. Header names in lower case. */
 export interface WebhookRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: Uint8Array | string;
@@ -38,7 +38,7 @@ export function isFromTelegram({ headers }: WebhookRequest, secret: string): boo
   return timingSafeEqual(digest(typeof given === 'string' ? given : ''), digest(secret));
 }
 
-/** What the body says; null for what is no update, which nobody should send us again. */
+/** What the body says; null for what is no update: Telegram should not send it again. */
 export function parseBody({ body }: WebhookRequest, parse: (update: unknown) => Parsed | null): Parsed | null {
   try {
     return parse(JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString('utf8')));

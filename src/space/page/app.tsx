@@ -81,7 +81,7 @@ function openSearch(event: Event): void {
   setTimeout(() => document.getElementById('search')?.focus(), 50);
 }
 
-/** Says aloud what nobody should miss: a source that goes or comes back, a session without an owner. */
+/** Announces to screen readers: a source that goes or comes back, a session without an owner. */
 function useNews({ world }: Space): void {
   const before = useRef({ states: new Map<string, string>(), unowned: 0 });
   useSignalEffect(() => {

@@ -4,7 +4,7 @@ import { KeyRing } from './data/key-ring.ts';
 import { Space } from './data/space.ts';
 import { startUi, watched } from './ui.ts';
 
-/** A page nobody looks at is given no frames; it still has to keep up. */
+/** Browsers give a hidden page no frames; it still has to keep up. */
 function nextFrame(show: () => void): void {
   if (document.hidden) setTimeout(show, 1000);
   else requestAnimationFrame(show);

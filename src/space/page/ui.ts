@@ -31,7 +31,7 @@ export function mediaSignal(query: string): ReadonlySignal<boolean> {
 /** There is no space beside the view: the panel lies over it. */
 export const narrow = mediaSignal('(max-width: 959px)');
 
-/** Whether somebody looks at the page, or has until a moment ago. */
+/** Whether a person looks at the page, or did until a moment ago. */
 export const watched = signal(true);
 /** Looking away for less than this is looking. */
 const GLANCE_MS = 20_000;

@@ -1,6 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Dialect } from '../dialect.ts';
-import { numberOf, query, queryOne, type Tx } from '../transaction.ts';
+import { integer, selectValues } from '../table.ts';
+import { query, type Tx } from '../transaction.ts';
 import { statements as sessions } from './0001-sessions.ts';
 import { statements as deletion } from './0002-deletion.ts';
 import { statements as facts } from './0003-facts.ts';
@@ -30,8 +31,10 @@ export const SCHEMA_VERSION = STEPS.length;
  */
 export function* migrate(dialect: Dialect): Tx<{ from: number; to: number }> {
   yield* query(`CREATE TABLE IF NOT EXISTS meta (name ${dialect.text} PRIMARY KEY, value ${dialect.text} NOT NULL)`);
-  const row = yield* queryOne(`SELECT CAST(value AS ${dialect.integer}) AS version FROM meta WHERE name = 'schema'`);
-  const from = row === undefined ? 0 : numberOf(row, 'version');
+  const [from = 0] = yield* selectValues(
+    integer,
+    `SELECT CAST(value AS ${dialect.integer}) FROM meta WHERE name = 'schema'`,
+  );
   assertNotNewer(from);
   for (const step of STEPS.slice(from)) {
     for (const sql of step(dialect)) yield* query(sql);

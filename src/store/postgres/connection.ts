@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
-import { numberOf, type Row } from '../transaction.ts';
+import type { Row } from '../transaction.ts';
 import { postgresDialect } from './dialect.ts';
-import { runOn } from './transact.ts';
+import { commit, runOn } from './transact.ts';
 
 const MIN_VERSION = 150_000;
 const SCHEMA = 'moirai';
@@ -52,11 +52,11 @@ export async function assertSafe(client: pg.ClientBase): Promise<void> {
   const refuse = (what: string): never => {
     throw new MoiraiError('store_unsafe', what);
   };
-  if (numberOf(row, 'version') < MIN_VERSION) refuse('PostgreSQL 15 or newer is needed');
+  if (Number(row.version) < MIN_VERSION) refuse('PostgreSQL 15 or newer is needed');
   if (row.fsync !== 'on') refuse('the server runs with fsync off; set fsync = on');
   if (row.commit === 'off') refuse('synchronous_commit is off; set it to on (or remote_apply with a standby)');
   if (row.encoding !== 'UTF8') refuse(`the database is encoded as ${row.encoding}; create it with encoding UTF8`);
-  if (numberOf(row, 'standby') !== 0) refuse('the server is a standby; point store.url at the primary');
+  if (Number(row.standby) !== 0) refuse('the server is a standby; point store.url at the primary');
 }
 
 /** Brings the schema up to date; processes that start together do it one after the other. */
@@ -66,8 +66,7 @@ export async function migrateServer(client: pg.ClientBase): Promise<void> {
   try {
     await client.query("SELECT pg_advisory_xact_lock(hashtextextended('moirai:migrate', 2))");
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`);
-    await runOn(client, migrate(postgresDialect));
-    await client.query('COMMIT');
+    await commit(client, await runOn(client, migrate(postgresDialect)));
   } catch (thrown) {
     await client.query('ROLLBACK');
     throw thrown;
@@ -78,7 +77,7 @@ async function schemaVersion(client: pg.ClientBase): Promise<number> {
   const table = await client.query<Row>(`SELECT to_regclass('${SCHEMA}.meta') IS NOT NULL AS there`);
   if (!table.rows[0]?.there) return 0;
   const { rows } = await client.query<Row>("SELECT value FROM meta WHERE name = 'schema'");
-  const version = rows[0] === undefined ? 0 : numberOf(rows[0], 'value');
+  const version = Number(rows[0]?.value ?? 0);
   assertNotNewer(version);
   return version;
 }

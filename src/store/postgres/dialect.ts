@@ -1,12 +1,26 @@
 import type { Dialect } from '../dialect.ts';
 import { SEARCHED_CHARS } from '../limits.ts';
-import { query, queryOne } from '../transaction.ts';
+import { flag, integer, selectValues, text } from '../table.ts';
+import { query } from '../transaction.ts';
 
 const LISTED = 'SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value';
 
-const NUMBER_EVENTS = `UPDATE events SET seq = fresh.seq FROM (
-    SELECT no, nextval('event_seq') AS seq FROM (SELECT no FROM events WHERE seq IS NULL ORDER BY no LIMIT ?) unnumbered
-  ) fresh WHERE events.no = fresh.no`;
+const NUMBER_EVENTS = `WITH numbered AS (
+    UPDATE events SET seq = fresh.seq FROM (
+      SELECT no, nextval('event_seq') AS seq FROM (SELECT no FROM events WHERE seq IS NULL ORDER BY no LIMIT ?) unnumbered
+    ) fresh WHERE events.no = fresh.no RETURNING 1
+  ) SELECT count(*) FROM numbered`;
+
+/** The lock of a name: 0 for conversations, 3 for instances; 1 and 2 stand for the store as a whole. */
+const KEY_LOCK = 'pg_advisory_xact_lock(hashtextextended(?, 0))';
+const LOCK_KEY = `SELECT ${KEY_LOCK}`;
+const LOCK_KEY_OF = `SELECT ${KEY_LOCK.replace('?', 'key')} FROM sessions WHERE id = ?`;
+// OFFSET 0 keeps the two apart: a lock asked for before the row is chosen would be one for somebody else.
+const TRY_LOCK_KEYS_OF = `SELECT id FROM (SELECT id, key FROM sessions WHERE id IN (${LISTED}) OFFSET 0) wanted
+  WHERE pg_try_advisory_xact_lock(hashtextextended(key, 0))`;
+const SHARE_INSTANCE = 'SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 3))';
+const TAKE_INSTANCE = 'SELECT pg_advisory_xact_lock(hashtextextended(?, 3))';
+const TRY_TAKE_INSTANCE = 'SELECT pg_try_advisory_xact_lock(hashtextextended(?, 3))';
 
 /** Any number of writers: conversations are locked by name, and the log is numbered after the commit. */
 export const postgresDialect: Dialect = {
@@ -25,12 +39,20 @@ export const postgresDialect: Dialect = {
   listed: LISTED,
   forUpdate: 'FOR UPDATE',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
-  lockKey: (expression) => `pg_advisory_xact_lock(hashtextextended(${expression}, 0))`,
-  tryLockKey: (expression) => `pg_try_advisory_xact_lock(hashtextextended(${expression}, 0))`,
-  instanceLock: {
-    share: 'SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 3))',
-    take: 'SELECT pg_advisory_xact_lock(hashtextextended(?, 3))',
-    tryTake: 'SELECT CASE WHEN pg_try_advisory_xact_lock(hashtextextended(?, 3)) THEN 1 ELSE 0 END AS held',
+  lockKey: (key) => [{ sql: LOCK_KEY, params: [key] }],
+  lockKeyOf: (sessionId) => [{ sql: LOCK_KEY_OF, params: [sessionId] }],
+  tryLockKeysOf: (sessionIds) => selectValues(text, TRY_LOCK_KEYS_OF, JSON.stringify(sessionIds)),
+  shareInstance: (instanceId) => [{ sql: SHARE_INSTANCE, params: [instanceId] }],
+  *takeInstance(instanceId) {
+    yield* query(TAKE_INSTANCE, instanceId);
+  },
+  *tryTakeInstance(instanceId) {
+    const [held = false] = yield* selectValues(flag, TRY_TAKE_INSTANCE, instanceId);
+    return held;
+  },
+  freshRows: (columns) => {
+    const typed = columns.map(([name, kind]) => `${name} ${kind === 'integer' ? 'BIGINT' : 'TEXT'}`);
+    return `json_to_recordset(CAST(? AS json)) AS fresh (${typed.join(', ')})`;
   },
   *lockRegistration() {
     yield* query("SELECT pg_advisory_xact_lock(hashtextextended('moirai:subscribe', 1))");
@@ -41,10 +63,11 @@ export const postgresDialect: Dialect = {
   // Commit order is not insertion order here: a reader of `no > last` would miss events. Under one lock, whatever is
   // committed and unnumbered gets the next numbers; `no` keeps the order within each conversation.
   *sequenceEvents(limit) {
-    if ((yield* queryOne('SELECT no FROM events WHERE seq IS NULL LIMIT 1')) === undefined) return false;
+    const unnumbered = yield* query('SELECT no FROM events WHERE seq IS NULL LIMIT 1');
+    if (unnumbered.length === 0) return false;
     yield* query("SELECT pg_advisory_xact_lock(hashtextextended('moirai:sequence', 1))");
-    const [[numbered] = []] = yield [{ sql: NUMBER_EVENTS, params: [limit], returns: 'count' }];
-    return numbered?.changed === limit;
+    const [numbered] = yield* selectValues(integer, NUMBER_EVENTS, limit);
+    return numbered === limit;
   },
   endedIsFinal: [
     `CREATE FUNCTION sessions_ended_is_final() RETURNS trigger LANGUAGE plpgsql AS $$

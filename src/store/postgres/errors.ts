@@ -1,3 +1,4 @@
+import pg from 'pg';
 import type { ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 
@@ -24,12 +25,14 @@ const AWAY = new Set([
 const BROKEN_RULES: Readonly<Record<string, ErrorCode>> = {
   sessions_one_open_per_key: 'key_busy',
   sessions_pkey: 'session_exists',
+  'sessions.version': 'illegal_move',
 };
 
-/** The unique index that a row would have broken; empty for any other error. */
+/** The unique index, or the column that is never null, that a row would have broken; empty for any other error. */
 function brokenRule(thrown: unknown): string {
-  const unique = codeOf(thrown) === '23505';
-  return unique && thrown instanceof Error && 'constraint' in thrown ? String(thrown.constraint) : '';
+  if (!(thrown instanceof pg.DatabaseError)) return '';
+  if (thrown.code === '23502') return `${thrown.table}.${thrown.column}`;
+  return thrown.code === '23505' ? (thrown.constraint ?? '') : '';
 }
 
 function codeOf(thrown: unknown): string {

@@ -1,10 +1,11 @@
 import pg from 'pg';
-import type { Param, Query, Returning, Row, Values } from '../transaction.ts';
+import { hasAnswer, type Param, type Query, type Returning, type Row, type Values } from '../transaction.ts';
 
 /** A statement in PostgreSQL's spelling, with a name under which each connection prepares it once. */
 interface Statement {
   readonly name: string;
   readonly text: string;
+  readonly hasAnswer: boolean;
 }
 
 interface Column {
@@ -27,6 +28,11 @@ const prepared = new WeakMap<pg.Connection, Map<string, readonly Column[]>>();
 const { BOOL, INT2, INT4, INT8, NUMERIC } = pg.types.builtins;
 const NUMBERS: ReadonlySet<number> = new Set([INT2, INT4, INT8, NUMERIC]);
 
+/** Whether any of the statements has an answer to wait for. */
+export function haveAnswer(queries: readonly Query[]): boolean {
+  return queries.some(({ sql }) => statementFor(sql).hasAnswer);
+}
+
 /** Runs statements in order, in one round trip; the first that fails ends the batch. */
 export function runBatch(client: pg.ClientBase, queries: readonly Query[]): Promise<Row[][]> {
   if (queries.length === 0) return Promise.resolve([]);
@@ -47,7 +53,7 @@ class Batch implements pg.Submittable {
 
   constructor(queries: readonly Query[], done: (rows: Row[][]) => void, failed: (error: Error) => void) {
     this.#steps = queries.map(({ sql, params, returns = 'rows' }) => ({
-      ...statementFor(returns === 'numbers' ? `${sql} RETURNING no` : sql),
+      ...statementFor(sql),
       values: params.map(toWire),
       returns,
       columns: undefined,
@@ -86,10 +92,7 @@ class Batch implements pg.Submittable {
     rows.push(returns === 'values' ? (values as unknown as Row) : named(columns, values));
   }
 
-  /** `text` ends with the number of rows: `UPDATE 1`. */
-  handleCommandComplete({ text }: { text: string }): void {
-    const { returns, rows } = this.#step();
-    if (returns === 'count') rows.push({ changed: Number(text.split(' ').at(-1)) });
+  handleCommandComplete(): void {
     this.#at++;
   }
 
@@ -114,7 +117,8 @@ function statementFor(sql: string): Statement {
   const known = statements.get(sql);
   if (known !== undefined) return known;
   let n = 0;
-  const made = { name: `moirai_${statements.size + 1}`, text: sql.replace(/\?/g, () => `$${++n}`) };
+  const text = sql.replace(/\?/g, () => `$${++n}`);
+  const made = { name: `moirai_${statements.size + 1}`, text, hasAnswer: hasAnswer(sql) };
   statements.set(sql, made);
   return made;
 }

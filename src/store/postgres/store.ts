@@ -133,11 +133,11 @@ export class PostgresStore implements Store {
     let committing = false;
     try {
       const context = new ServerContext(this.#rules, this.#clock);
-      const value = await runNew(client, context, () => transactionNamed(name, context, args));
+      const outcome = await runNew(client, context, () => transactionNamed(name, context, args));
       committing = true;
-      await commit(client);
+      await commit(client, outcome);
       client.release();
-      return { ok: true, value, effects: context.effects };
+      return { ok: true, value: outcome.value, effects: context.effects };
     } catch (thrown) {
       await giveBack(client, thrown);
       return { ok: false, thrown, inDoubt: committing && isAway(thrown) };

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { StoreClock } from '../clock.ts';
-import { type Effects, noEffects, numberOf, type Query, type Row, type Tx, type TxContext } from '../transaction.ts';
+import { type Effects, noEffects, type Query, type Row, type Tx, type TxContext } from '../transaction.ts';
 import { postgresDialect } from './dialect.ts';
-import { runBatch } from './pipeline.ts';
+import { haveAnswer, runBatch } from './pipeline.ts';
 
 const BEGIN: Query = { sql: 'BEGIN', params: [] };
 const COMMIT: Query = { sql: 'COMMIT', params: [] };
@@ -12,27 +12,35 @@ const CLOCK: Query = {
   params: [],
 };
 
-/** Runs a transaction's statements on a client that has a transaction open. */
-export async function runOn<T>(client: pg.ClientBase, tx: Tx<T>, first = tx.next()): Promise<T> {
+/** What a transaction returns, once the statements that are not sent yet have been taken too. */
+export interface Outcome<T> {
+  readonly value: T;
+  readonly unsent: readonly Query[];
+}
+
+/** Runs a transaction's statements on a client that has a transaction open, up to the last one that has an answer. */
+export async function runOn<T>(client: pg.ClientBase, tx: Tx<T>, first = tx.next()): Promise<Outcome<T>> {
   let step = first;
+  let unsent: Query[] = [];
   while (!step.done) {
-    let rows: Row[][];
-    try {
-      rows = await runBatch(client, step.value);
-    } catch (thrown) {
-      step = tx.throw(thrown);
+    if (!haveAnswer(step.value)) {
+      unsent.push(...step.value);
+      step = tx.next(step.value.map(() => []));
       continue;
     }
-    step = tx.next(rows);
+    const rows = await runBatch(client, [...unsent, ...step.value]);
+    const answers = rows.slice(unsent.length);
+    unsent = [];
+    step = tx.next(answers);
   }
-  return step.value;
+  return { value: step.value, unsent };
 }
 
 /**
  * Opens a transaction and runs it up to its commit. Most transactions ask something before they look at the clock:
  * their first statements travel with BEGIN. Those that look first are made anew once it is known.
  */
-export async function runNew<T>(client: pg.ClientBase, context: ServerContext, make: () => Tx<T>): Promise<T> {
+export async function runNew<T>(client: pg.ClientBase, context: ServerContext, make: () => Tx<T>): Promise<Outcome<T>> {
   const early = firstStep(make);
   const ahead = early?.step.value ?? [];
   const [, clock = [], ...rows] = await runBatch(client, [BEGIN, CLOCK, ...ahead]);
@@ -41,8 +49,8 @@ export async function runNew<T>(client: pg.ClientBase, context: ServerContext, m
   return runOn(client, early.tx, early.tx.next(rows));
 }
 
-export async function commit(client: pg.ClientBase): Promise<void> {
-  await runBatch(client, [COMMIT]);
+export async function commit(client: pg.ClientBase, { unsent }: Outcome<unknown>): Promise<void> {
+  await runBatch(client, [...unsent, COMMIT]);
 }
 
 interface Early<T> {
@@ -87,7 +95,7 @@ export class ServerContext implements TxContext {
 
   /** Takes the answer to `CLOCK`. From now on time stands still for this transaction. */
   tell([row]: readonly Row[]): void {
-    const server = row === undefined ? 0 : numberOf(row, 'now');
+    const server = Number(row?.now ?? 0);
     this.#time = { now: this.#simulated?.now() ?? server, lease: this.#simulated?.lease() ?? server };
   }
 

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
-import type { Query, Returning, Row, Tx } from '../transaction.ts';
+import { hasAnswer, type Query, type Returning, type Row, type Tx } from '../transaction.ts';
 import { sqliteDialect } from './dialect.ts';
 import { wrapSqlite } from './errors.ts';
 import { assertLocalFileSystem } from './file-system.ts';
@@ -65,16 +65,7 @@ export class SqliteConnection {
   run<T>(tx: Tx<T>): T {
     this.#wrote = false;
     let step = tx.next();
-    while (!step.done) {
-      let rows: Row[][];
-      try {
-        rows = step.value.map((query) => this.#execute(query));
-      } catch (thrown) {
-        step = tx.throw(thrown);
-        continue;
-      }
-      step = tx.next(rows);
-    }
+    while (!step.done) step = tx.next(step.value.map((query) => this.#execute(query)));
     return step.value;
   }
 
@@ -124,7 +115,7 @@ export class SqliteConnection {
   #prepare(query: Query): Prepared {
     const { sql } = query;
     const reads = /^\s*(SELECT|PRAGMA)\b/i.test(sql);
-    const returns = query.returns ?? (reads || /\bRETURNING\b/.test(sql) ? 'rows' : 'nothing');
+    const returns = query.returns ?? (hasAnswer(sql) ? 'rows' : 'nothing');
     const run = RUNNERS[returns](this.#db.prepare(withoutPeeking(sql)));
     const unsettles = !reads && STANDING_TABLES.test(sql);
     const prepared: Prepared = (params) => {
@@ -180,14 +171,6 @@ const RUNNERS: Readonly<Record<Returning | 'nothing', (statement: StatementSync)
   nothing: (statement) => (params) => {
     statement.run(...params);
     return [];
-  },
-  count: (statement) => (params) => [{ changed: Number(statement.run(...params).changes) }],
-  // One statement inserts its rows one after the other, and nobody else writes meanwhile.
-  numbers: (statement) => (params) => {
-    const { changes, lastInsertRowid } = statement.run(...params);
-    return Array.from({ length: Number(changes) }, (_, i) => ({
-      no: Number(lastInsertRowid) - Number(changes) + 1 + i,
-    }));
   },
 };
 

@@ -1,18 +1,14 @@
 import type { Dialect } from '../dialect.ts';
 import { SEARCHED_CHARS } from '../limits.ts';
-import type { Tx } from '../transaction.ts';
+import type { Query, Tx } from '../transaction.ts';
 
 const LISTED = 'SELECT value FROM json_each(?)';
 /** Stands for a session that is gone, in the newest transcript row. */
 const NOBODY = '';
 
 /** There is one writer at a time: nothing needs a lock. */
+const NO_LOCK: readonly Query[] = [];
 function* none(): Tx<void> {}
-
-// biome-ignore lint/correctness/useYield: rows are numbered in commit order, so there is nothing to do.
-function* numbered(): Tx<boolean> {
-  return false;
-}
 
 /** One writer at a time is SQLite's nature: nothing needs a lock, and rows are numbered in commit order. */
 export const sqliteDialect: Dialect = {
@@ -30,12 +26,25 @@ export const sqliteDialect: Dialect = {
   listed: LISTED,
   forUpdate: '',
   skipLocked: '',
-  lockKey: () => '0',
-  tryLockKey: () => '1',
-  instanceLock: null,
+  lockKey: () => NO_LOCK,
+  lockKeyOf: () => NO_LOCK,
+  // biome-ignore lint/correctness/useYield: there is nothing to ask.
+  *tryLockKeysOf(sessionIds) {
+    return sessionIds;
+  },
+  shareInstance: () => NO_LOCK,
+  takeInstance: none,
+  // biome-ignore lint/correctness/useYield: there is nothing to ask.
+  *tryTakeInstance() {
+    return true;
+  },
+  freshRows: null,
   lockRegistration: none,
   holdWriters: none,
-  sequenceEvents: numbered,
+  // biome-ignore lint/correctness/useYield: rows are numbered in commit order, so there is nothing to do.
+  *sequenceEvents() {
+    return false;
+  },
   endedIsFinal: [
     `CREATE TRIGGER sessions_ended_is_final BEFORE UPDATE OF state, ended_at, end_reason, end_cause ON sessions
      WHEN OLD.state = 'ended' AND (NEW.state <> 'ended' OR NEW.ended_at IS NOT OLD.ended_at

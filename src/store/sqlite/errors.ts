@@ -33,6 +33,7 @@ const SYSTEM_CODES: Readonly<Record<string, ErrorCode>> = {
 const BROKEN_RULES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/UNIQUE constraint failed: sessions\.key/, 'key_busy'],
   [/UNIQUE constraint failed: sessions\.id/, 'session_exists'],
+  [/NOT NULL constraint failed: sessions\.version/, 'illegal_move'],
 ];
 
 /** After these the connection's transaction is gone or in doubt: everything in it failed. */

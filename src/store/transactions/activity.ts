@@ -4,7 +4,7 @@ import { integer, nullableInteger, nullableJson, nullableText, type RowOf, Table
 import type { Tx, TxContext } from '../transaction.ts';
 import { type Instance, listInstances } from './liveness.ts';
 import { lastSeq, sequenceEvents } from './reading.ts';
-import { querySessions, SELECT_SESSION } from './rows.ts';
+import { SESSIONS } from './rows.ts';
 
 /** How the unfinished turns of one session stand. */
 export interface TurnsUnderWay {
@@ -37,8 +37,8 @@ const MOST_SESSIONS = 50_000;
  */
 export function* activity(ctx: TxContext, args: { limit: number }): Tx<Activity> {
   const seq = yield* lastSeq(ctx, {});
-  const sessions = yield* querySessions(
-    `SELECT ${SELECT_SESSION} FROM sessions WHERE state <> 'ended' ORDER BY last_activity_at DESC, id DESC LIMIT ?`,
+  const sessions = yield* SESSIONS.select(
+    "WHERE state <> 'ended' ORDER BY last_activity_at DESC, id DESC LIMIT ?",
     Math.max(1, Math.min(args.limit, MOST_SESSIONS)),
   );
   const turns = yield* underWay();
@@ -140,10 +140,7 @@ function* openSessions(): Tx<RowOf<typeof OPEN>> {
 
 /** Sessions by their ids, in no order; those that are gone are left out. */
 export function* sessionsById(ctx: TxContext, args: { ids: readonly string[] }): Tx<Session[]> {
-  return yield* querySessions(
-    `SELECT ${SELECT_SESSION} FROM sessions WHERE id IN (${ctx.dialect.listed})`,
-    JSON.stringify(args.ids),
-  );
+  return yield* SESSIONS.select(`WHERE id IN (${ctx.dialect.listed})`, JSON.stringify(args.ids));
 }
 
 export interface TimelineSpan {

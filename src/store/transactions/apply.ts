@@ -1,11 +1,12 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command, TokenUsage } from '../../lifecycle/commands.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
-import type { Session, SessionWithTurns, Turn } from '../../lifecycle/session.ts';
+import type { SessionWithTurns, Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
-import { type Ask, batch, type Query, query, type Tx, type TxContext, textOf } from '../transaction.ts';
-import { appending, type EventToWrite, type NumberedEvent, openLanes, placeOf } from './record.ts';
-import { INSERT_SESSION, sessionParams, sessionUpdate } from './rows.ts';
+import { selectValues, text } from '../table.ts';
+import type { Query, Tx, TxContext } from '../transaction.ts';
+import { type EventToWrite, placeOf, recording } from './record.ts';
+import { type SessionChange, saveSessions } from './rows.ts';
 import { lockSession, type WriteScope, withTurns } from './sessions.ts';
 
 /** What is written with a change of a session, beside its row, its turns and its events. */
@@ -41,27 +42,22 @@ export interface Change {
 /** The same for several sessions in one transaction. */
 export function* applyEach(ctx: TxContext, scope: WriteScope, changes: readonly Change[]): Tx<SessionWithTurns[]> {
   const applied = changes.map((change) => applyAll(ctx, scope, change));
-  const appended = appending(
-    ctx,
-    applied.flatMap(({ events }) => events),
-  );
+  const events = applied.flatMap((change) => change.events);
   // The events last: what a written event tells has been done.
-  const answers = yield* batch<readonly Ask<NumberedEvent[]>[]>(...applied.map(({ saving }) => saving), appended);
-  yield* openLanes(ctx, scope.subscribers, answers.at(-1) ?? []);
-  for (const { before, after } of applied) noteDeadline(ctx, before, after.session);
-  yield* endChildren(
-    ctx,
-    scope,
-    applied.map(({ after }) => after.session),
-  );
-  return applied.map(({ after }) => after);
+  yield [
+    ...saveSessions(ctx.dialect, applied),
+    ...applied.flatMap(({ rows }) => rows),
+    ...recording(ctx, scope.subscribers, events),
+  ];
+  for (const change of applied) noteDeadline(ctx, change);
+  yield* endChildren(ctx, scope, applied);
+  return applied.map(({ loaded }) => loaded);
 }
 
-interface Applied {
-  readonly before: Session | undefined;
-  readonly after: SessionWithTurns;
-  /** Writes the row, the turns and what else belongs to the change. */
-  readonly saving: Ask<never[]>;
+interface Applied extends SessionChange {
+  readonly loaded: SessionWithTurns;
+  /** Writes the turns and what else belongs to the change. */
+  readonly rows: readonly Query[];
   readonly events: readonly EventToWrite[];
 }
 
@@ -90,25 +86,7 @@ function applyAll(ctx: TxContext, scope: WriteScope, { loaded, commands, extras 
     return { draft, sessionSeq, place, id: `${session.id}:${sessionSeq}` };
   });
   const rows = [...turnChanges(loaded?.turns ?? [], turns.values(), extras.outcome), ...(extras.rows?.(current) ?? [])];
-  return { before: loaded?.session, after: current, saving: saving(loaded?.session, session, rows), events };
-}
-
-/** The row of a session by compare-and-set, and what else belongs to the change. */
-function saving(before: Session | undefined, after: Session, rows: readonly Query[]): Ask<never[]> {
-  return {
-    queries: [saveSession(before, after), ...rows],
-    read: ([saved = []]) => {
-      if (before !== undefined && saved[0]?.changed !== 1) {
-        throw new MoiraiError('illegal_move', `session ${after.id} changed under this transaction`);
-      }
-      return [];
-    },
-  };
-}
-
-function saveSession(before: Session | undefined, after: Session): Query {
-  if (before === undefined) return { sql: INSERT_SESSION, params: sessionParams(after) };
-  return sessionUpdate(before, after);
+  return { before: loaded?.session ?? null, after: session, loaded: current, rows, events };
 }
 
 function unfinished(before: readonly Turn[], changed: ReadonlyMap<string, Turn>, sessionId: string): Turn[] {
@@ -151,22 +129,23 @@ function turnChanges(before: readonly Turn[], changed: Iterable<Turn>, outcome: 
 
 const NOTHING_KEPT = { response: null, model: null, usage: null, error: null };
 
-function noteDeadline(ctx: TxContext, before: Session | undefined, { checkAt }: Session): void {
+function noteDeadline(ctx: TxContext, { before, after: { checkAt } }: SessionChange): void {
   if (checkAt === null || checkAt === before?.checkAt) return;
   ctx.effects.nextDeadline = Math.min(ctx.effects.nextDeadline ?? Number.POSITIVE_INFINITY, checkAt);
 }
 
 /** A child lives no longer than its parent. */
-function* endChildren(ctx: TxContext, scope: WriteScope, sessions: readonly Session[]): Tx<void> {
-  const ended = sessions.filter(({ state }) => state === 'ended').map(({ id }) => id);
+function* endChildren(ctx: TxContext, scope: WriteScope, changes: readonly SessionChange[]): Tx<void> {
+  const ended = changes.filter(({ after }) => after.state === 'ended').map(({ after }) => after.id);
   if (ended.length === 0) return;
-  const children = yield* query(
+  const children = yield* selectValues(
+    text,
     `SELECT id FROM sessions WHERE kind = 'child' AND state <> 'ended' AND parent_id IN (${ctx.dialect.listed})
      ORDER BY id`,
     JSON.stringify(ended),
   );
   for (const child of children) {
-    const loaded = yield* withTurns(yield* lockSession(ctx, textOf(child, 'id')), 'all');
+    const loaded = yield* withTurns(yield* lockSession(ctx, child), 'all');
     if (loaded.session.state === 'ended') continue;
     yield* apply(ctx, scope, loaded, [
       { name: 'end', reason: 'parent_ended', cause: null, trigger: 'process', successorId: null, epoch: null },

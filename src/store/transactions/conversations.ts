@@ -2,63 +2,20 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { arrive } from '../../lifecycle/arrival.ts';
 import type { Command, StartCommand } from '../../lifecycle/commands.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
-import { hasApplied, type Origin, type Session, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
-import type { Actor, EndCause, EndReason, Lineage, ResetCause, SessionKind, Trigger } from '../../lifecycle/states.ts';
+import type { Session, SessionWithTurns, Turn } from '../../lifecycle/session.ts';
+import type { Actor, ResetCause } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
-import { type Ask, batch, type Query, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { type Ask, batch, type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import { apply, type Extras } from './apply.ts';
 import { takeUnanswered } from './external-notes.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
-import { SELECT_TURN, toTurn } from './rows.ts';
-import {
-  type CommandContext,
-  enter,
-  enterKey,
-  enterSession,
-  lockKey,
-  openSessionQuery,
-  sessionQuery,
-  type WriteScope,
-  withTurns,
-} from './sessions.ts';
+import { TURNS } from './rows.ts';
+import { type CommandContext, enterKey, sessionQuery, type WriteScope, withTurns } from './sessions.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
-export interface ConversationRef {
-  readonly key: string;
-  readonly kind: SessionKind;
-  readonly platform: string;
-  readonly userId: string | null;
-  readonly origin: Origin;
-  readonly attached: boolean;
-}
+export type ConversationRef = Pick<Session, 'key' | 'kind' | 'platform' | 'userId' | 'origin' | 'attached'>;
 
-export interface EndFacts {
-  readonly reason: EndReason;
-  readonly cause: EndCause | null;
-  readonly trigger: Trigger;
-}
-
-export interface StartArgs {
-  readonly context: CommandContext;
-  readonly sessionId: string;
-  readonly conversation: ConversationRef;
-  readonly parentId: string | null;
-  readonly lineage: Lineage | null;
-  readonly title: string | null;
-}
-
-/** Starts a session by itself (a batch, a terminal, a child). Repeated with the same id it returns the first one. */
-export function* startSession(ctx: TxContext, args: StartArgs): Tx<Session> {
-  const scope = yield* enter(ctx, args.context);
-  yield* lockKey(ctx, args.conversation.key);
-  const [known] = yield* batch(sessionQuery(ctx, args.sessionId));
-  if (known !== undefined && hasApplied(known.session, args.context.commandId)) return known.session;
-  const { sessionId, parentId, lineage, title } = args;
-  const start = startCommand(sessionId, args.conversation, { parentId, lineage, title });
-  const loaded =
-    known === undefined ? yield* applyStart(ctx, scope, start, []) : yield* apply(ctx, scope, known, [start]);
-  return loaded.session;
-}
+export type EndFacts = Pick<Extract<Command, { name: 'end' }>, 'reason' | 'cause' | 'trigger'>;
 
 export interface ReceiveArgs {
   readonly context: CommandContext;
@@ -96,7 +53,9 @@ export interface Received {
  * to that session. Only after this may the platform be told that the message was taken.
  */
 export function* receive(ctx: TxContext, args: ReceiveArgs): Tx<Received> {
-  const { scope, known, loaded } = yield* enterReceive(ctx, args);
+  // Whether the message was here before is asked in the same breath.
+  const { scope, loaded, more: sent } = yield* enterKey(ctx, args.context, args.conversation.key, knownTurn(args));
+  const known = sent === undefined ? undefined : yield* repeated(ctx, args, sent);
   if (known !== undefined) return known;
   const cause = loaded === undefined ? null : arrival(ctx, loaded.session);
   if (loaded !== undefined && cause === null) {
@@ -115,29 +74,15 @@ export function* receive(ctx: TxContext, args: ReceiveArgs): Tx<Received> {
   return answer(after, args, { started: true, ended: { id: loaded.session.id, cause } });
 }
 
-function arrival(ctx: TxContext, session: Session): ResetCause | null {
+export function arrival(ctx: TxContext, session: Session): ResetCause | null {
   return arrive(session, ctx.now, policyFor(ctx.rules, session.key), ctx.rules.resumeWindowMs);
 }
 
-interface Arrived {
-  readonly scope: WriteScope;
-  /** The answer, when the message was here before. */
-  readonly known: Received | undefined;
-  readonly loaded: SessionWithTurns | undefined;
-}
-
-/** `enterKey` for a message: whether it was here before is asked in the same breath. */
-function* enterReceive(ctx: TxContext, args: ReceiveArgs): Tx<Arrived> {
-  const { scope, loaded, more } = yield* enterKey(ctx, args.context, args.conversation.key, knownTurn(args));
-  if (more === undefined) return { scope, loaded, known: undefined };
-  return { scope, loaded, known: yield* repeated(ctx, args, more) };
-}
-
 function knownTurn({ originRef, turnId }: ReceiveArgs): Ask<Turn | undefined> {
-  const [column, value] = originRef === null ? ['id', turnId] : ['origin_ref', originRef];
+  const [column, value] = originRef === null ? (['id', turnId] as const) : (['origin_ref', originRef] as const);
   return {
-    queries: [{ sql: `SELECT ${SELECT_TURN} FROM turns WHERE ${column} = ?`, params: [value] }],
-    read: ([rows = []]) => (rows[0] === undefined ? undefined : toTurn(rows[0])),
+    queries: [TURNS.query(`WHERE ${column} = ?`, value)],
+    read: ([rows = []]) => TURNS.rows(rows)[0],
   };
 }
 
@@ -175,7 +120,7 @@ function* enqueue(
   if (free) commands.push({ name: 'begin', turnId: args.turnId });
   const extras: Extras = {
     rows: (after) => [
-      ...messageRows(ctx, withoutLast(after, before.length), before),
+      ...messageRows(ctx, after.session, after.session.messageCount - before.length, before),
       turnRow(turnIn(after, args.turnId), args, text),
     ],
   };
@@ -184,7 +129,7 @@ function* enqueue(
 }
 
 /** Starts a session, which knows of what its conversation was told and nobody answered yet; then these commands. */
-function* applyStart(
+export function* applyStart(
   ctx: TxContext,
   scope: WriteScope,
   start: StartCommand,
@@ -195,16 +140,8 @@ function* applyStart(
   const externalNotes = start.attached ? [] : yield* takeUnanswered(ctx, start.key);
   return yield* apply(ctx, scope, null, [start, ...appendCommand(externalNotes, null), ...commands], {
     ...extras,
-    rows: (after) => {
-      const empty = { ...after, session: { ...after.session, messageCount: 0 } };
-      return [...messageRows(ctx, empty, externalNotes), ...(extras.rows?.(after) ?? [])];
-    },
+    rows: (after) => [...messageRows(ctx, after.session, 0, externalNotes), ...(extras.rows?.(after) ?? [])],
   });
-}
-
-/** A session as it was before its last rows were appended. */
-function withoutLast({ session, turns }: SessionWithTurns, rows: number): SessionWithTurns {
-  return { session: { ...session, messageCount: session.messageCount - rows }, turns };
 }
 
 function turnRow(turn: Turn, { originRef, conversation }: ReceiveArgs, text: string): Query {
@@ -231,7 +168,7 @@ function answer(loaded: SessionWithTurns, args: ReceiveArgs, facts: Pick<Receive
  * Ends one session and starts its successor, in that order and in one transaction. Messages that waited in the old
  * one move on to the new one.
  */
-function* replace(
+export function* replace(
   ctx: TxContext,
   scope: WriteScope,
   beginning: SessionWithTurns,
@@ -250,161 +187,17 @@ function* replace(
   return yield* apply(ctx, scope, { session: successor.session, turns }, [{ name: 'touch', by: 'system' }]);
 }
 
-/**
- * A session that cannot go on (suspended, overdue, its resume marker stale) while messages wait in it: it ends as if
- * one of them had just arrived, and they move on to a fresh one. Returns null when the session can go on.
- */
-export function* rollOver(
-  ctx: TxContext,
-  args: { context: CommandContext; sessionId: string; newSessionId: string },
-): Tx<{ session: Session; ended: { id: string; cause: ResetCause } } | null> {
-  const { scope, loaded: old } = yield* enterSession(ctx, args.context, args.sessionId);
-  if (old.session.state === 'ended') return null;
-  const cause = arrival(ctx, old.session);
-  if (cause === null || !old.turns.some((turn) => turn.state === 'queued')) return null;
-  const start = startCommand(args.newSessionId, conversationOf(old.session), {
-    parentId: old.session.id,
-    lineage: 'reset',
-  });
-  const end: EndFacts = { reason: 'auto_reset', cause, trigger: 'message' };
-  const loaded = yield* replace(ctx, scope, old, end, start, []);
-  return { session: loaded.session, ended: { id: old.session.id, cause } };
-}
-
-export interface SlashCommand {
-  readonly command: string;
-  readonly args: string;
-}
-
-export interface ResetArgs {
-  readonly context: CommandContext;
-  readonly conversation: ConversationRef;
-  readonly newSessionId: string;
-  readonly title: string | null;
-  /** Recorded as `command:<name>` of the old session. */
-  readonly slash: SlashCommand | null;
-}
-
-/** A user asks for a fresh session. Without an open one it only starts one. */
-export function* resetSession(ctx: TxContext, args: ResetArgs): Tx<{ session: Session; ended: string | null }> {
-  const { scope, loaded: old } = yield* enterKey(ctx, args.context, args.conversation.key);
-  if (old !== undefined && old.session.id === args.newSessionId) {
-    return { session: old.session, ended: old.session.parentId };
-  }
-  const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
-  if (old === undefined) {
-    const start = startCommand(args.newSessionId, args.conversation, { title: args.title });
-    const loaded = yield* applyStart(ctx, scope, start, note);
-    return { session: loaded.session, ended: null };
-  }
-  const start = startCommand(args.newSessionId, args.conversation, {
-    parentId: old.session.id,
-    lineage: 'reset',
-    title: args.title,
-    resetOf: old.session.id,
-  });
-  const end: EndFacts = { reason: 'user_reset', cause: null, trigger: 'command' };
-  const loaded = yield* replace(ctx, scope, old, end, start, note);
-  return { session: loaded.session, ended: old.session.id };
-}
-
-export interface ContinueArgs {
-  readonly context: CommandContext;
-  /** The session whose transcript the new one sees. */
-  readonly fromId: string;
-  readonly lineage: 'resume' | 'branch';
-  readonly newSessionId: string;
-  readonly title: string | null;
-  readonly trigger: Trigger;
-  /** Where to continue; null for the conversation it belonged to. */
-  readonly conversation: ConversationRef | null;
-  readonly slash: SlashCommand | null;
-}
-
-/**
- * Resumes or branches: a new session linked to an old one; nothing is reopened. The open session of the conversation
- * ends as `switched` (or `branched`). Resuming a session that is open in that conversation returns it.
- */
-export function* continueSession(
-  ctx: TxContext,
-  args: ContinueArgs,
-): Tx<{ session: Session; ended: string | null; created: boolean }> {
-  const { scope, loaded: from } = yield* enterSession(ctx, args.context, args.fromId);
-  const conversation = args.conversation ?? conversationOf(from.session);
-  if (conversation.key !== from.session.key) yield* lockKey(ctx, conversation.key);
-  const [open] = yield* batch(openSessionQuery(ctx, conversation.key));
-  if (open !== undefined && open.session.id === args.newSessionId) {
-    return { session: open.session, ended: null, created: true };
-  }
-  const stays = args.lineage === 'resume' && open?.session.id === from.session.id;
-  if (open !== undefined && stays) return { session: open.session, ended: null, created: false };
-  const start = startCommand(args.newSessionId, conversation, {
-    parentId: from.session.id,
-    lineage: args.lineage,
-    title: args.title ?? from.session.title,
-  });
-  const note: Command[] = args.slash === null ? [] : [{ name: 'note', ...args.slash }];
-  if (open === undefined) {
-    const loaded = yield* applyStart(ctx, scope, start, note);
-    return { session: loaded.session, ended: null, created: true };
-  }
-  const reason = args.lineage === 'resume' ? 'switched' : 'branched';
-  const loaded = yield* replace(ctx, scope, open, { reason, cause: null, trigger: args.trigger }, start, note);
-  return { session: loaded.session, ended: open.session.id, created: true };
-}
-
-export interface EndArgs extends EndFacts {
-  readonly context: CommandContext;
-  readonly sessionId: string;
-  readonly epoch: number | null;
-}
-
-/** Ends a session. Ending it twice returns the first end. */
-export function* endSession(ctx: TxContext, args: EndArgs): Tx<{ session: Session; already: boolean }> {
-  const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
-  const already = !hasApplied(loaded.session, args.context.commandId);
-  if (loaded.session.state === 'ended') return { session: loaded.session, already };
-  const { reason, cause, trigger, epoch } = args;
-  const whole = yield* withTurns(loaded, 'all');
-  const after = yield* apply(ctx, scope, whole, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
-  return { session: after.session, already: false };
-}
-
-/** The commands that change one session and need nothing else from the store. */
-export type PlainCommand = Extract<
-  Command,
-  { name: 'touch' | 'begin' | 'interrupt' | 'suspend' | 'background' | 'release' | 'compress' | 'title' | 'note' }
->;
-
-/** Applies one plain command to a session; repeated with the same command id it changes nothing. */
-export function* command(
-  ctx: TxContext,
-  args: { context: CommandContext; sessionId: string; command: PlainCommand },
-): Tx<SessionWithTurns> {
-  const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
-  if (hasApplied(loaded.session, args.context.commandId)) return loaded;
-  const { command } = args;
-  const needed = command.name === 'suspend' ? 'all' : command.name === 'begin' ? [command.turnId] : [];
-  return yield* apply(ctx, scope, yield* withTurns(loaded, needed), [command]);
-}
-
 /** The conversation a session belongs to, for its successor. */
 export function conversationOf(session: Session): ConversationRef {
   const { key, kind, platform, userId, origin, attached } = session;
   return { key, kind, platform, userId, origin, attached };
 }
 
-function startCommand(
+export function startCommand(
   sessionId: string,
   conversation: ConversationRef,
   facts: Partial<Pick<StartCommand, 'parentId' | 'lineage' | 'title' | 'resetOf'>> = {},
 ): StartCommand {
   const fresh = { parentId: null, lineage: null, title: null, resetOf: null };
   return { name: 'start', sessionId, ...conversation, ...fresh, ...facts };
-}
-
-/** The full text of a turn; transitions read only its beginning. */
-export function* turnText(_ctx: TxContext, args: { turnId: string }): Tx<string | null> {
-  const row = yield* queryOne('SELECT text FROM turns WHERE id = ?', args.turnId);
-  return row === undefined ? null : textOf(row, 'text');
 }

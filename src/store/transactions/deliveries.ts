@@ -1,11 +1,12 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { json, nullableJson, nullableText, type RowOf, Table, text } from '../table.ts';
+import { integer, json, nullableJson, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
-import { numberOf, type Query, query, queryOne, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import {
   AT_ONCE,
   advanceLane,
   afterSuccess,
+  type ClaimedLane,
   type ClaimRequest,
   claimLanes,
   holdsClaim,
@@ -18,47 +19,43 @@ import {
 import { placeOf, record } from './record.ts';
 import { type CommandContext, enter, enterSession, lockKey, lockSession } from './sessions.ts';
 
-/** A reply on its way out, written before it is sent. */
-export interface DeliveryToMake {
-  readonly id: string;
-  /** Who can send it. */
-  readonly platform: string;
-  /** Where to, in the platform's own words. */
-  readonly target: Readonly<Record<string, unknown>>;
-  readonly text: string;
-  /** What it is beside its text, in the outbox's own words; nothing for most. */
-  readonly shape?: Readonly<Record<string, unknown>> | null;
-}
-
-const DELIVERIES = new Table('deliveries', {
+const columns = {
   id: text,
   sessionId: text,
   turnId: nullableText,
+  /** Who can send it. */
   platform: text,
+  /** Where to, in the platform's own words. */
   target: json<Readonly<Record<string, unknown>>>(),
   text: text,
+  /** What it is beside its text, in the outbox's own words; nothing for most. */
   shape: nullableJson<Readonly<Record<string, unknown>>>(),
+};
+
+const DELIVERIES = new Table('deliveries', columns);
+const NEW_DELIVERIES = new Table('deliveries', {
+  ...columns,
+  sessionKey: text,
+  state: text,
+  attempts: integer,
+  createdAt: integer,
 });
 
+/** A reply on its way out, written before it is sent. */
 export type Delivery = RowOf<typeof DELIVERIES>;
 
-/** The unsent replies to one conversation, oldest first. */
-export interface ReplyLane extends LaneClaim {
-  readonly attempts: number;
-  readonly waits: number;
-  /** A process died while it sent the first of them: the receiver may have it already. */
-  readonly interrupted: boolean;
-  readonly deliveries: readonly Delivery[];
-}
+export type DeliveryToMake = Omit<Delivery, 'sessionId' | 'turnId' | 'shape'> & Partial<Pick<Delivery, 'shape'>>;
+
+/**
+ * The unsent replies to one conversation, oldest first. While the lane is `interrupted`, the receiver may have the first of
+ * them already: a process died while it sent it.
+ */
+export type ReplyLane = ClaimedLane & { readonly deliveries: readonly Delivery[] };
 
 /** The queue of what is sent through a platform. */
 export function replyQueue(platform: string): string {
   return `replies/${platform}`;
 }
-
-const INSERT_DELIVERY = `INSERT INTO deliveries
-    (id, session_id, session_key, turn_id, platform, target, text, shape, state, attempts, created_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 0, ?) ON CONFLICT (id) DO NOTHING`;
 
 /**
  * Puts replies into the outbox: their rows, and the lane of their conversation on each platform. One that is there
@@ -70,20 +67,12 @@ export function deliveryRows(
   turnId: string | null,
   deliveries: readonly DeliveryToMake[],
 ): Query[] {
-  const rows = deliveries.map(({ id, platform, target, text: body, shape }) => ({
-    sql: INSERT_DELIVERY,
-    params: [
-      id,
-      session.id,
-      session.key,
-      turnId,
-      platform,
-      JSON.stringify(target),
-      storableText(body, 'the reply'),
-      shape ? JSON.stringify(shape) : null,
-      ctx.now,
-    ],
-  }));
+  const common = { sessionId: session.id, sessionKey: session.key, turnId, state: 'queued', attempts: 0 };
+  const rows = deliveries.map(({ shape = null, ...delivery }) => {
+    const body = storableText(delivery.text, 'the reply');
+    const row = { ...common, ...delivery, text: body, shape, createdAt: ctx.now };
+    return NEW_DELIVERIES.insert(row, 'ON CONFLICT (id) DO NOTHING');
+  });
   const platforms = new Set(deliveries.map(({ platform }) => platform));
   return [...rows, ...[...platforms].map((platform) => openLane(ctx, replyQueue(platform), session.key))];
 }
@@ -111,17 +100,7 @@ export function* claimReplies(
   const answers = yield claimed.lanes.map(({ key }) =>
     DELIVERIES.queryAs(SELECT_UNSENT, [args.platform, key, args.repliesPerLane]),
   );
-  const lanes = claimed.lanes.map(({ queue, key, attempts, waits, interrupted }, i) => {
-    return {
-      queue,
-      key,
-      token: args.token,
-      attempts,
-      waits,
-      interrupted,
-      deliveries: DELIVERIES.rows(answers[i] ?? []),
-    };
-  });
+  const lanes = claimed.lanes.map((lane, i) => ({ ...lane, deliveries: DELIVERIES.rows(answers[i] ?? []) }));
   return { lanes, nextDueInMs: claimed.nextDueInMs };
 }
 
@@ -157,10 +136,10 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
   const scope = yield* enter(ctx, args.context);
   const { outcome, deliveryId } = args;
   const claim = { queue: replyQueue(args.platform), key: args.key, token: args.token };
-  const row = yield* queryOne('SELECT session_id, created_at FROM deliveries WHERE id = ?', deliveryId);
-  if (row === undefined) throw new MoiraiError('bad_input', `no delivery ${deliveryId}`);
+  const delivery = yield* MADE.selectOne('WHERE id = ?', deliveryId);
+  if (delivery === undefined) throw new MoiraiError('bad_input', `no delivery ${deliveryId}`);
   // The event about it joins the conversation's log, so its lock comes before the lane's.
-  const loaded = yield* lockSession(ctx, textOf(row, 'session_id'));
+  const loaded = yield* lockSession(ctx, delivery.sessionId);
   if (outcome.state === 'retry') {
     const { attempts, waits } = args;
     const dueAt = ctx.now + outcome.afterMs;
@@ -197,8 +176,10 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
           : { type: 'delivery:failed', fields: { ...fields, error } },
     },
   ]);
-  return { ms: ctx.now - numberOf(row, 'created_at') };
+  return { ms: ctx.now - delivery.createdAt };
 }
+
+const MADE = new Table('deliveries', { sessionId: text, createdAt: integer });
 
 /** The claim goes on with the next reply, or the lane is given back. */
 function* leaveLane(ctx: TxContext, args: SettleReply, claim: LaneClaim): Tx<void> {
@@ -213,7 +194,7 @@ function* giveBack(
   claim: LaneClaim,
   after: SettledLane,
 ): Tx<void> {
-  const left = yield* queryOne(`SELECT id ${UNSENT_OF_LANE} LIMIT 1`, platform, key);
+  const [left] = yield* selectValues(text, `SELECT id ${UNSENT_OF_LANE} LIMIT 1`, platform, key);
   if (left !== undefined) {
     yield* settleLane(ctx, claim, after);
     ctx.effects.queues.add(claim.queue);
@@ -235,8 +216,10 @@ export function* releaseReplies(
 
 /** How many replies are on their way, by platform. */
 export function* countDeliveries(_ctx: TxContext, _args: Record<never, never>): Tx<Readonly<Record<string, number>>> {
-  const rows = yield* query(
-    "SELECT platform, count(*) AS n FROM deliveries WHERE state = 'queued' GROUP BY platform ORDER BY platform",
+  const rows = yield* QUEUED.selectAs(
+    "SELECT platform, count(*) FROM deliveries WHERE state = 'queued' GROUP BY platform ORDER BY platform",
   );
-  return Object.fromEntries(rows.map((row) => [textOf(row, 'platform'), numberOf(row, 'n')]));
+  return Object.fromEntries(rows.map(({ platform, count }) => [platform, count]));
 }
+
+const QUEUED = new Table('deliveries', { platform: text, count: integer });

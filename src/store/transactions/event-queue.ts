@@ -1,12 +1,12 @@
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
+import { integer, json, selectedAs, Table } from '../table.ts';
 import { storableText } from '../text.ts';
-import { numberOf, type Query, query, queryOne, type Row, type Tx, type TxContext, textOf } from '../transaction.ts';
+import { type Query, query, type Row, type Tx, type TxContext } from '../transaction.ts';
 import {
   afterSuccess,
+  type ClaimedLane,
   type ClaimRequest,
   claimLanes,
-  type Lane,
-  type LaneClaim,
   removeLane,
   type SettledLane,
   settleLane,
@@ -22,14 +22,12 @@ export interface LaneEvent {
 }
 
 /** A conversation's undelivered events for one subscriber, in order. */
-export interface EventLane extends LaneClaim {
+export type EventLane = ClaimedLane & {
   readonly subscriber: string;
-  readonly attempts: number;
-  readonly waits: number;
   readonly events: readonly LaneEvent[];
   /** The last number this claim covers, matching or not: acknowledging it moves the lane past it. */
   readonly upTo: number;
-}
+};
 
 export type ClaimEvents = ClaimRequest & { readonly subscriber: string; readonly eventsPerLane: number };
 
@@ -42,52 +40,44 @@ export function* claimEvents(
   const subscriber = scope.subscribers.find(({ name }) => name === args.subscriber);
   if (subscriber === undefined) return { lanes: [], nextDueInMs: null };
   const claimed = yield* claimLanes(ctx, args, false);
-  const lanes: EventLane[] = [];
-  for (const lane of claimed.lanes) lanes.push(yield* readLane(args, subscriber, lane));
+  const answers = yield claimed.lanes.flatMap((lane) => laneQueries(args, lane));
+  const lanes = claimed.lanes.map((lane, i) => {
+    return readLane(args.eventsPerLane, subscriber, lane, answers[2 * i] ?? [], answers[2 * i + 1] ?? []);
+  });
   return { lanes, nextDueInMs: claimed.nextDueInMs };
 }
 
-function* readLane(args: ClaimEvents, subscriber: Subscriber, lane: Lane): Tx<EventLane> {
-  const { queue, key, nextNo, lastNo, attempts, waits } = lane;
-  const [replays = [], fresh = []] = yield [
-    replaysOf(args, key),
-    {
-      sql: 'SELECT no, body FROM events WHERE session_key = ? AND no >= ? AND no <= ? ORDER BY no LIMIT ?',
-      params: [key, nextNo, lastNo, args.eventsPerLane],
-    },
+const EVENTS = new Table('events', { no: integer, event: selectedAs('body', json<MoiraiEvent>()) });
+const REPLAYS = `SELECT e.no, e.body FROM dead_letters d JOIN events e ON e.no = d.event_no
+  WHERE d.subscriber = ? AND d.session_key = ? AND d.replay = 1 ORDER BY e.no LIMIT ?`;
+const FRESH = 'WHERE session_key = ? AND no >= ? AND no <= ? ORDER BY no LIMIT ?';
+
+/** The dead letters of a lane that are to be replayed, and its fresh events. */
+function laneQueries({ subscriber, eventsPerLane }: ClaimEvents, { key, nextNo, lastNo }: ClaimedLane): Query[] {
+  return [
+    EVENTS.queryAs(REPLAYS, [subscriber, key, eventsPerLane]),
+    EVENTS.query(FRESH, key, nextNo, lastNo, eventsPerLane),
   ];
-  const taken = fresh.slice(0, args.eventsPerLane - replays.length);
-  const last = taken.at(-1);
-  return {
-    subscriber: args.subscriber,
-    queue,
-    key,
-    token: args.token,
-    attempts,
-    waits,
-    events: [
-      ...replays.map((event) => laneEvent(event, true)),
-      ...taken.map((event) => laneEvent(event, false)).filter(({ event }) => wants(subscriber, event)),
-    ],
-    upTo: last === undefined ? nextNo - 1 : numberOf(last, 'no'),
-  };
 }
 
-function replaysOf({ subscriber, eventsPerLane }: ClaimEvents, key: string): Query {
-  return {
-    sql: `SELECT e.no, e.body FROM dead_letters d JOIN events e ON e.no = d.event_no
-      WHERE d.subscriber = ? AND d.session_key = ? AND d.replay = 1 ORDER BY e.no LIMIT ?`,
-    params: [subscriber, key, eventsPerLane],
-  };
+function readLane(
+  eventsPerLane: number,
+  subscriber: Subscriber,
+  lane: ClaimedLane,
+  replays: readonly Row[],
+  fresh: readonly Row[],
+): EventLane {
+  const taken = EVENTS.rows(fresh).slice(0, eventsPerLane - replays.length);
+  const events = [
+    ...EVENTS.rows(replays).map((item) => ({ ...item, replay: true })),
+    ...taken.filter(({ event }) => wants(subscriber, event)).map((item) => ({ ...item, replay: false })),
+  ];
+  return { ...lane, subscriber: subscriber.name, events, upTo: taken.at(-1)?.no ?? lane.nextNo - 1 };
 }
 
 function wants(subscriber: Subscriber, event: MoiraiEvent): boolean {
   if (event.type === 'hook:failed' && event.subscriber === subscriber.name) return false;
   return listens(subscriber, event.type);
-}
-
-function laneEvent(row: Row, replay: boolean): LaneEvent {
-  return { no: numberOf(row, 'no'), event: JSON.parse(textOf(row, 'body')) as MoiraiEvent, replay };
 }
 
 /** What of a claim was delivered: fresh events up to a number, and dead letters that were replayed. */
@@ -117,12 +107,12 @@ function* advance(ctx: TxContext, args: SettleEvents, after: SettledLane): Tx<bo
   if (settled === undefined) return false;
   if (args.delivered.replayed.length > 0) yield args.delivered.replayed.map((no) => forgetDeadLetter(subscriber, no));
   if (settled.lastNo >= after.nextNo) return true;
-  const waiting = yield* queryOne(
-    'SELECT 1 AS one FROM dead_letters WHERE subscriber = ? AND session_key = ? AND replay = 1 LIMIT 1',
+  const waiting = yield* query(
+    'SELECT 1 FROM dead_letters WHERE subscriber = ? AND session_key = ? AND replay = 1 LIMIT 1',
     subscriber,
     key,
   );
-  if (waiting === undefined) yield [removeLane(queue, key)];
+  if (waiting.length === 0) yield [removeLane(queue, key)];
   else ctx.effects.queues.add(queue);
   return true;
 }
@@ -182,10 +172,9 @@ function* deadLetter(ctx: TxContext, args: FailEvents, error: string): Tx<void> 
 }
 
 function* tellFailure(ctx: TxContext, subscribers: readonly Subscriber[], args: FailEvents, error: string): Tx<void> {
-  const row = yield* queryOne('SELECT body FROM events WHERE no = ?', args.failed.no);
-  if (row === undefined) return;
-  const about = JSON.parse(textOf(row, 'body')) as MoiraiEvent;
-  const { session_id, session_key, platform, user_id, kind } = about;
+  const about = yield* EVENTS.selectOne('WHERE no = ?', args.failed.no);
+  if (about === undefined) return;
+  const { session_id, session_key, platform, user_id, kind } = about.event;
   const { attempts, dead, subscriber } = args;
   yield* record(ctx, subscribers, [
     {

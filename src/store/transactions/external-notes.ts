@@ -44,7 +44,9 @@ export function* addExternalNote(ctx: TxContext, args: ExternalNoteArgs): Tx<boo
   const [loaded] = yield* batch(openSessionQuery(ctx, key));
   if (loaded === undefined) return true;
   const messages = [noteOf(note)];
-  yield* apply(ctx, scope, loaded, appendCommand(messages, null), { rows: () => messageRows(ctx, loaded, messages) });
+  yield* apply(ctx, scope, loaded, appendCommand(messages, null), {
+    rows: () => messageRows(ctx, loaded.session, loaded.session.messageCount, messages),
+  });
   return true;
 }
 

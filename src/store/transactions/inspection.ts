@@ -1,4 +1,4 @@
-import { integer, nullableInteger, selectValues, Table, text } from '../table.ts';
+import { selectValues, Table, text } from '../table.ts';
 import type { Tx, TxContext } from '../transaction.ts';
 
 const SETTINGS = new Table('settings', { name: text, value: text });
@@ -15,18 +15,3 @@ export function* checkIntegrity(ctx: TxContext, _args: Record<never, never>): Tx
   const findings = yield* selectValues(text, ctx.dialect.integrityCheck);
   return findings.filter((finding) => finding !== 'ok');
 }
-
-/** Sessions whose deadline has passed and that nobody has ended yet. */
-export function* overdueSessions(
-  ctx: TxContext,
-  _args: Record<never, never>,
-): Tx<{ count: number; oldest: number | null }> {
-  const [overdue] = yield* OVERDUE.selectAs(
-    'SELECT count(*), min(expires_at) FROM sessions WHERE check_at <= ? AND expires_at <= ?',
-    ctx.now,
-    ctx.now,
-  );
-  return overdue ?? { count: 0, oldest: null };
-}
-
-const OVERDUE = new Table('sessions', { count: integer, oldest: nullableInteger });

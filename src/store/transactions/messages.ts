@@ -1,19 +1,10 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
-import { hasApplied, type SessionWithTurns } from '../../lifecycle/session.ts';
+import { hasApplied, type Session } from '../../lifecycle/session.ts';
 import { pageSize } from '../limits.ts';
 import { integer, nullableJson, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
-import {
-  type Param,
-  placeholders,
-  type Query,
-  query,
-  remembered,
-  repeated,
-  type Tx,
-  type TxContext,
-} from '../transaction.ts';
+import { placeholders, type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type CommandContext, enterSession } from './sessions.ts';
 
@@ -39,36 +30,27 @@ const NUMBERED_MESSAGES = new Table('messages', { no: integer, ...columns });
 
 export type Message = RowOf<typeof MESSAGES>;
 
-/** Transcript rows after the ones a session has; the caller's `append` command counts them in the same write. */
-export function messageRows(ctx: TxContext, loaded: SessionWithTurns, messages: readonly MessageToAppend[]): Query[] {
-  if (messages.length === 0) return [];
-  const { id: sessionId, messageCount } = loaded.session;
-  const rows = messages.map(({ role, text: body, turnId, data = null }, i): Param[] =>
-    MESSAGES.params({
-      sessionId,
-      position: messageCount + i + 1,
-      role,
-      text: storableText(body, `a message of session ${sessionId}`),
-      at: ctx.now,
-      turnId,
-      data,
-    }),
-  );
-  const queries: Query[] = [];
-  for (let first = 0; first < rows.length; first += ROWS_PER_INSERT) {
-    const some = rows.slice(first, first + ROWS_PER_INSERT);
-    queries.push({ sql: INSERT_MESSAGES(some.length), params: some.flat() });
-  }
-  return queries;
+/** Transcript rows after the first ones of a session; the caller's `append` command counts them in the same write. */
+export function messageRows(
+  ctx: TxContext,
+  { id: sessionId }: Session,
+  after: number,
+  messages: readonly MessageToAppend[],
+): Query[] {
+  const rows = messages.map(({ role, text: body, turnId, data = null }, i) => ({
+    sessionId,
+    position: after + i + 1,
+    role,
+    text: storableText(body, `a message of session ${sessionId}`),
+    at: ctx.now,
+    turnId,
+    data,
+  }));
+  return MESSAGES.insertMany(rows, ROWS_PER_INSERT);
 }
 
 /** Both engines bound the parameters of one statement. */
 const ROWS_PER_INSERT = 500;
-
-const INSERT_MESSAGES = remembered(
-  (count: number) =>
-    `INSERT INTO messages (${MESSAGES.list}) VALUES ${repeated(`(${placeholders(MESSAGES.fields.length)})`, count)}`,
-);
 
 /** Brings the full-text index nearer to the transcript; false when nothing was left to do. */
 export function* indexMessages(ctx: TxContext, args: { limit: number }): Tx<boolean> {
@@ -89,7 +71,7 @@ export function* appendMessages(
   const { scope, loaded } = yield* enterSession(ctx, args.context, args.sessionId);
   if (hasApplied(loaded.session, args.context.commandId)) return loaded.session.messageCount;
   const after = yield* apply(ctx, scope, loaded, appendCommand(args.messages, args.epoch), {
-    rows: () => messageRows(ctx, loaded, args.messages),
+    rows: () => messageRows(ctx, loaded.session, loaded.session.messageCount, args.messages),
   });
   return after.session.messageCount;
 }

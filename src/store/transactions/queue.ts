@@ -1,5 +1,5 @@
-import { flag, integer, nullableText, type RowOf, Table, text } from '../table.ts';
-import { nullableNumber, numberOf, type Query, query, queryOne, type Tx, type TxContext } from '../transaction.ts';
+import { flag, integer, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
+import { type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import type { CommandContext } from './sessions.ts';
 
 /*
@@ -27,7 +27,7 @@ const LANES = new Table('lanes', {
   error: nullableText,
 });
 
-export type Lane = RowOf<typeof LANES>;
+type Lane = RowOf<typeof LANES>;
 
 /** Names a claim of a lane. */
 export interface LaneClaim {
@@ -35,6 +35,9 @@ export interface LaneClaim {
   readonly key: string;
   readonly token: string;
 }
+
+/** A lane that was claimed, as it was then. */
+export type ClaimedLane = Lane & LaneClaim;
 
 export interface ClaimRequest {
   readonly context: CommandContext;
@@ -58,7 +61,7 @@ const LONGEST_BACKOFF_MS = 600_000;
 const FREE = 'WHERE queue = ? AND token IS NULL AND';
 
 export interface ClaimedLanes {
-  readonly lanes: Lane[];
+  readonly lanes: ClaimedLane[];
   /** When the next lane of the queue is due; not positive when there are more now; null for none. */
   readonly nextDueInMs: number | null;
 }
@@ -85,9 +88,10 @@ export function* claimLanes(ctx: TxContext, request: ClaimRequest, timed: boolea
       JSON.stringify(claimed.map(({ key }) => key)),
     );
   }
-  const next = yield* queryOne('SELECT min(due_at) AS at FROM lanes WHERE queue = ? AND token IS NULL', queue);
-  const at = next === undefined ? null : nullableNumber(next, 'at');
-  return { lanes: [...own, ...claimed], nextDueInMs: at === null ? null : at - ctx.now };
+  const next = 'SELECT min(due_at) FROM lanes WHERE queue = ? AND token IS NULL';
+  const [at = null] = yield* selectValues(nullableInteger, next, queue);
+  const lanes = [...own, ...claimed].map((lane) => ({ ...lane, token: request.token }));
+  return { lanes, nextDueInMs: at === null ? null : at - ctx.now };
 }
 
 function claimedBefore({ context, queue, token }: ClaimRequest): Tx<Lane[]> {
@@ -142,14 +146,15 @@ export function advanceLane(claim: LaneClaim, after: SettledLane): Tx<{ lastNo: 
 function* write(sql: string, claim: LaneClaim, after: SettledLane): Tx<{ lastNo: number } | undefined> {
   const { nextNo, dueAt, attempts, waits, error } = after;
   const kept = after.done ? 0 : 1;
-  const row = yield* queryOne(sql, nextNo, dueAt, attempts, waits, error, kept, claim.queue, claim.key, claim.token);
-  return row && { lastNo: numberOf(row, 'last_no') };
+  const changes = [nextNo, dueAt, attempts, waits, error, kept];
+  const [lastNo] = yield* selectValues(integer, sql, ...changes, claim.queue, claim.key, claim.token);
+  return lastNo === undefined ? undefined : { lastNo };
 }
 
 /** Whether a claim still holds; locks the lane for the rest of the transaction. */
 export function* holdsClaim(ctx: TxContext, { queue, key, token }: LaneClaim): Tx<boolean> {
   const sql = `SELECT key FROM lanes WHERE queue = ? AND key = ? AND token = ? ${ctx.dialect.forUpdate}`;
-  return (yield* queryOne(sql, queue, key, token)) !== undefined;
+  return (yield* query(sql, queue, key, token)).length > 0;
 }
 
 const INSERT_LANE = `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)

@@ -4,7 +4,7 @@ import type { Session } from '../../lifecycle/session.ts';
 import { pageSize } from '../limits.ts';
 import { integer, json, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { type Param, placeholders, type Tx, type TxContext } from '../transaction.ts';
-import { querySessions, SELECT_SESSION } from './rows.ts';
+import { SESSIONS } from './rows.ts';
 
 /** Gives every committed event its public number. Run before each read of the log, so that readers see their writes. */
 export function* sequenceEvents(ctx: TxContext): Tx<void> {
@@ -118,24 +118,19 @@ export function* subscriberPositions(ctx: TxContext, _args: Record<never, never>
 
 /** One session by its id. */
 export function* getSession(_ctx: TxContext, args: { sessionId: string }): Tx<Session | null> {
-  const [session] = yield* querySessions(`SELECT ${SELECT_SESSION} FROM sessions WHERE id = ?`, args.sessionId);
-  return session ?? null;
+  return (yield* SESSIONS.selectOne('WHERE id = ?', args.sessionId)) ?? null;
 }
 
 /** The open session of a conversation. */
 export function* openSession(_ctx: TxContext, args: { key: string }): Tx<Session | null> {
-  const [session] = yield* querySessions(
-    `SELECT ${SELECT_SESSION} FROM sessions WHERE key = ? AND state <> 'ended'`,
-    args.key,
-  );
-  return session ?? null;
+  return (yield* SESSIONS.selectOne("WHERE key = ? AND state <> 'ended'", args.key)) ?? null;
 }
 
 /** One session by its id or any unique beginning of it. */
 export function* findSession(_ctx: TxContext, args: { idOrPrefix: string }): Tx<Session> {
   const prefix = args.idOrPrefix;
-  const [first, second] = yield* querySessions(
-    `SELECT ${SELECT_SESSION} FROM sessions WHERE id >= ? AND id < ? ORDER BY id LIMIT 2`,
+  const [first, second] = yield* SESSIONS.select(
+    'WHERE id >= ? AND id < ? ORDER BY id LIMIT 2',
     prefix,
     `${prefix}\uFFFF`,
   );
@@ -189,8 +184,8 @@ export function* listSessions(_ctx: TxContext, args: SessionFilter): Tx<{ sessio
     add('(started_at < ? OR (started_at = ? AND id < ?))', at, at, id);
   }
   const limit = pageSize(args.limit);
-  const found = yield* querySessions(
-    `SELECT ${SELECT_SESSION} FROM sessions WHERE ${where.join(' AND ')} ORDER BY started_at DESC, id DESC LIMIT ?`,
+  const found = yield* SESSIONS.select(
+    `WHERE ${where.join(' AND ')} ORDER BY started_at DESC, id DESC LIMIT ?`,
     ...params,
     limit + 1,
   );

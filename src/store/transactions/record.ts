@@ -1,17 +1,7 @@
-import type { EventDraft, EventPlace, EventType, MoiraiEvent } from '../../lifecycle/events.ts';
-import { matches } from '../../lifecycle/events.ts';
+import { type EventDraft, type EventPlace, type EventType, type MoiraiEvent, matches } from '../../lifecycle/events.ts';
 import type { Session } from '../../lifecycle/session.ts';
-import {
-  type Ask,
-  batch,
-  numberOf,
-  type Param,
-  type Query,
-  remembered,
-  repeated,
-  type Tx,
-  type TxContext,
-} from '../transaction.ts';
+import { integer, json, nullableInteger, nullableText, Table, text } from '../table.ts';
+import { type Param, type Query, remembered, repeated, type Tx, type TxContext } from '../transaction.ts';
 
 export interface Subscriber {
   readonly name: string;
@@ -49,52 +39,47 @@ export const NOWHERE: Omit<EventPlace, 'instance'> = {
   kind: null,
 };
 
-/**
- * Appends events to the log and to the lanes of whoever subscribed, in the transaction of the change they describe.
- * The caller holds the lock of the conversation, so numbers rise in commit order within it.
- */
+/** Appends events to the log, in the transaction of the change they describe; see `recording`. */
 export function* record(ctx: TxContext, subscribers: readonly Subscriber[], events: readonly EventToWrite[]): Tx<void> {
-  const [written] = yield* batch(appending(ctx, events));
-  yield* openLanes(ctx, subscribers, written);
+  yield recording(ctx, subscribers, events);
 }
 
-export interface NumberedEvent extends EventToWrite {
-  readonly no: number;
-}
-
-const INSERT_EVENTS = remembered(
-  (count: number) => `INSERT INTO events (session_id, session_seq, session_key, type, at, body)
-    VALUES ${repeated('(?, ?, ?, ?, ?, ?)', count)}`,
-);
-
-/** The first half of `record`, for whoever writes more at once. */
-export function appending(ctx: TxContext, events: readonly EventToWrite[]): Ask<NumberedEvent[]> {
-  const queries: Query[] = [];
-  for (let first = 0; first < events.length; first += EVENTS_PER_INSERT) {
-    queries.push(insertion(ctx, events.slice(first, first + EVENTS_PER_INSERT)));
-  }
-  return {
-    queries,
-    read: (answers) => {
-      const numbers = answers.flat().map((row) => numberOf(row, 'no'));
-      numbers.sort((a, b) => a - b);
-      return events.map((event, i) => ({ ...event, no: numbers[i] ?? 0 }));
-    },
-  };
-}
-
+const EVENTS = new Table('events', {
+  sessionId: nullableText,
+  sessionSeq: nullableInteger,
+  sessionKey: text,
+  type: text,
+  at: integer,
+  body: json<MoiraiEvent>(),
+});
 /** As many as make one statement cheap per event; more would be more texts for the engine to know, for nothing. */
 const EVENTS_PER_INSERT = 32;
 
-function insertion(ctx: TxContext, events: readonly EventToWrite[]): Query {
+/**
+ * The statements that append events to the log and to the lanes of their subscribers. The caller holds the lock of each
+ * conversation, so numbers rise in commit order within it.
+ */
+export function recording(
+  ctx: TxContext,
+  subscribers: readonly Subscriber[],
+  events: readonly EventToWrite[],
+): Query[] {
   const at = new Date(ctx.now).toISOString();
-  const params: Param[] = [];
-  for (const { draft, id, sessionSeq, place } of events) {
-    const body: MoiraiEvent = { id, session_seq: sessionSeq, type: draft.type, at, ...place, ...draft.fields };
-    const key = place.session_key ?? NO_KEY;
-    params.push(place.session_id, sessionSeq, key, draft.type, ctx.now, JSON.stringify(body));
+  const rows = events.map(({ draft, id, sessionSeq, place }) => ({
+    sessionId: place.session_id,
+    sessionSeq,
+    sessionKey: place.session_key ?? NO_KEY,
+    type: draft.type,
+    at: ctx.now,
+    body: { id, session_seq: sessionSeq, type: draft.type, at, ...place, ...draft.fields },
+  }));
+  const queries = EVENTS.insertMany(rows, EVENTS_PER_INSERT);
+  // A statement per conversation: the same few texts over and over, which the engine knows already.
+  for (const [key, written] of Map.groupBy(events, ({ place }) => place.session_key ?? NO_KEY)) {
+    const lanes = lanesOf(ctx, subscribers, key, written);
+    if (lanes.length > 0) queries.push({ sql: INSERT_LANES(lanes.length), params: lanes.flat() });
   }
-  return { sql: INSERT_EVENTS(events.length), params, returns: 'numbers' };
+  return queries;
 }
 
 /** The queue of a subscriber's events. */
@@ -102,56 +87,36 @@ export function queueOf(subscriber: string): string {
   return `events/${subscriber}`;
 }
 
-interface Lane {
-  readonly queue: string;
-  readonly key: string;
-  readonly first: number;
-  last: number;
-}
-
-function widen(lanes: Map<string, Lane>, subscriber: string, key: string, no: number): void {
-  const id = `${subscriber} ${key}`;
-  const lane = lanes.get(id);
-  if (lane === undefined) lanes.set(id, { queue: queueOf(subscriber), key, first: no, last: no });
-  else lane.last = no;
-}
-
+/** The number of an event of a conversation, counted back from its newest one. */
+const EVENT_NO = '(SELECT no FROM events WHERE session_key = ? ORDER BY no DESC LIMIT 1 OFFSET ?)';
+/**
+ * An idle lane has no row: everything before this event was delivered, so a new row begins with it, due at once: no
+ * clock that is set back later can hold it up. A lane that has one keeps its place, its claim and its backoff, and only
+ * grows.
+ */
 const INSERT_LANES = remembered(
   (count: number) => `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
-    VALUES ${repeated('(?, ?, ?, ?, 0, 0, 0, 0)', count)}
+    VALUES ${repeated(`(?, ?, ${EVENT_NO}, ${EVENT_NO}, 0, 0, 0, 0)`, count)}
     ON CONFLICT (queue, key) DO UPDATE SET last_no = excluded.last_no`,
 );
 
-/**
- * The second half of `record`. An idle lane has no row: everything before this event was delivered, so a new row
- * begins with it, due at once: no clock that is set back later can hold it up. A lane that has one keeps its place, its
- * claim and its backoff, and only grows.
- */
-export function* openLanes(
+/** The parameters of the lanes in which subscribers get the newest events of a conversation. */
+function lanesOf(
   ctx: TxContext,
   subscribers: readonly Subscriber[],
-  events: readonly NumberedEvent[],
-): Tx<void> {
-  const lanes = lanesOf(subscribers, events);
-  if (lanes.length === 0) return;
-  for (const { queue } of lanes) ctx.effects.queues.add(queue);
-  // A statement per conversation: the same few texts over and over, which the engine knows already.
-  yield [...Map.groupBy(lanes, ({ key }) => key).values()].map((group) => ({
-    sql: INSERT_LANES(group.length),
-    params: group.flatMap(({ queue, key, first, last }) => [queue, key, first, last]),
-  }));
-}
-
-function lanesOf(subscribers: readonly Subscriber[], events: readonly NumberedEvent[]): Lane[] {
-  const lanes = new Map<string, Lane>();
-  for (const { draft, place, no, except } of events) {
-    for (const subscriber of subscribers) {
-      if (except !== subscriber.name && listens(subscriber, draft.type)) {
-        widen(lanes, subscriber.name, place.session_key ?? NO_KEY, no);
-      }
-    }
-  }
-  return [...lanes.values()];
+  key: string,
+  written: readonly EventToWrite[],
+): Param[][] {
+  const newest = written.length - 1;
+  return subscribers.flatMap((subscriber) => {
+    const wanted = ({ draft, except }: EventToWrite): boolean =>
+      except !== subscriber.name && listens(subscriber, draft.type);
+    const first = written.findIndex(wanted);
+    if (first < 0) return [];
+    const queue = queueOf(subscriber.name);
+    ctx.effects.queues.add(queue);
+    return [[queue, key, key, newest - first, key, newest - written.findLastIndex(wanted)]];
+  });
 }
 
 export function listens(subscriber: Subscriber, type: EventType | string): boolean {

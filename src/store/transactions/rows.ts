@@ -1,4 +1,5 @@
 import type { Origin, Session, Turn } from '../../lifecycle/session.ts';
+import type { Dialect } from '../dialect.ts';
 import {
   columnName,
   flag,
@@ -7,13 +8,14 @@ import {
   nullableJson,
   nullableText,
   nullableWord,
+  selectedAs,
   Table,
   text,
   word,
 } from '../table.ts';
-import { type Param, placeholders, type Query, type Row, type Tx } from '../transaction.ts';
+import type { Query } from '../transaction.ts';
 
-const SESSIONS = new Table('sessions', {
+export const SESSIONS = new Table('sessions', {
   id: text,
   key: text,
   kind: word<Session['kind']>(),
@@ -50,14 +52,6 @@ const SESSIONS = new Table('sessions', {
   recentCommands: text,
 });
 
-export const SELECT_SESSION = SESSIONS.list;
-
-export const INSERT_SESSION = `INSERT INTO sessions (${SESSIONS.list}) VALUES (${placeholders(SESSIONS.fields.length)})`;
-
-export function sessionParams(session: Session): Param[] {
-  return SESSIONS.params(session);
-}
-
 /** What a message changes; none of it is in an index. */
 const BUSY_FIELDS = [
   'lastActivityAt',
@@ -72,7 +66,6 @@ const BUSY_FIELDS = [
   'lastHeartbeatAt',
   'cuts',
   'seq',
-  'version',
   'lastCommand',
   'recentCommands',
 ] as const satisfies (keyof Session)[];
@@ -91,52 +84,67 @@ const QUIET_FIELDS = [
 const ALL_FIELDS = [...BUSY_FIELDS, ...QUIET_FIELDS];
 
 const update = (fields: readonly (keyof Session)[]): string =>
-  `UPDATE sessions SET ${fields.map((field) => `${columnName(field)} = ?`).join(', ')}
-   WHERE id = ? AND version = ?`;
+  `UPDATE sessions SET ${fields.map((field) => `${columnName(field)} = ?`).join(', ')}, ${versionAfter('?', 'CAST(? AS BIGINT)')}
+   WHERE id = ?`;
 const UPDATE_BUSY = update(BUSY_FIELDS);
 const UPDATE_ALL = update(ALL_FIELDS);
 
-/** Writes a session by compare-and-set: changes one row, or none when somebody else wrote it since it was read. */
-export function sessionUpdate(before: Session, after: Session): Query {
+/** Compare-and-set: of a session that changed since it was read the version becomes null, which the database refuses. */
+function versionAfter(before: string, after: string): string {
+  return `version = CASE WHEN sessions.version = ${before} THEN ${after} END`;
+}
+
+/** A session as it was read, null for one that starts, and as it is now. */
+export interface SessionChange {
+  readonly before: Session | null;
+  readonly after: Session;
+}
+
+/** Writes sessions, all of them by one statement where statements cost. */
+export function saveSessions({ freshRows }: Dialect, changes: readonly SessionChange[]): Query[] {
+  const updates = changes.flatMap(({ before, after }) => (before === null ? [] : [{ before, after }]));
+  if (freshRows === null || updates.length < 2) return changes.map(saveSession);
+  const fields = ALL_FIELDS.filter((field) => updates.some(({ before, after }) => before[field] !== after[field]));
+  const columns = ['id' as const, ...fields];
+  const rows = updates.map(({ before, after }) => {
+    const values = SESSIONS.params(after, columns);
+    const row = Object.fromEntries(columns.map((field, i) => [columnName(field), values[i]]));
+    return { ...row, read_version: before.version, new_version: after.version };
+  });
+  const table = freshRows([
+    ...columns.map((field) => [columnName(field), SESSIONS.kindOf(field)] as const),
+    ['read_version', 'integer'],
+    ['new_version', 'integer'],
+  ]);
+  const set = fields.map((field) => `${columnName(field)} = fresh.${columnName(field)}`);
+  set.push(versionAfter('fresh.read_version', 'fresh.new_version'));
+  const sql = `UPDATE sessions SET ${set.join(', ')} FROM ${table} WHERE sessions.id = fresh.id`;
+  return [...changes.filter(({ before }) => before === null).map(saveSession), { sql, params: [JSON.stringify(rows)] }];
+}
+
+function saveSession({ before, after }: SessionChange): Query {
+  if (before === null) return SESSIONS.insert(after);
   const quiet = QUIET_FIELDS.every((field) => before[field] === after[field]);
   const params = SESSIONS.params(after, quiet ? BUSY_FIELDS : ALL_FIELDS);
-  params.push(after.id, before.version);
-  return { sql: quiet ? UPDATE_BUSY : UPDATE_ALL, params, returns: 'count' };
-}
-
-/** Runs a statement that selects `SELECT_SESSION`. */
-export function querySessions(sql: string, ...params: Param[]): Tx<Session[]> {
-  return SESSIONS.selectAs(sql, ...params);
-}
-
-export function selectingSessions(sql: string, params: readonly Param[]): Query {
-  return SESSIONS.queryAs(sql, params);
-}
-
-/** The answer to `selectingSessions`. */
-export function toSessions(rows: readonly Row[]): Session[] {
-  return SESSIONS.rows(rows);
+  params.push(before.version, after.version, after.id);
+  return { sql: quiet ? UPDATE_BUSY : UPDATE_ALL, params };
 }
 
 /** The lifecycle needs the beginning of a text only; a queued message of megabytes is not read for every transition. */
 export const TURN_TEXT_SEEN = 600;
 
-const TURNS = new Table('turns', {
+export const TURN_COLUMNS = {
   id: text,
   sessionId: text,
-  byActor: word<Turn['by']>(),
+  by: selectedAs('by_actor', word<Turn['by']>()),
   state: word<Turn['state']>(),
   outcome: nullableWord<NonNullable<Turn['outcome']>>(),
-  text,
+  text: selectedAs(`substr(text, 1, ${TURN_TEXT_SEEN})`, text),
   createdAt: integer,
   startedAt: nullableInteger,
   endedAt: nullableInteger,
   cuts: integer,
-});
+};
 
-export const SELECT_TURN = TURNS.list.replace(/\btext\b/, `substr(text, 1, ${TURN_TEXT_SEEN}) AS text`);
-
-export function toTurn(row: Row): Turn {
-  const { byActor: by, ...turn } = TURNS.readNamed(row);
-  return { ...turn, by };
-}
+/** Turns as the lifecycle sees them. */
+export const TURNS = new Table('turns', TURN_COLUMNS);

@@ -1,20 +1,10 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { SessionWithTurns, Turn } from '../../lifecycle/session.ts';
 import type { Dialect } from '../dialect.ts';
-import {
-  type Ask,
-  batch,
-  nullableNumber,
-  numberOf,
-  query,
-  queryOne,
-  remembered,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../transaction.ts';
+import { nullableInteger, Table, text } from '../table.ts';
+import { type Ask, batch, remembered, type Tx, type TxContext } from '../transaction.ts';
 import type { Subscriber } from './record.ts';
-import { SELECT_SESSION, SELECT_TURN, selectingSessions, toSessions, toTurn } from './rows.ts';
+import { SESSIONS, TURNS } from './rows.ts';
 
 /** The instance that sends a command, and the id of the command: repeating it with the same id changes nothing. */
 export interface CommandContext {
@@ -28,7 +18,9 @@ export interface WriteScope {
   readonly subscribers: readonly Subscriber[];
 }
 
-const LEASE_AND_SUBSCRIBERS = `SELECT id AS name, state AS data, lease_until FROM instances WHERE id = ?
+/** The lease of an instance, and the subscribers, which have none. */
+const ENTRANCE = new Table('instances', { name: text, data: text, leaseUntil: nullableInteger });
+const LEASE_AND_SUBSCRIBERS = `SELECT id, state, lease_until FROM instances WHERE id = ?
   UNION ALL SELECT name, patterns, NULL FROM subscribers`;
 const patternCache = new Map<string, readonly string[]>();
 
@@ -38,21 +30,21 @@ const patternCache = new Map<string, readonly string[]>();
  * PostgreSQL thereby makes a registration wait for us, so that no event falls between the two.
  */
 function enterQuery(ctx: TxContext, context: CommandContext): Ask<WriteScope> {
-  const { instanceLock } = ctx.dialect;
-  // A statement of its own: the lease must be read as it is once the lock is held.
-  const locks = instanceLock === null ? [] : [{ sql: instanceLock.share, params: [context.instanceId] }];
+  const { instanceId } = context;
   return {
-    queries: [...locks, { sql: LEASE_AND_SUBSCRIBERS, params: [context.instanceId], cacheable: true }],
+    // Two statements: the lease must be read as it is once the lock is held.
+    queries: [
+      ...ctx.dialect.shareInstance(instanceId),
+      { sql: LEASE_AND_SUBSCRIBERS, params: [instanceId], returns: 'values', cacheable: true },
+    ],
     read: (answers) => {
-      const rows = answers[locks.length] ?? [];
-      const lease = rows.find((row) => row.lease_until !== null);
-      if (lease === undefined || lease.data !== 'up' || numberOf(lease, 'lease_until') <= ctx.leaseNow) {
-        throw new MoiraiError('lease_lost', `instance ${context.instanceId} holds no live lease`);
+      const rows = ENTRANCE.rows(answers.at(-1) ?? []);
+      const lease = rows.find(({ leaseUntil }) => leaseUntil !== null);
+      if (lease?.data !== 'up' || (lease.leaseUntil ?? 0) <= ctx.leaseNow) {
+        throw new MoiraiError('lease_lost', `instance ${instanceId} holds no live lease`);
       }
-      const subscribers = rows
-        .filter((row) => row !== lease)
-        .map((row) => ({ name: textOf(row, 'name'), patterns: patternsOf(textOf(row, 'data')) }));
-      return { context, subscribers };
+      const subscribers = rows.filter((row) => row !== lease);
+      return { context, subscribers: subscribers.map(({ name, data }) => ({ name, patterns: patternsOf(data) })) };
     },
   };
 }
@@ -104,42 +96,25 @@ export function* lockKey(ctx: TxContext, key: string): Tx<void> {
 }
 
 function lockKeyQuery(ctx: TxContext, key: string): Ask<void> {
-  const locks = ctx.dialect.name === 'sqlite' ? [] : [{ sql: LOCK_KEY(ctx.dialect), params: [key] }];
-  return { queries: locks, read: () => undefined };
+  return { queries: ctx.dialect.lockKey(key), read: () => undefined };
 }
-
-const LOCK_KEY = remembered((dialect: Dialect) => `SELECT ${dialect.lockKey('?')}`);
-const LOCK_SESSION = remembered((dialect: Dialect) => `SELECT ${dialect.lockKey('key')} FROM sessions WHERE id = ?`);
 
 /**
  * Several sessions with their turns, for batches. A conversation somebody else is busy with is left out, for the next
  * round: batches that wait for each other would deadlock.
  */
 export function* lockSessions(ctx: TxContext, sessionIds: readonly string[]): Tx<SessionWithTurns[]> {
-  const free = JSON.stringify(yield* tryLock(ctx, sessionIds));
+  const free = JSON.stringify(yield* ctx.dialect.tryLockKeysOf(sessionIds));
   const { listed, forUpdate } = ctx.dialect;
   const [sessions = [], turns = []] = yield [
-    selectingSessions(`SELECT ${SELECT_SESSION} FROM sessions WHERE id IN (${listed}) ORDER BY id ${forUpdate}`, [
-      free,
-    ]),
-    { sql: `SELECT ${SELECT_TURN} FROM turns WHERE session_id IN (${listed}) AND ${UNFINISHED}`, params: [free] },
+    SESSIONS.query(`WHERE id IN (${listed}) ORDER BY id ${forUpdate}`, free),
+    TURNS.query(`WHERE session_id IN (${listed}) AND ${UNFINISHED}`, free),
   ];
-  const turnsOf = Map.groupBy(turns.map(toTurn), ({ sessionId }) => sessionId);
+  const turnsOf = Map.groupBy(TURNS.rows(turns), ({ sessionId }) => sessionId);
   const loaded = new Map(
-    toSessions(sessions).map((session) => [session.id, { session, turns: turnsOf.get(session.id) ?? [] }]),
+    SESSIONS.rows(sessions).map((session) => [session.id, { session, turns: turnsOf.get(session.id) ?? [] }]),
   );
   return sessionIds.map((id) => loaded.get(id)).filter((loaded) => loaded !== undefined);
-}
-
-function* tryLock(ctx: TxContext, sessionIds: readonly string[]): Tx<readonly string[]> {
-  if (ctx.dialect.name === 'sqlite') return sessionIds;
-  // OFFSET 0 keeps the two apart: a lock asked for before the row is chosen would be one for somebody else.
-  const rows = yield* query(
-    `SELECT id FROM (SELECT id, key FROM sessions WHERE id IN (${ctx.dialect.listed}) OFFSET 0) wanted
-     WHERE ${ctx.dialect.tryLockKey('key')}`,
-    JSON.stringify(sessionIds),
-  );
-  return rows.map((row) => textOf(row, 'id'));
 }
 
 /** Locks the conversation of a session and reads the session with its turns. */
@@ -149,7 +124,7 @@ export function* lockSession(ctx: TxContext, sessionId: string): Tx<SessionWithT
 }
 
 function lockSessionQuery(ctx: TxContext, sessionId: string): Ask<SessionWithTurns> {
-  const locks = ctx.dialect.name === 'sqlite' ? [] : [{ sql: LOCK_SESSION(ctx.dialect), params: [sessionId] }];
+  const locks = ctx.dialect.lockKeyOf(sessionId);
   const reading = sessionQuery(ctx, sessionId);
   return {
     // Not one statement: the row must be read as it is once the lock is held.
@@ -166,25 +141,17 @@ function lockSessionQuery(ctx: TxContext, sessionId: string): Ask<SessionWithTur
 const FIRST_TURNS = 32;
 /** The oldest first. */
 const UNFINISHED = "state <> 'over' ORDER BY created_at, id";
-const SESSION_BY_ID = remembered(({ forUpdate }: Dialect) => selectSession('id = ?', forUpdate));
-const TURNS_BY_ID = selectTurns('?');
 const OPEN = "key = ? AND state <> 'ended'";
-const SESSION_BY_KEY = remembered(({ forUpdate }: Dialect) => selectSession(OPEN, forUpdate));
-const TURNS_BY_KEY = selectTurns(`(SELECT id FROM sessions WHERE ${OPEN})`);
+const SESSION_BY_ID = remembered(({ forUpdate }: Dialect) => `WHERE id = ? ${forUpdate}`);
+const SESSION_BY_KEY = remembered(({ forUpdate }: Dialect) => `WHERE ${OPEN} ${forUpdate}`);
+const TURNS_BY_ID = `WHERE session_id = ? AND ${UNFINISHED} LIMIT ${FIRST_TURNS}`;
+const TURNS_BY_KEY = `WHERE session_id = (SELECT id FROM sessions WHERE ${OPEN}) AND ${UNFINISHED} LIMIT ${FIRST_TURNS}`;
 
-function selectSession(where: string, forUpdate: string): string {
-  return `SELECT ${SELECT_SESSION} FROM sessions WHERE ${where} ${forUpdate}`;
-}
-
-function selectTurns(sessionId: string): string {
-  return `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ${sessionId} AND ${UNFINISHED} LIMIT ${FIRST_TURNS}`;
-}
-
-const OF_SESSION = `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ?`;
-const ALL_TURNS = `${OF_SESSION} AND ${UNFINISHED}`;
-const RUNNING_TURN = `${OF_SESSION} AND state = 'running'`;
-const NEWEST_TURN = `${OF_SESSION} AND state <> 'over' ORDER BY created_at DESC, id DESC LIMIT 1`;
-const TURN_BY_ID = `${OF_SESSION} AND id = ? AND state <> 'over'`;
+const OF_SESSION = 'WHERE session_id = ? AND';
+const ALL_TURNS = `${OF_SESSION} ${UNFINISHED}`;
+const RUNNING_TURN = `${OF_SESSION} state = 'running'`;
+const NEWEST_TURN = `${OF_SESSION} state <> 'over' ORDER BY created_at DESC, id DESC LIMIT 1`;
+const TURN_BY_ID = `${OF_SESSION} id = ? AND state <> 'over'`;
 
 /**
  * A session with the turns that a command needs: of a long queue only its beginning was read. What runs and what came
@@ -195,14 +162,14 @@ export function* withTurns(loaded: SessionWithTurns, needed: readonly string[] |
   const { id } = loaded.session;
   const queries =
     needed === 'all'
-      ? [{ sql: ALL_TURNS, params: [id] }]
+      ? [TURNS.query(ALL_TURNS, id)]
       : [
-          { sql: RUNNING_TURN, params: [id] },
-          { sql: NEWEST_TURN, params: [id] },
-          ...needed.map((turnId) => ({ sql: TURN_BY_ID, params: [id, turnId] })),
+          TURNS.query(RUNNING_TURN, id),
+          TURNS.query(NEWEST_TURN, id),
+          ...needed.map((turnId) => TURNS.query(TURN_BY_ID, id, turnId)),
         ];
   const turns = new Map(loaded.turns.map((turn) => [turn.id, turn]));
-  for (const row of (yield queries).flat()) turns.set(textOf(row, 'id'), toTurn(row));
+  for (const turn of TURNS.rows((yield queries).flat())) turns.set(turn.id, turn);
   return { session: loaded.session, turns: [...turns.values()].sort(byAge) };
 }
 
@@ -220,18 +187,11 @@ export function sessionQuery(ctx: TxContext, sessionId: string): Ask<SessionWith
 }
 
 function sessionWithTurnsQuery(session: string, turns: string, param: string): Ask<SessionWithTurns | undefined> {
-  const params = [param];
   return {
-    queries: [selectingSessions(session, params), { sql: turns, params }],
+    queries: [SESSIONS.query(session, param), TURNS.query(turns, param)],
     read: ([rows = [], unfinished = []]) => {
-      const [found] = toSessions(rows);
-      return found && { session: found, turns: unfinished.map(toTurn) };
+      const [found] = SESSIONS.rows(rows);
+      return found && { session: found, turns: TURNS.rows(unfinished) };
     },
   };
-}
-
-/** When to look for what is overdue: no session's deadline is earlier. */
-export function* nextDeadline(_ctx: TxContext, _args: Record<never, never>): Tx<number | null> {
-  const row = yield* queryOne('SELECT min(check_at) AS at FROM sessions WHERE check_at IS NOT NULL');
-  return row === undefined ? null : nullableNumber(row, 'at');
 }

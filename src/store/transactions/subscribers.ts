@@ -1,19 +1,9 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertPattern } from '../../lifecycle/events.ts';
-import {
-  nullableNumber,
-  nullableText,
-  numberOf,
-  query,
-  queryOne,
-  type Row,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../transaction.ts';
+import { integer, json, nullableInteger, type RowOf, selectedAs, selectValues, Table, text } from '../table.ts';
+import { query, type Tx, type TxContext } from '../transaction.ts';
 import { sequenceEvents } from './reading.ts';
-import { NO_KEY, queueOf } from './record.ts';
-import { patternsOf } from './sessions.ts';
+import { queueOf } from './record.ts';
 
 /** Where a new subscriber begins: with what happens next, with the open sessions' own events, or with everything. */
 export type SubscribeFrom = 'now' | 'open' | 'start';
@@ -30,9 +20,9 @@ export function* subscribe(
   if (args.patterns.length === 0) throw new MoiraiError('bad_input', `subscriber ${args.name} listens to nothing`);
   const patterns = JSON.stringify(args.patterns);
   yield* ctx.dialect.lockRegistration();
-  const known = yield* queryOne('SELECT patterns FROM subscribers WHERE name = ?', args.name);
+  const [known] = yield* selectValues(text, 'SELECT patterns FROM subscribers WHERE name = ?', args.name);
   // Every process that boots registers what is registered already: it must not stop all writers for that.
-  if (known !== undefined && textOf(known, 'patterns') === patterns) return { created: false };
+  if (known === patterns) return { created: false };
   yield* ctx.dialect.holdWriters();
   if (known !== undefined) {
     yield* query('UPDATE subscribers SET patterns = ? WHERE name = ?', patterns, args.name);
@@ -70,8 +60,8 @@ export function* unsubscribe(ctx: TxContext, args: { name: string }): Tx<void> {
 
 /** Delivers dead letters again, in order; or everything from a public number on. */
 export function* replay(ctx: TxContext, args: { subscriber: string; fromSeq: number | null }): Tx<{ events: number }> {
-  const known = yield* queryOne('SELECT name FROM subscribers WHERE name = ?', args.subscriber);
-  if (known === undefined) throw new MoiraiError('subscriber_not_found', `no subscriber "${args.subscriber}"`);
+  const known = yield* query('SELECT name FROM subscribers WHERE name = ?', args.subscriber);
+  if (known.length === 0) throw new MoiraiError('subscriber_not_found', `no subscriber "${args.subscriber}"`);
   const queue = queueOf(args.subscriber);
   ctx.effects.queues.add(queue);
   if (args.fromSeq !== null) return yield* replayFrom(ctx, queue, args.fromSeq);
@@ -96,7 +86,7 @@ export function* replay(ctx: TxContext, args: { subscriber: string; fromSeq: num
 function* replayFrom(ctx: TxContext, queue: string, fromSeq: number): Tx<{ events: number }> {
   yield* sequenceEvents(ctx);
   const seq = ctx.dialect.seqColumn;
-  const counted = yield* queryOne(`SELECT count(*) AS n FROM events WHERE ${seq} >= ?`, fromSeq);
+  const [events = 0] = yield* selectValues(integer, `SELECT count(*) FROM events WHERE ${seq} >= ?`, fromSeq);
   // A lane that is claimed now loses its token: what it delivers comes again, in order, as asked for.
   yield* query(
     `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
@@ -108,90 +98,76 @@ function* replayFrom(ctx: TxContext, queue: string, fromSeq: number): Tx<{ event
     queue,
     fromSeq,
   );
-  return { events: counted === undefined ? 0 : numberOf(counted, 'n') };
+  return { events };
 }
 
-export interface SubscriberStatus {
-  readonly name: string;
-  readonly patterns: readonly string[];
-  readonly createdAt: number;
+const SUBSCRIBERS = new Table('subscribers', { name: text, patterns: json<readonly string[]>(), createdAt: integer });
+
+/** What a subscriber has not received. */
+const PENDING = new Table('lanes', {
   /** Conversations with something undelivered. */
-  readonly lanes: number;
+  lanes: integer,
   /** Undelivered events (an upper bound: a lane's range may hold events the subscriber does not listen to). */
-  readonly lag: number;
+  lag: integer,
   /** Since when the oldest of them waits. */
-  readonly oldestPendingAt: number | null;
+  oldestPendingAt: nullableInteger,
   /** Failed attempts of what is pending. */
-  readonly failures: number;
+  failures: integer,
+});
+
+export interface SubscriberStatus extends RowOf<typeof SUBSCRIBERS>, RowOf<typeof PENDING> {
   readonly deadLetters: number;
   readonly lastError: string | null;
 }
 
 export function* listSubscribers(_ctx: TxContext, _args: Record<never, never>): Tx<SubscriberStatus[]> {
-  const rows = yield* query('SELECT * FROM subscribers ORDER BY name');
   const statuses: SubscriberStatus[] = [];
-  for (const row of rows) statuses.push(yield* statusOf(row));
+  for (const subscriber of yield* SUBSCRIBERS.select('ORDER BY name')) statuses.push(yield* statusOf(subscriber));
   return statuses;
 }
 
-function* statusOf(row: Row): Tx<SubscriberStatus> {
-  const name = textOf(row, 'name');
-  const pending = yield* queryOne(
-    `SELECT count(*) AS lanes, coalesce(sum(attempts + waits), 0) AS failures,
-       coalesce(sum((SELECT count(*) FROM events e
-         WHERE e.session_key = lanes.key AND e.no >= lanes.next_no AND e.no <= lanes.last_no)), 0) AS lag,
+function* statusOf(subscriber: RowOf<typeof SUBSCRIBERS>): Tx<SubscriberStatus> {
+  const { name } = subscriber;
+  const [pending = { lanes: 0, lag: 0, oldestPendingAt: null, failures: 0 }] = yield* PENDING.selectAs(
+    `SELECT count(*), coalesce(sum((SELECT count(*) FROM events e
+         WHERE e.session_key = lanes.key AND e.no >= lanes.next_no AND e.no <= lanes.last_no)), 0),
        min((SELECT at FROM events e WHERE e.session_key = lanes.key AND e.no >= lanes.next_no
-         ORDER BY e.no LIMIT 1)) AS oldest
+         ORDER BY e.no LIMIT 1)),
+       coalesce(sum(attempts + waits), 0)
      FROM lanes WHERE queue = ?`,
     queueOf(name),
   );
-  const dead = yield* queryOne('SELECT count(*) AS n FROM dead_letters WHERE subscriber = ?', name);
-  const error = yield* queryOne(
+  const [deadLetters = 0] = yield* selectValues(
+    integer,
+    'SELECT count(*) FROM dead_letters WHERE subscriber = ?',
+    name,
+  );
+  const [lastError = null] = yield* selectValues(
+    text,
     `SELECT error FROM lanes WHERE queue = ? AND error IS NOT NULL
      UNION ALL SELECT error FROM dead_letters WHERE subscriber = ? LIMIT 1`,
     queueOf(name),
     name,
   );
-  return {
-    name,
-    patterns: patternsOf(textOf(row, 'patterns')),
-    createdAt: numberOf(row, 'created_at'),
-    lanes: pending === undefined ? 0 : numberOf(pending, 'lanes'),
-    lag: pending === undefined ? 0 : numberOf(pending, 'lag'),
-    oldestPendingAt: pending === undefined ? null : nullableNumber(pending, 'oldest'),
-    failures: pending === undefined ? 0 : numberOf(pending, 'failures'),
-    deadLetters: dead === undefined ? 0 : numberOf(dead, 'n'),
-    lastError: error === undefined ? null : nullableText(error, 'error'),
-  };
+  return { ...subscriber, ...pending, deadLetters, lastError };
 }
 
-export interface DeadLetter {
-  readonly subscriber: string;
-  readonly eventId: string;
-  readonly key: string;
-  readonly attempts: number;
-  readonly error: string;
-  readonly at: number;
-}
+const DEAD_LETTERS = new Table('dead_letters', {
+  subscriber: text,
+  eventId: text,
+  /** Empty for events of no conversation. */
+  key: selectedAs('session_key', text),
+  attempts: integer,
+  error: text,
+  at: integer,
+});
+
+export type DeadLetter = RowOf<typeof DEAD_LETTERS>;
 
 export function* listDeadLetters(
   _ctx: TxContext,
   args: { subscriber: string | null; limit: number },
 ): Tx<DeadLetter[]> {
-  const rows =
-    args.subscriber === null
-      ? yield* query('SELECT * FROM dead_letters ORDER BY subscriber, event_no LIMIT ?', args.limit)
-      : yield* query(
-          'SELECT * FROM dead_letters WHERE subscriber = ? ORDER BY event_no LIMIT ?',
-          args.subscriber,
-          args.limit,
-        );
-  return rows.map((row) => ({
-    subscriber: textOf(row, 'subscriber'),
-    eventId: textOf(row, 'event_id'),
-    key: textOf(row, 'session_key') === NO_KEY ? '' : textOf(row, 'session_key'),
-    attempts: numberOf(row, 'attempts'),
-    error: textOf(row, 'error'),
-    at: numberOf(row, 'at'),
-  }));
+  if (args.subscriber === null) return yield* DEAD_LETTERS.select('ORDER BY subscriber, event_no LIMIT ?', args.limit);
+  return yield* DEAD_LETTERS.select('WHERE subscriber = ? ORDER BY event_no LIMIT ?', args.subscriber, args.limit);
 }

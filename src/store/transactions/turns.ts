@@ -1,21 +1,12 @@
 import type { Command, TokenUsage, TurnResult } from '../../lifecycle/commands.ts';
 import { hasApplied, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
+import { integer, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
-import {
-  nullableNumber,
-  nullableText,
-  numberOf,
-  query,
-  queryOne,
-  type Row,
-  type Tx,
-  type TxContext,
-  textOf,
-} from '../transaction.ts';
+import { query, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
-import { SELECT_TURN, toTurn } from './rows.ts';
+import { TURN_COLUMNS, TURNS } from './rows.ts';
 import { type CommandContext, enterSession, withTurns } from './sessions.ts';
 
 export interface FinishArgs {
@@ -44,7 +35,7 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTur
   return yield* apply(ctx, scope, loaded, [...appendCommand(args.messages, epoch), finish], {
     outcome: { turnId, response, model: result.model, usage: result.usage, error },
     rows: () => [
-      ...messageRows(ctx, loaded, args.messages),
+      ...messageRows(ctx, loaded.session, loaded.session.messageCount, args.messages),
       ...deliveryRows(ctx, loaded.session, turnId, args.deliveries),
     ],
   });
@@ -66,8 +57,7 @@ export function* joinTurns(
   if (!waits(args.into) || pieces.length === 0) return loaded;
   const texts: string[] = [];
   for (const id of [args.into, ...pieces]) {
-    const row = yield* queryOne('SELECT text FROM turns WHERE id = ?', id);
-    texts.push(row === undefined ? '' : textOf(row, 'text'));
+    texts.push(...(yield* selectValues(text, 'SELECT text FROM turns WHERE id = ?', id)));
   }
   yield* query('UPDATE turns SET text = ? WHERE id = ?', storableText(texts.join('\n'), 'the message'), args.into);
   let after = loaded;
@@ -82,23 +72,26 @@ export function* joinTurns(
 
 /** One turn, finished or not. */
 export function* getTurn(_ctx: TxContext, args: { turnId: string }): Tx<Turn | null> {
-  const row = yield* queryOne(`SELECT ${SELECT_TURN} FROM turns WHERE id = ?`, args.turnId);
-  return row === undefined ? null : toTurn(row);
+  return (yield* TURNS.selectOne('WHERE id = ?', args.turnId)) ?? null;
 }
+
+const RESULTS = new Table('turns', {
+  ...TURN_COLUMNS,
+  response: nullableText,
+  model: nullableText,
+  tokensIn: nullableInteger,
+  tokensOut: nullableInteger,
+  error: nullableText,
+});
 
 /** A turn with all that is kept of it. */
-export interface TurnResultRow extends Turn {
-  readonly response: string | null;
-  readonly model: string | null;
+export interface TurnResultRow extends Omit<RowOf<typeof RESULTS>, 'tokensIn' | 'tokensOut'> {
   readonly usage: TokenUsage | null;
-  readonly error: string | null;
 }
-
-const SELECT_RESULT = `SELECT ${SELECT_TURN}, response, model, tokens_in, tokens_out, error FROM turns`;
 
 /** How a turn came out, or how far it is. */
 export function* turnResult(_ctx: TxContext, args: { turnId: string }): Tx<TurnResultRow | null> {
-  return toResult(yield* queryOne(`${SELECT_RESULT} WHERE id = ?`, args.turnId));
+  return toResult(yield* RESULTS.selectOne('WHERE id = ?', args.turnId));
 }
 
 /** The same by the name of the message on its platform. */
@@ -107,19 +100,13 @@ export function* turnByRef(
   { originRef, ttlMs }: { originRef: string; ttlMs?: number },
 ): Tx<TurnResultRow | null> {
   const since = ttlMs === undefined ? 0 : ctx.now - ttlMs;
-  return toResult(yield* queryOne(`${SELECT_RESULT} WHERE origin_ref = ? AND created_at >= ?`, originRef, since));
+  return toResult(yield* RESULTS.selectOne('WHERE origin_ref = ? AND created_at >= ?', originRef, since));
 }
 
-function toResult(row: Row | undefined): TurnResultRow | null {
+function toResult(row: RowOf<typeof RESULTS> | undefined): TurnResultRow | null {
   if (row === undefined) return null;
-  const input = nullableNumber(row, 'tokens_in');
-  return {
-    ...toTurn(row),
-    response: nullableText(row, 'response'),
-    model: nullableText(row, 'model'),
-    usage: input === null ? null : { input, output: numberOf(row, 'tokens_out') },
-    error: nullableText(row, 'error'),
-  };
+  const { tokensIn, tokensOut, ...turn } = row;
+  return { ...turn, usage: tokensIn === null ? null : { input: tokensIn, output: tokensOut ?? 0 } };
 }
 
 /**
@@ -128,32 +115,31 @@ function toResult(row: Row | undefined): TurnResultRow | null {
  */
 export function* answeredTurns(_ctx: TxContext, args: { sessionId: string; upTo: string | null }): Tx<number> {
   const { sessionId, upTo } = args;
-  const row =
+  const [answered = 0] =
     upTo === null
-      ? yield* queryOne(`SELECT count(*) AS n FROM turns WHERE session_id = ? AND ${ANSWERED}`, sessionId)
-      : yield* queryOne(ANSWERED_UP_TO, sessionId, upTo, sessionId);
-  return row === undefined ? 0 : numberOf(row, 'n');
+      ? yield* selectValues(integer, COUNT_ANSWERED, sessionId)
+      : yield* selectValues(integer, ANSWERED_UP_TO, sessionId, upTo, sessionId);
+  return answered;
 }
 
 const ANSWERED = "state = 'over' AND outcome = 'done' AND by_actor = 'user' AND started_at IS NOT NULL";
-const ANSWERED_UP_TO = `SELECT count(*) AS n FROM turns WHERE session_id = ? AND ${ANSWERED}
+const COUNT_ANSWERED = `SELECT count(*) FROM turns WHERE session_id = ? AND ${ANSWERED}`;
+const ANSWERED_UP_TO = `${COUNT_ANSWERED}
   AND (ended_at, id) <= (SELECT ended_at, id FROM turns WHERE id = ? AND session_id = ? AND ${ANSWERED})`;
 
 /** The oldest unfinished turns of a session. */
 export function* openTurns(_ctx: TxContext, args: { sessionId: string; limit: number }): Tx<Turn[]> {
-  const rows = yield* query(
-    `SELECT ${SELECT_TURN} FROM turns WHERE session_id = ? AND state <> 'over' ORDER BY created_at, id LIMIT ?`,
-    args.sessionId,
-    args.limit,
-  );
-  return rows.map(toTurn);
+  const oldest = "WHERE session_id = ? AND state <> 'over' ORDER BY created_at, id LIMIT ?";
+  return yield* TURNS.select(oldest, args.sessionId, args.limit);
 }
 
 /** The oldest unfinished turns of the store: what a gateway carries on with after a restart. */
 export function* unfinishedTurns(_ctx: TxContext, args: { limit: number }): Tx<Turn[]> {
-  const rows = yield* query(
-    `SELECT ${SELECT_TURN} FROM turns WHERE state <> 'over' ORDER BY created_at, id LIMIT ?`,
-    args.limit,
-  );
-  return rows.map(toTurn);
+  return yield* TURNS.select("WHERE state <> 'over' ORDER BY created_at, id LIMIT ?", args.limit);
+}
+
+/** The full text of a turn; transitions read only its beginning. */
+export function* turnText(_ctx: TxContext, args: { turnId: string }): Tx<string | null> {
+  const [whole = null] = yield* selectValues(text, 'SELECT text FROM turns WHERE id = ?', args.turnId);
+  return whole;
 }

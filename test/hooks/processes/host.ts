@@ -17,7 +17,7 @@ const dispatcher = new Dispatcher({
 });
 const log = createLogger({ level: 'silent', format: 'json' });
 await FileHooks.start({
-  ...{ home, dispatcher, store, config: { timeoutMs: 60_000, maxAttempts: 1 }, environment: process.env },
+  ...{ home, dispatcher, store, timeoutMs: 60_000, maxAttempts: 1, environment: process.env },
   ...{ host: new ExtensionHost(log), log },
 });
 await engine.receive({ conversation: chatConversation(1), text: 'hi', originRef: null, by: 'user' });

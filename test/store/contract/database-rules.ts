@@ -1,4 +1,8 @@
 import { describe, expect } from 'vitest';
+import { postgresDialect } from '../../../src/store/postgres/dialect.ts';
+import { sqliteDialect } from '../../../src/store/sqlite/dialect.ts';
+import type { Param } from '../../../src/store/transaction.ts';
+import { saveSessions } from '../../../src/store/transactions/rows.ts';
 import { type Open, type Scene, sceneTests } from './scene.ts';
 
 /** What the database itself refuses, whatever the code above it does. */
@@ -16,6 +20,21 @@ export function databaseRulesContract(open: Open): void {
     test('a session id that exists', async (scene) => {
       const { id } = await scene.start('1');
       await refused(scene, insertSession, id, 'agent:main:telegram:dm:2', 'open');
+    });
+
+    test('a session that was changed since it was read, alone and among others', async (scene) => {
+      const dialect = scene.store.engine === 'sqlite' ? sqliteDialect : postgresDialect;
+      const read = await scene.start('1');
+      const other = await scene.start('2');
+      await scene.raw('UPDATE sessions SET version = version + 1 WHERE id = ?', read.id);
+      const changes = [read, other].map((before) => ({
+        before,
+        after: { ...before, title: 'late', version: before.version + 1 },
+      }));
+      const late = [saveSessions(dialect, changes.slice(0, 1))[0], saveSessions(dialect, changes)[0]];
+      for (const save of late) await refused(scene, save?.sql ?? '', ...(save?.params ?? []));
+      expect(await scene.session(read.id)).toEqual({ ...read, version: read.version + 1 });
+      expect(await scene.session(other.id)).toEqual(other);
     });
 
     test('a second start and a second end of a session', async (scene) => {
@@ -98,6 +117,6 @@ const insertSession = `INSERT INTO sessions (id, key, kind, platform, attached, 
     message_count, tokens_in, tokens_out, epoch, cuts, background, seq, version, recent_commands)
   VALUES (?, ?, 'chat', 'telegram', 0, 0, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, '')`;
 
-async function refused(scene: Scene, sql: string, ...params: string[]): Promise<void> {
+async function refused(scene: Scene, sql: string, ...params: Param[]): Promise<void> {
   await expect(scene.raw(sql, ...params), sql).rejects.toThrow(/constraint|final|unique/i);
 }

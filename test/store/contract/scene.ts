@@ -9,15 +9,11 @@ import type { WriteArgs } from '../../../src/store/catalogue.ts';
 import type { StoreClock } from '../../../src/store/clock.ts';
 import type { Store } from '../../../src/store/port.ts';
 import type { Param, Row } from '../../../src/store/transaction.ts';
-import type {
-  PlainCommand,
-  ReceiveArgs,
-  Received,
-  SlashCommand,
-} from '../../../src/store/transactions/conversations.ts';
+import type { ReceiveArgs, Received } from '../../../src/store/transactions/conversations.ts';
 import type { Delivery, DeliveryOutcome, ReplyLane } from '../../../src/store/transactions/deliveries.ts';
 import type { EventLane, LaneEvent } from '../../../src/store/transactions/event-queue.ts';
 import { queueOf } from '../../../src/store/transactions/record.ts';
+import type { PlainCommand, SlashCommand } from '../../../src/store/transactions/session-commands.ts';
 import type { CommandContext } from '../../../src/store/transactions/sessions.ts';
 
 export type ConversationRef = ReceiveArgs['conversation'];

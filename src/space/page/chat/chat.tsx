@@ -11,20 +11,14 @@ import { Log } from './log.tsx';
 import { Thread } from './thread.ts';
 import './chat.css';
 
-export interface ChatProps {
-  readonly source: Source;
-  /** Changes when something happened in the gateway; without it the page looks for itself. */
-  readonly changes?: ReadonlySignal<unknown>;
-}
-
 const LOOK_EVERY_MS = 5000;
 /** The list changes less than what is open. */
 const LIST_EVERY = 3;
 const CHANGE_PAUSE_MS = 300;
 const ANNOUNCED_CHARS = 400;
 
-/** Conversations with the agent of one gateway. */
-export function Chat({ source, changes }: ChatProps) {
+/** Conversations with the agent of one gateway; `changes` changes when something happened in it. */
+export function Chat({ source, changes }: { source: Source; changes: ReadonlySignal<unknown> }) {
   const [announced, setAnnounced] = useState('');
   const [drawer, setDrawer] = useState(false);
   const { conversations, threadOf, close } = useMemo(() => openConversations(source, setAnnounced), [source]);
@@ -88,11 +82,7 @@ function openConversations(source: Source, announce: (text: string) => void) {
 }
 
 /** Looks for what is new: when the conversation is opened, when something changed, and now and then. */
-function useLooking(
-  conversations: ConversationStore,
-  thread: Thread,
-  changes: ReadonlySignal<unknown> | undefined,
-): void {
+function useLooking(conversations: ConversationStore, thread: Thread, changes: ReadonlySignal<unknown>): void {
   // The threads tell what is wrong; a list that could not be read is read again soon.
   const lookAtList = (): void => void conversations.refresh().catch(() => undefined);
   useEffect(() => {
@@ -102,19 +92,18 @@ function useLooking(
       void thread.history.refresh();
       if (looks++ % LIST_EVERY === 0) lookAtList();
     };
-    const reread = (): void => conversations.read();
     look();
     const timer = setInterval(look, LOOK_EVERY_MS);
-    document.addEventListener('visibilitychange', look);
-    window.addEventListener('storage', reread);
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    document.addEventListener('visibilitychange', look, { signal });
+    window.addEventListener('storage', () => conversations.read(), { signal });
     return () => {
       clearInterval(timer);
-      document.removeEventListener('visibilitychange', look);
-      window.removeEventListener('storage', reread);
+      leaving.abort();
     };
   }, [conversations, thread]);
   useSignalEffect(() => {
-    if (changes === undefined) return undefined;
     void changes.value;
     const timer = setTimeout(() => void thread.history.refresh().then(lookAtList), CHANGE_PAUSE_MS);
     return () => clearTimeout(timer);

@@ -3,13 +3,9 @@ import { when } from '../data/spans.ts';
 import { Button } from '../views/parts.tsx';
 import type { ConversationStore, Listed } from './conversation-store.ts';
 
-interface ListProps {
-  readonly conversations: ConversationStore;
-  readonly onChosen: () => void;
-}
-
 /** The conversations there are, to choose from. */
-export function ConversationList({ conversations, onChosen }: ListProps) {
+export function ConversationList(props: { conversations: ConversationStore; onChosen: () => void }) {
+  const { conversations, onChosen } = props;
   const { listed, open } = conversations;
   const others = listed.value.filter((line) => !line.known);
   const choose = (id: string): void => {

@@ -198,7 +198,7 @@ function titleOf(text: string): string {
   return cut ? `${beginning.trimEnd()}…` : beginning;
 }
 
-/** What is on the shelf, as far as it is ours: somebody else's words under our name are nothing. */
+/** What is kept in the browser; anything that this page did not write counts as nothing. */
 function parseShelf(text: string | null): { open: string; conversations: Known[] } {
   try {
     const { open, conversations } = JSON.parse(text ?? '') as { open: string; conversations: Known[] };

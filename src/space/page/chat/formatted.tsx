@@ -3,7 +3,7 @@ import { clampText, plainText } from '../data/plain-text.ts';
 import { Button } from '../views/parts.tsx';
 import { type Block, type Inline, parseBlocks, splitBlocks } from './markdown.ts';
 
-/** Longer texts are shown whole when somebody asks. */
+/** Longer texts are shown whole when the person asks for that. */
 const LONG = 16_000;
 const SHOWN_OF_LONG = 6000;
 
@@ -71,7 +71,7 @@ function renderItemBlock(block: Block, i: number) {
 
 function Table({ head, rows }: Pick<Extract<Block, { type: 'table' }>, 'head' | 'rows'>) {
   return (
-    // A wide table scrolls; who has no mouse must reach it.
+    // A wide table scrolls; people without a mouse must reach it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
     <section class="chat-table" tabIndex={0} aria-label="Table">
       <table>

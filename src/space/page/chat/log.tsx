@@ -5,7 +5,7 @@ import type { Thread } from './thread.ts';
 
 const NEAR_PX = 80;
 
-/** What was said, the newest at the bottom and in sight as long as nobody scrolls away from it. */
+/** What was said, the newest at the bottom and in sight until the person scrolls away from it. */
 export function Log({ thread }: { thread: Thread }) {
   const box = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
@@ -48,7 +48,7 @@ export function Log({ thread }: { thread: Thread }) {
   useLayoutEffect(() => {
     if (said <= lastSaid.current) return;
     lastSaid.current = said;
-    // Who says something wants to see it.
+    // People who say something want to see it.
     stick.current = true;
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [said]);

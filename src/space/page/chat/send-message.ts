@@ -42,7 +42,7 @@ export class ConnectionLost extends Error {}
 
 const QUIET_MS = 45_000;
 const LONGEST_PAUSE_MS = 5000;
-/** Nobody has heard of it yet: a person looks on. */
+/** No gateway has accepted it yet, and a person waits. */
 const TRIES_BEFORE_TAKEN = 3;
 /** It is safe in the gateway, which may be restarting. */
 const TRIES_AFTER_TAKEN = 200;
@@ -126,7 +126,7 @@ function understand(event: string, data: Frame, receive: (event: ReplyEvent) => 
   } else if (event === 'approval') {
     receive({ type: 'approval', id: data.id, action: data.action, state: data.state as ApprovalQuestion['state'] });
   } else if (event === 'done') {
-    // The gateway stops, and the turn goes on in the next one: whoever waits comes back.
+    // The gateway stops, and the turn goes on in the next one: the page connects again.
     if (data.error?.code === 'draining') throw new ConnectionLost(data.error.message);
     return data;
   }

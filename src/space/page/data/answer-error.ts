@@ -16,7 +16,7 @@ export class AnswerError extends Error {
     this.waitSeconds = facts.waitSeconds ?? null;
   }
 
-  /** Reads the error out of an answer, whoever gave it. */
+  /** Reads the error out of an answer, of a gateway or of a proxy before it. */
   static async from(response: Response): Promise<AnswerError> {
     const { status } = response;
     const error = errorOf(await response.json().catch(() => null));
@@ -33,7 +33,7 @@ export class AnswerError extends Error {
 /** What to tell a person about something that went wrong, in one sentence. */
 export function sentenceOf(thrown: unknown): string {
   if (thrown instanceof AnswerError) return thrown.hint === '' ? thrown.message : `${thrown.message}. ${thrown.hint}`;
-  // Browsers throw a TypeError with words of their own when nobody answers at all.
+  // Browsers throw a TypeError with words of their own when there is no answer at all.
   if (thrown instanceof TypeError) return 'nobody answers';
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -20,7 +20,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>, heard: () =>
       for (const block of blocks) yield readBlock(block);
     }
   } finally {
-    // Also when whoever reads has had enough: the connection must not stay open behind them.
+    // Also when the reader stops early: the connection must not stay open.
     await reader.cancel().catch(() => undefined);
   }
 }

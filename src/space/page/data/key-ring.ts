@@ -12,7 +12,7 @@ export type KeyRequest =
 
 const NAME = 'moirai-key';
 
-/** The key to the gateways, and whether somebody has to be asked for it. It never appears in an address. */
+/** The key to the gateways, and whether the person has to be asked for it. It never appears in an address. */
 export class KeyRing {
   readonly asking = signal<KeyRequest | null>(null);
   /** Counts the keys given: who was refused waits for the next one. */
@@ -33,20 +33,12 @@ export class KeyRing {
   }
 
   give(key: string, remember: boolean): void {
-    this.#clear();
-    this.#key = key;
-    this.known.value = true;
+    this.#change(key, null);
     keepItem(remember ? this.#drawers.lasting : this.#drawers.session, NAME, key);
-    this.asking.value = null;
-    this.given.value++;
   }
 
   forget(): void {
-    this.#clear();
-    this.#key = null;
-    this.known.value = false;
-    this.asking.value = { why: 'missing' };
-    this.given.value++;
+    this.#change(null, { why: 'missing' });
   }
 
   /** An answer to a request made with these headers was 401. An answer to a key given up since then says nothing. */
@@ -60,14 +52,18 @@ export class KeyRing {
     this.asking.value = { why: 'wait', until };
   }
 
-  /** A key was taken: whoever is asked need not answer. */
+  /** A key was accepted: the person need not be asked any more. */
   accepted(headers: Record<string, string>): void {
     if (this.asking.value !== null && headers.authorization === this.headers().authorization) this.asking.value = null;
   }
 
-  #clear(): void {
+  #change(key: string | null, asking: KeyRequest | null): void {
     this.#drawers.session.removeItem(NAME);
     this.#drawers.lasting.removeItem(NAME);
+    this.#key = key;
+    this.known.value = key !== null;
+    this.asking.value = asking;
+    this.given.value++;
   }
 }
 

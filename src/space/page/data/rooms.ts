@@ -1,10 +1,9 @@
-import type { GatewayView } from '../protocol.ts';
-import { PHASES, type Phase } from '../protocol.ts';
+import { type GatewayView, PHASES, type SessionView } from '../protocol.ts';
 import type { SceneRoom, SceneSession } from '../scene/port.ts';
 import { plainLine } from './plain-text.ts';
 import type { SourceView, WorldSession } from './world.ts';
 
-/** A gateway as people see it, whoever told of it. */
+/** A gateway as people see it, whichever source told of it. */
 export interface Room {
   readonly id: string;
   readonly name: string;
@@ -87,12 +86,9 @@ export function sceneRoom({ id, name, live, note }: Room): SceneRoom {
 
 export function sceneSession({ view, room }: WorldSession): SceneSession {
   const { id, platform, tool } = view;
-  return { id, room, platform, phase: drawnPhase(view.phase), tool, label: labelOf(view) };
-}
-
-/** A phase of another version is drawn like one that rests; its word stands in the table. */
-function drawnPhase(phase: string): Phase {
-  return PHASES.find((known) => known === phase) ?? 'idle';
+  // A phase of another version is drawn like one that rests; its word stands in the table.
+  const phase = PHASES.find((known) => known === view.phase) ?? 'idle';
+  return { id, room, platform, phase, tool, label: labelOf(view) };
 }
 
 const labels = new WeakMap<object, string>();
@@ -102,19 +98,11 @@ export function labelOf(session: Named): string {
   const known = labels.get(session);
   if (known !== undefined) return known;
   const { title, key, user, id } = session;
-  const label = plainLine(title || shortKey(key) || user || id) || id;
+  // All keys begin alike.
+  const shortKey = key.replace(/^agent:main:/, '');
+  const label = plainLine(title || shortKey || user || id) || id;
   labels.set(session, label);
   return label;
 }
 
-interface Named {
-  readonly title: string | null;
-  readonly key: string;
-  readonly user?: string | null;
-  readonly id: string;
-}
-
-/** A key without what all of them begin with. */
-function shortKey(key: string): string {
-  return key.replace(/^agent:main:/, '');
-}
+type Named = Pick<SessionView, 'id' | 'key' | 'title'> & Partial<Pick<SessionView, 'user'>>;

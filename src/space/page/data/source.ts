@@ -9,7 +9,7 @@ export interface Source {
   readonly base: string;
   /**
    * Asks, with the key. Answers of any other status are given back as they are; 401 and 429 make the page ask the
-   * person for the key, and are thrown as `AnswerError`. Throws `TypeError` when nobody answers.
+   * person for the key, and are thrown as `AnswerError`. Throws `TypeError` when there is no answer.
    */
   fetch(path: string, init?: RequestInit): Promise<Response>;
 }

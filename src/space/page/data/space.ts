@@ -16,7 +16,7 @@ const MOST_STREAMS = 3;
 export interface SpaceParts {
   readonly ring: KeyRing;
   readonly fetcher: Fetcher;
-  /** Whether somebody looks at the page. */
+  /** Whether a person looks at the page. */
   readonly watched: ReadonlySignal<boolean>;
   readonly frame: (show: () => void) => void;
 }
@@ -76,7 +76,7 @@ export class Space {
     for (const view of sessions.slice(0, ASKED_AFTER)) {
       if (this.world.hasEnded(view.id)) continue;
       const end = await askSession(source, view.id).then(endOf, () => null);
-      if (end !== null) this.world.end(source.id, end, view);
+      if (end !== null) this.world.end(end, view);
     }
   }
 }

@@ -90,8 +90,7 @@ describe('the world', () => {
 
   test('keeps a hundred ends', () => {
     const { world } = makeWorld('a');
-    for (let index = 0; index < 150; index++)
-      world.end('a', { id: `s${index}`, reason: 'reaped', cause: null, at: '' });
+    for (let index = 0; index < 150; index++) world.end({ id: `s${index}`, reason: 'reaped', cause: null, at: '' });
     expect(world.ends).toHaveLength(100);
     expect(world.ends[0]?.id).toBe('s149');
   });

@@ -6,7 +6,7 @@ import type { Source } from './source.ts';
 export interface SourceView {
   readonly source: Source;
   readonly state: 'connecting' | 'live' | 'gone';
-  /** Why nobody hears from it; '' while somebody does. */
+  /** Why it is not heard; '' while it is. */
   readonly why: string;
   /** When it was last heard, by this machine's clock. */
   readonly heardAt: number | null;
@@ -34,7 +34,6 @@ export interface WorldSession {
 }
 
 export interface WorldEnd extends EndView {
-  readonly source: Source;
   /** As it was last seen; null when it was never shown. */
   readonly view: SessionView | null;
 }
@@ -46,7 +45,7 @@ export interface WorldParts {
 }
 
 const ENDS_KEPT = 100;
-/** Ends remembered so that a slow source does not bring back who has ended: an end is for good. */
+/** Ends remembered so that a slow source does not bring back an ended session: an end is final. */
 const ENDED_KNOWN = 20_000;
 const CALM_MS = 250;
 
@@ -110,16 +109,11 @@ export class World {
   heard(id: string): void {
     const record = this.#record(id);
     record.heardAt = this.#parts.now();
-    if (record.state !== 'live') this.#goLive(record);
+    this.#setState(record, 'live', '');
   }
 
   gone(id: string, why: string): void {
-    const record = this.#record(id);
-    if (record.state === 'gone' && record.why === why) return;
-    record.state = 'gone';
-    record.why = why;
-    for (const session of record.sessions.keys()) this.#settle(session);
-    this.#changed();
+    this.#setState(this.#record(id), 'gone', why);
   }
 
   /** The newest number that was heard of a source: where its stream goes on. */
@@ -146,7 +140,7 @@ export class World {
 
   applyDelta(id: string, delta: Delta): void {
     const record = this.#record(id);
-    for (const end of delta.ended) this.end(id, end);
+    for (const end of delta.ended) this.end(end);
     for (const session of delta.removed) record.sessions.delete(session);
     for (const view of delta.sessions) if (!this.#ended.has(view.id)) record.sessions.set(view.id, view);
     if (delta.totals !== null) record.totals = delta.totals;
@@ -164,14 +158,13 @@ export class World {
    * A session has ended: for every source, also for those that have not heard of it yet. `last` is how it was seen last,
    * where it is not shown any more.
    */
-  end(id: string, end: EndView, last: SessionView | null = null): void {
-    const { source } = this.#record(id);
+  end(end: EndView, last: SessionView | null = null): void {
     if (this.#ended.has(end.id)) return;
     const view = this.sessions.get(end.id)?.view ?? last;
     this.#remember(end.id);
     for (const record of this.#records.values()) record.sessions.delete(end.id);
     this.#settle(end.id);
-    const ended = { ...end, source, view };
+    const ended = { ...end, view };
     this.ends.unshift(ended);
     this.ends.length = Math.min(this.ends.length, ENDS_KEPT);
     this.#unreportedEnds.push(ended);
@@ -182,9 +175,10 @@ export class World {
     return this.#ended.has(id);
   }
 
-  #goLive(record: SourceRecord): void {
-    record.state = 'live';
-    record.why = '';
+  #setState(record: SourceRecord, state: SourceView['state'], why: string): void {
+    if (record.state === state && record.why === why) return;
+    record.state = state;
+    record.why = why;
     for (const session of record.sessions.keys()) this.#settle(session);
     this.#changed();
   }
@@ -230,11 +224,8 @@ export class World {
 
   #remember(id: string): void {
     this.#ended.add(id);
-    if (this.#ended.size <= ENDED_KNOWN) return;
-    for (const oldest of this.#ended) {
-      this.#ended.delete(oldest);
-      break;
-    }
+    const [oldest = id] = this.#ended;
+    if (this.#ended.size > ENDED_KNOWN) this.#ended.delete(oldest);
   }
 
   #record(id: string): SourceRecord {

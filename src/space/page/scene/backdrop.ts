@@ -58,7 +58,7 @@ export class Backdrop {
     return heading;
   }
 
-  /** The name of somebody, and what they work with. Returns the whole cell, which must be copied anew. */
+  /** The name of an actor, and its tool. Returns the whole cell, which must be copied anew. */
   paintActor(ground: Ground, actor: Actor): Box {
     const cell = cellOf(ground, actor.seat);
     this.clear(ground, actor.seat);
@@ -112,7 +112,7 @@ export class Backdrop {
     const working = gone === null && session.phase === 'tool' && session.tool !== null;
     const { live } = ground.area.room.info;
     const tool = working ? plainText(session.tool ?? '', NAME_LENGTH) : '';
-    // Where there is one line only, what somebody does now is more than their name, which a hover tells.
+    // Where there is one line only, the tool says more than the name, which a hover tells.
     if (above > 0 || tool === '')
       this.#write(plainText(session.label, NAME_LENGTH), fontOf(11, unit), live ? text : muted, under);
     if (tool === '') return;
@@ -130,7 +130,7 @@ export class Backdrop {
     this.#write(words, small, floor, pill);
   }
 
-  /** The one colour under the figures of a crowd, where nobody would see cloth; null where the floor has a pattern. */
+  /** The one colour under the figures of a crowd, where cloth could not be seen; null where the floor has a pattern. */
   plainFloor({ area, fit }: Ground): string | null {
     return area.room.info.live && fit.grade !== FIGURE ? this.#mixed(FLOOR_TINT) : null;
   }

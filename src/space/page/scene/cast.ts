@@ -34,7 +34,7 @@ export interface Area {
   readonly variant: number;
   readonly seats: Seats<Actor>;
   capacity: number;
-  /** Since when nobody is there. */
+  /** Since when it has been empty. */
   emptySince: number;
 }
 
@@ -47,7 +47,7 @@ export interface Room {
 export type Changes = ReturnType<typeof unchanged>;
 
 const unchanged = () => ({
-  /** There is not enough space, or far too much: everybody may have to move. */
+  /** There is not enough space, or far too much: every actor may have to move. */
   layout: false,
   /** All has to be painted again where it is. */
   repaint: false,
@@ -64,7 +64,7 @@ const LEAST_CAPACITY = 3;
 const roomFor = (count: number): number => Math.max(LEAST_CAPACITY, count + 1, Math.ceil(count * 1.1));
 /** So many arrivals at once are a picture that is opened, not people who come. */
 const CROWD = 150;
-/** Whoever comes back soon finds everything where it was. */
+/** An area stays this long after its last actor has left. */
 const KEPT_EMPTY = 15_000;
 const ROOM_OF_STRAYS = 'elsewhere';
 const ENDING = rowOf('ending');
@@ -126,7 +126,7 @@ export class Cast {
         if (seats.count === 0 && now - emptySince > KEPT_EMPTY) this.changes.layout = true;
   }
 
-  /** Everybody sits down anew, close together, with as much space as is needed now. */
+  /** All actors get new seats, close together, with as much space as is needed now. */
   reseat(): void {
     for (const room of this.rooms)
       for (const area of room.areas.values()) {
@@ -154,7 +154,7 @@ export class Cast {
       else if (room.info.name !== info.name || room.info.note !== info.note) this.changes.headings = true;
       room.info = info;
     });
-    // A gateway that is not told of any more keeps its room while somebody is in it.
+    // A gateway that is not shown any more keeps its room while a session is in it.
     for (const room of this.rooms) if (!rooms.includes(room) && isInhabited(room)) rooms.push(room);
     if (rooms.length !== this.rooms.length || rooms.some((room, index) => room !== this.rooms[index]))
       this.changes.layout = true;

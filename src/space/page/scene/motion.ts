@@ -16,7 +16,7 @@ const PERIOD_OF_ROW = LOOKS.map((look) => PERIODS[look]);
 /** The picture that says most, for people who want nothing to move. */
 const STILL_FRAME = 2;
 
-/** How long somebody takes to appear, and to leave with and without a word. */
+/** How long an actor takes to appear, and to leave with and without a reason. */
 const APPEARING = 500;
 export const FAREWELL = 4000;
 export const VANISHING = 700;
@@ -35,7 +35,7 @@ export const partingFrame = (since: number): number => Math.min(FRAMES - 1, Math
 
 export const stillFrame = (row: number): number => (row === ENDING_ROW ? FRAMES - 1 : STILL_FRAME);
 
-/** How much of somebody is there, 0 to 1, who came at `born` and, when leaving, is gone at `gone`. */
+/** How opaque an actor is, 0 to 1, that came at `born` and, when leaving, is gone at `gone`. */
 export function presence(born: number, gone: number | null, now: number): number {
   if (gone !== null) return Math.max(0, Math.min(1, (gone - now) / FADING));
   return Math.max(0, Math.min(1, (now - born) / APPEARING));

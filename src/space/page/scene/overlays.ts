@@ -48,7 +48,7 @@ export class Overlays {
     return overlays.filter((overlay) => overlay !== null);
   }
 
-  /** Four corners around somebody, larger than they are, so that they are found in a crowd. */
+  /** Four corners around an actor, larger than its figure, so that it is found in a crowd. */
   #brackets(actor: Actor, beat: number): Overlay | null {
     const figure = this.#stage.figureOf(actor);
     if (figure === null) return null;
@@ -77,7 +77,7 @@ export class Overlays {
   #bubble(actor: Actor, lines: readonly string[]): Overlay | null {
     const { unit, width: wide, height: high } = this.#stage;
     const figure = this.#stage.figureOf(actor);
-    // Words of somebody who is out of sight would hang at the edge, over somebody else.
+    // Words of an actor that is out of sight would hang at the edge, over another one.
     if (figure === null || !meets(figure, { x: 0, y: 0, width: wide, height: high })) return null;
     const fonts = [fontOf(12, unit, '600'), fontOf(11, unit)];
     const most = Math.min(wide - 24 * unit, 280 * unit);

@@ -13,7 +13,7 @@ import type { View } from './view.ts';
 const KEPT_ATLASES = 6;
 /** Milliseconds of one frame for those who only move: on a slow machine they move less often, the page stays quick. */
 const BUDGET = 10;
-/** In a crowd everybody moves more slowly: it is calmer to look at, and half the work. */
+/** In a crowd all figures move more slowly: it is calmer to look at, and half the work. */
 const CROWD_PACE = 0.5;
 
 /** Puts the cast on the canvas, and of it only what looks different than before. */
@@ -30,7 +30,7 @@ export class Picture {
   #lyingKey = '';
   /** Something under an overlay was painted anew, and part of the overlay went with it. */
   #torn = false;
-  /** Somebody still looks as before, for want of time. */
+  /** Some figures still look as before, as the frame had no more time. */
   unfinished = false;
   /** What has to be done before the next figure is drawn. */
   #due: 'nothing' | 'everything' | 'layout' = 'layout';
@@ -70,7 +70,7 @@ export class Picture {
     if (this.#due === 'nothing') this.#due = 'everything';
   }
 
-  /** Draws what has changed. Who is under the pointer is asked when it is known where everybody stands. */
+  /** Draws what has changed. `attention` is called when it is known where every actor stands. */
   paint(cast: Cast, view: View, attention: () => Attention, now: number, still: boolean): void {
     const changes = cast.takeChanges();
     if (changes.layout) this.#due = 'layout';
@@ -89,7 +89,7 @@ export class Picture {
     for (const actor of lifted) this.#draw(actor, now, still);
     const begun = performance.now();
     this.unfinished = false;
-    // Whoever is left for the next frame is another one each time.
+    // Other figures are left for the next frame each time.
     const first = Math.floor(stale.length * ((now / 1000) % 1));
     for (let at = 0; at < stale.length; at++) {
       if (!afresh && at % 64 === 63 && performance.now() - begun > BUDGET) {
@@ -109,7 +109,7 @@ export class Picture {
     this.#lyingKey = key;
   }
 
-  /** The whole backdrop, and nobody on it yet. */
+  /** The whole backdrop, without any figure yet. */
   #begin(cast: Cast, view: View): void {
     if (this.#due === 'layout') this.stage.plan(cast);
     this.#due = 'nothing';
@@ -129,7 +129,7 @@ export class Picture {
       // Every stroke on the backdrop makes the browser copy all of it before the next figure is drawn over it.
       this.#wipe(ground.lines.below > 0 ? this.#backdrop.clear(ground, seat) : cellOf(ground, seat));
     }
-    // Somebody may have sat down where another has left: those who are there come after those who went.
+    // An actor may have taken the seat of one that left: vacated seats are painted first.
     for (const actor of changes.actors) {
       const ground = this.stage.groundOf(actor.area);
       if (ground !== undefined && ground.lines.below > 0 && isSeated(ground, actor.seat))
@@ -160,7 +160,7 @@ export class Picture {
 
   /**
    * Takes away what lies over the figures no more. Returns those under it, who have to be drawn again. What stays is
-   * opaque, and is simply painted once more over whoever has moved under it.
+   * opaque, and is painted once more over the figures that have moved under it.
    */
   #lift(staying: readonly Overlay[]): Actor[] {
     const keys = new Set(staying.map(({ key }) => key));

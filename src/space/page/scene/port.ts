@@ -4,7 +4,7 @@ import type { Phase } from '../protocol.ts';
 export interface SceneRoom {
   readonly id: string;
   readonly name: string;
-  /** Grey: nobody hears from it; what is in it is what was last known. */
+  /** False draws it grey: the gateway is not heard, and what is in it is what was last known. */
   readonly live: boolean;
   /** A few words under the name: its state, or why it is grey. */
   readonly note: string;

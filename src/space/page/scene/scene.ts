@@ -60,7 +60,7 @@ export class Scene {
 
   /** Moves the selection as an arrow key says. Returns which session is selected then; null when there is none. */
   step(direction: Direction): string | null {
-    // Keys may come before the first frame: where everybody stands has to be known.
+    // Keys may come before the first frame: where every actor stands has to be known.
     this.#paint(performance.now());
     const from = this.#selectedActor();
     const to = neighbour(this.#picture.stage, from, direction);
@@ -150,7 +150,7 @@ export class Scene {
     return this.#selected === null ? null : (this.#cast.actors.get(this.#selected) ?? null);
   }
 
-  /** Somebody chosen by key may stand outside of what is looked at. */
+  /** An actor chosen by key may stand outside of what is looked at. */
   #bringIntoView(actor: Actor): void {
     const { stage } = this.#picture;
     const ground = stage.groundOf(actor.area);

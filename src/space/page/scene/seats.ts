@@ -22,7 +22,7 @@ export class Seats<T> {
     this.taken[seat] = undefined;
     this.#lowestFree = Math.min(this.#lowestFree, seat);
     this.#count--;
-    // Nobody sits behind the last one: a room that was full once does not stay long.
+    // Free seats behind the last actor go, so that a room that was full once becomes short again.
     while (this.taken.length > 0 && this.taken[this.taken.length - 1] === undefined) this.taken.pop();
   }
 }

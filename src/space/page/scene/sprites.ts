@@ -116,7 +116,7 @@ export async function loadWardrobe(): Promise<HTMLCanvasElement> {
     const hat = HATS.indexOf(attire.hat) * FIGURE.cell;
     for (const [x, y] of crowns) {
       const row = Math.floor(y / FIGURE.cell) * FIGURE.cell;
-      // A hat that stands out of its cell would hang over somebody else's feet.
+      // A hat that stands out of its cell would hang over the feet of the figure above.
       const cut = Math.max(0, row - (y - HAT_CROWN.y));
       const size = FIGURE.cell - cut;
       const [toX, toY] = [x - HAT_CROWN.x, top + y - HAT_CROWN.y + cut];

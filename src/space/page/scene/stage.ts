@@ -46,7 +46,7 @@ export class Stage {
   #plans: readonly RoomPlan[] = [];
   readonly #grounds = new Map<Area, Ground>();
 
-  /** Gives everybody a place. */
+  /** Gives every actor a place. */
   plan(cast: Cast): void {
     cast.reseat();
     const demands = cast.rooms.map(({ info, areas }) => ({
@@ -152,7 +152,7 @@ export const meets = (one: Box, other: Box): boolean =>
   one.y < other.y + other.height &&
   other.y < one.y + one.height;
 
-/** Calls for everybody whose cell meets the box. */
+/** Calls for every actor whose cell meets the box. */
 export function eachWithin(ground: Ground, box: Box, visit: (actor: Actor) => void): void {
   const { columns, rows } = ground.plan;
   const left = Math.max(0, Math.floor((box.x - ground.x) / ground.cellWidth));

@@ -219,7 +219,7 @@ function useKept(world: World, id: string) {
   return { ...state, live };
 }
 
-/** Asks the source that tells of it; for one that nobody tells of, everybody. */
+/** Asks the source that tells of the session first, then all others. */
 async function findKept(world: World, likely: Source | null, id: string): Promise<Partial<KeptState>> {
   const others = world.sources.filter((one) => one.state === 'live').map(({ source }) => source);
   const sources = [...new Set([...(likely === null ? [] : [likely]), ...others])];

@@ -69,7 +69,7 @@ export const PHASE_WORDS: Readonly<Record<string, string>> = {
 
 const KNOWN: ReadonlySet<string> = new Set(PHASES);
 
-/** A phase as shape, colour and word: nobody has to tell colours apart. */
+/** A phase as shape, colour and word, for people who cannot tell colours apart. */
 export function PhaseMark({ phase, tool }: { phase: string; tool: string | null }) {
   return (
     <span class="phase" data-phase={KNOWN.has(phase) ? phase : 'unknown'}>

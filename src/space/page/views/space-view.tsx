@@ -10,7 +10,7 @@ import { Scene } from '../scene/scene.ts';
 import { closeSession, mediaSignal, openSession, selectedId } from '../ui.ts';
 import { Ago, PHASE_WORDS, PhaseDot, PlainText, SessionLink, ViewFrame } from './parts.tsx';
 
-/** The picture, what its signs mean, and who has left. */
+/** The picture, what its signs mean, and which sessions have ended. */
 export function SpaceView() {
   return (
     <ViewFrame name="space-view" title="Space">
@@ -75,7 +75,7 @@ function Picture() {
   );
 }
 
-/** What the scene is shown. Who has not changed stays the same object, so the scene need not look twice. */
+/** What the scene is shown. A session that has not changed stays the same object, so the scene need not look twice. */
 class Drawing {
   readonly #world: World;
   readonly #sessions = new Map<string, SceneSession>();

@@ -34,7 +34,7 @@ export function processStart(pid: number): string | null {
 }
 
 function startFromProc(pid: number): string | null {
-  const stat = readOrNull(`/proc/${pid}/stat`);
+  const stat = orNull(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
   if (stat === null) return null;
   // The name, in parentheses, may contain anything; the fields are counted from behind it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -44,39 +44,33 @@ function startFromProc(pid: number): string | null {
 }
 
 function startFromPs(pid: number): string | null {
-  try {
-    const text = execFileSync('ps', ['-o', 'lstart=,stat=', '-p', String(pid)], { encoding: 'utf8' }).trim();
-    return text === '' || /\sZ\S*$/.test(text) ? null : text.replace(/\s+\S+$/, '');
-  } catch {
-    return null; // ps exits with 1 when there is no such process.
-  }
+  // ps exits with 1 when there is no such process.
+  const text = orNull(() =>
+    execFileSync('ps', ['-o', 'lstart=,stat=', '-p', String(pid)], { encoding: 'utf8' }).trim(),
+  );
+  return text === null || text === '' || /\sZ\S*$/.test(text) ? null : text.replace(/\s+\S+$/, '');
 }
 
+/** Without it only the lease tells the dead from the living. */
 function bootId(): string | null {
   if (process.platform === 'darwin') {
-    try {
-      return execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' }).trim();
-    } catch {
-      return null; // Without it only the lease tells the dead from the living.
-    }
+    return orNull(() => execFileSync('sysctl', ['-n', 'kern.bootsessionuuid'], { encoding: 'utf8' }).trim());
   }
-  return readOrNull('/proc/sys/kernel/random/boot_id')?.trim() ?? null;
+  return orNull(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
 }
 
 /** Process ids mean something only within their namespace; containers have their own. */
 function pidSpace(): string | null {
   if (process.platform !== 'linux') return process.platform;
-  try {
-    return readlinkSync('/proc/self/ns/pid');
-  } catch {
-    return null; // No such link: processes of other containers cannot be told apart, so nothing is proven.
-  }
+  // Without the link processes of other containers cannot be told apart, so nothing is proven.
+  return orNull(() => readlinkSync('/proc/self/ns/pid'));
 }
 
-function readOrNull(path: string): string | null {
+/** What the system says; null for what it does not have. */
+function orNull(ask: () => string): string | null {
   try {
-    return readFileSync(path, 'utf8');
+    return ask();
   } catch {
-    return null; // No such file is an answer here.
+    return null;
   }
 }

@@ -1,9 +1,10 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
+import { SESSION_KINDS } from '../lifecycle/states.ts';
 import type { Timers } from '../queue/timers.ts';
+import type { PruneRule } from '../store/transactions/deletion.ts';
 import type { Engine } from './engine.ts';
 import { ExpiryWatcher } from './expiry-watcher.ts';
 import { isLeaseLost } from './instance.ts';
-import { pruneRules } from './retention.ts';
 
 export interface UpkeepOptions {
   readonly heartbeatMs: number;
@@ -102,4 +103,12 @@ export class Upkeep {
     };
     this.#cancels.set(name, this.#options.timers.after(ms, again));
   }
+}
+
+/** What `sessions.retention` says, as rules for those kinds that are not kept for good. */
+export function pruneRules(retention: Readonly<Record<string, number | null>>): PruneRule[] {
+  return SESSION_KINDS.flatMap((kind) => {
+    const olderThanMs = retention[kind] ?? null;
+    return olderThanMs === null ? [] : [{ kind, olderThanMs }];
+  });
 }

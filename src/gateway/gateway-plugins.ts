@@ -7,7 +7,8 @@ import { Plugins } from '../extensions/plugins/plugins.ts';
 import { OUR_PROVIDERS } from '../memory/create-provider.ts';
 import { PLATFORM_NAMES } from '../platforms/registry.ts';
 import type { Gate } from '../turns/conversations.ts';
-import type { TurnPlugins, TurnRun } from '../turns/turn-run.ts';
+import type { TurnPlugins } from '../turns/turn-deps.ts';
+import type { TurnRun } from '../turns/turn-run.ts';
 import type { GatewayOptions } from './foundation.ts';
 
 /** Names no plugin can take: built-in tools keep theirs where the tools meet. */

@@ -18,15 +18,9 @@ export interface Conversation {
 }
 
 /** What a platform knows about where a message came from; `keyFor` decides which of it names the conversation. */
-export interface KeySource {
+export interface KeySource extends Tail, Pick<Conversation, 'platform' | 'type'> {
   /** `main` unless given. */
   readonly profile?: string | undefined;
-  readonly platform: string;
-  readonly type: ConversationType;
-  readonly scope?: string | undefined;
-  readonly chat?: string | undefined;
-  readonly thread?: string | undefined;
-  readonly participant?: string | undefined;
 }
 
 /** Who shares a session: `sessions.group_per_user` and `sessions.thread_per_user` of the configuration. */

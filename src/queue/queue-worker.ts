@@ -1,5 +1,5 @@
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
-import type { ClaimRequest, LaneClaim } from '../store/transactions/queue.ts';
+import type { Claimed, ClaimRequest, LaneClaim } from '../store/transactions/queue.ts';
 import type { CommandContext } from '../store/transactions/sessions.ts';
 import type { ClaimRegistry } from './claim-registry.ts';
 import { retryUntilKnown } from './retry-until-known.ts';
@@ -23,9 +23,7 @@ export interface QueueSpec<L extends LaneClaim> {
   readonly concurrency: number;
   /** How many of them make sense now, where that changes. */
   readonly capacity?: () => Capacity;
-  readonly claim: (
-    request: ClaimRequest,
-  ) => Promise<{ readonly lanes: readonly L[]; readonly nextDueInMs: number | null }>;
+  readonly claim: (request: ClaimRequest) => Promise<Claimed<L>>;
   /** Does the work of a lane in order, and settles it. What is left unsettled is released by `Engine.reconcile`. */
   readonly process: (lane: L, work: LaneWork) => Promise<void>;
 }

@@ -17,7 +17,6 @@ import * as externalNotes from './transactions/external-notes.ts';
 import * as inspection from './transactions/inspection.ts';
 import * as liveness from './transactions/liveness.ts';
 import * as messages from './transactions/messages.ts';
-import * as promises from './transactions/promises.ts';
 import * as reading from './transactions/reading.ts';
 import * as reaping from './transactions/reaping.ts';
 import * as sessionCommands from './transactions/session-commands.ts';
@@ -126,7 +125,7 @@ export const READS = {
   listSubscribers: subscribers.listSubscribers,
   listDeadLetters: subscribers.listDeadLetters,
   countDeliveries: deliveries.countDeliveries,
-  checkPromises: promises.checkPromises,
+  checkPromises: inspection.checkPromises,
   engineSettings: inspection.engineSettings,
   checkIntegrity: inspection.checkIntegrity,
   overdueSessions: expiry.overdueSessions,

@@ -3,7 +3,6 @@ import type { Query, Tx } from './transaction.ts';
 
 /** All that differs between the engines. Everything else is one text for both. */
 export interface Dialect {
-  readonly name: 'sqlite' | 'postgres';
   /** Column types. Text compares by code point on both engines, so that listings and cursors agree. */
   readonly integer: string;
   readonly text: string;

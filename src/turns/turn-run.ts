@@ -1,24 +1,11 @@
-import type {
-  AgentRunner,
-  Approval,
-  ApprovalRequest,
-  SummarisedRow,
-  ToolPermission,
-  ToolResult,
-  ToolUse,
-  TurnContext,
-  TurnReport,
-  TurnTask,
-} from '../agent/runner.ts';
+import type { TurnContext, TurnReport, TurnTask } from '../agent/runner.ts';
 import { unlessAborted } from '../agent/unless-aborted.ts';
-import type { Engine, Finished } from '../engine/engine.ts';
+import type { Finished } from '../engine/engine.ts';
 import type { Hold } from '../engine/holdings.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
 import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Timers } from '../queue/timers.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import { TURN_TEXT_SEEN } from '../store/transactions/rows.ts';
@@ -27,60 +14,7 @@ import { type Elapsed, stopwatch } from './observer.ts';
 import { failureText, INTERRUPTED_TEXTS } from './texts.ts';
 import { chosenModel } from './transcripts.ts';
 import type { TurnChannel } from './turn-channel.ts';
-
-/** Why a turn is stopped before its end. */
-export type StopReason =
-  /** Somebody said so, or wrote something that takes its place: it is over. */
-  | { readonly type: 'told'; readonly by: 'stop' | 'new' | 'message' }
-  /** This process stops: the turn is cut and goes on in the next one. */
-  | { readonly type: 'cut'; readonly reason: ResumeReason }
-  | { readonly type: 'timeout' }
-  /** The session ended, or is somebody else's: nothing is left to be written. */
-  | { readonly type: 'lost' };
-
-/** What plugins have to say to a turn. */
-export interface TurnPlugins {
-  /** What the model reads beside a person's words; null for nothing. */
-  before(run: TurnRun, text: string, model: string | null): Promise<string | null>;
-  mayRun(run: TurnRun, use: ToolUse): Promise<ToolPermission>;
-  ran(run: TurnRun, use: ToolUse, result: ToolResult): void;
-}
-
-/** What memory has to say to a turn. */
-export interface TurnMemory {
-  /** What the model is told of memory in this session; `keep` makes it part of the transcript. */
-  about(
-    session: Session,
-    transcript: readonly Message[],
-    keep: (row: MessageToAppend) => Promise<void>,
-  ): Promise<string | null>;
-  /** What is remembered that matters for a person's words, and is not in the transcript yet. */
-  recall(
-    session: Session,
-    turn: { readonly turnId: string; readonly text: string },
-    transcript: readonly Message[],
-  ): Promise<string | null>;
-  /** What a summary of these rows must not lose. */
-  beforeSummary(session: Session, rows: readonly SummarisedRow[]): Promise<string | null>;
-}
-
-/** What a turn needs of the gateway around it. */
-export interface TurnRunDeps {
-  readonly engine: Engine;
-  readonly runner: AgentRunner;
-  readonly timers: Timers;
-  readonly log: Logger;
-  /** No progress for this long ends a turn. */
-  readonly timeoutMs: number;
-  readonly transcript: (session: Session) => Promise<readonly Message[]>;
-  readonly memory: TurnMemory;
-  /** The outbox rows for a reply, or for what is said instead of one; none where it is fetched, not sent. */
-  readonly deliveries: (run: TurnRun, text: string, report: TurnReport | null) => Promise<readonly DeliveryToMake[]>;
-  readonly plugins: TurnPlugins;
-  readonly approve: (run: TurnRun, request: ApprovalRequest) => Promise<Approval>;
-  /** Takes what waits behind this turn and is meant for it into the transcript; each is over once it is taken. */
-  readonly takeSteering: (run: TurnRun) => Promise<readonly MessageToAppend[]>;
-}
+import type { StopReason, TurnRunDeps } from './turn-deps.ts';
 
 class TurnStopped extends Error {
   readonly stop: StopReason;

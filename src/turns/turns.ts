@@ -8,9 +8,10 @@ import type { Received } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import { type Elapsed, stopwatch } from './observer.ts';
 import { Pieces } from './pieces.ts';
-import { resumeNote } from './texts.ts';
+import { noteForResumed } from './resumed-turn.ts';
 import { TurnChannels } from './turn-channels.ts';
-import { type StopReason, TurnRun, type TurnRunDeps } from './turn-run.ts';
+import type { StopReason, TurnRunDeps } from './turn-deps.ts';
+import { TurnRun } from './turn-run.ts';
 
 export type BusyMode = 'queue' | 'interrupt' | 'steer';
 
@@ -45,9 +46,6 @@ const LOOK_AHEAD = 50;
 const ADOPT_LIMIT = 500;
 /** How long a turn that was told to stop may take to do so, before nobody waits for it any longer. */
 const STOP_GRACE_MS = 5000;
-/** Platforms where nobody reads along: an interrupted turn is finished, not talked about. */
-const UNATTENDED: ReadonlySet<string> = new Set(['api', 'webhook', 'cron']);
-
 /**
  * Runs turns: one at a time per session and in order, a bounded number at once, sessions that wait served by turns.
  * What waits is in the store; this class only remembers which sessions to look at.
@@ -229,7 +227,7 @@ export class Turns {
     if (rolled !== null) return this.wake(rolled.session.id);
     if (!(await this.#options.admits(session))) return this.#turnAway(sessionId, next);
     if (next.state === 'queued') await this.#join(session.id, next, behind);
-    const note = next.state === 'cut' ? await this.#noteFor(session, next, behind.length > 0) : null;
+    const note = next.state === 'cut' ? await noteForResumed(engine.store, session, next, behind.length > 0) : null;
     const loaded = await engine.begin(sessionId, next.id);
     const turn = loaded.turns.find(({ id }) => id === next.id);
     if (turn?.state === 'running') this.#start(loaded, turn, note);
@@ -248,20 +246,6 @@ export class Turns {
     if (pieces.length === 0) return;
     await this.#options.engine.join(sessionId, first.id, pieces);
     for (const id of pieces) this.channels.look(id);
-  }
-
-  async #noteFor(session: Session, turn: Turn, newerWaiting: boolean): Promise<string> {
-    const { store } = this.#options.engine;
-    const rows = await store.read('listMessages', {
-      sessionId: session.id,
-      after: session.messageCount - 20,
-      limit: 20,
-    });
-    return resumeNote(session.resumeReason ?? 'crash', {
-      begun: rows.some((row) => row.turnId === turn.id),
-      newerWaiting,
-      someoneThere: !UNATTENDED.has(session.platform),
-    });
   }
 
   #notBegun(sessionId: string, error: unknown): void {

@@ -62,6 +62,16 @@ describe('a reply', () => {
     expect(scene.pigeons.textsTo('1')[0]).toMatch(/^did: hello\n\n\(This may be a repetition/);
   });
 
+  test('that was being sent when its gateway stopped is sent again, and says that it may be a repetition', async () => {
+    scene.pigeons.silent = true;
+    await scene.ask('1', 'hello');
+    await scene.stop();
+    scene.pigeons.silent = false;
+    await scene.start();
+    await scene.until('it is sent', () => scene.pigeons.sent.length === 1);
+    expect(scene.pigeons.textsTo('1')[0]).toMatch(/^did: hello\n\n\(This may be a repetition/);
+  });
+
   test('that could not leave before a stop leaves after the next start', async () => {
     scene.pigeons.refuse = () => new SendFailure('away', 500);
     await scene.ask('1', 'hello');

@@ -24,8 +24,11 @@ export class Pigeons implements Sender {
   readonly name = 'pigeon';
   readonly sent: { readonly target: Target; readonly text: string }[] = [];
   refuse: ((target: Target, text: string) => Error | null) | null = null;
+  /** Sending takes until it is given up. */
+  silent = false;
 
-  async send(target: Target, text: string): Promise<null> {
+  async send(target: Target, text: string, signal: AbortSignal): Promise<null> {
+    if (this.silent) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     const refusal = this.refuse?.(target, text) ?? null;
     if (refusal !== null) throw refusal;
     this.sent.push({ target, text });

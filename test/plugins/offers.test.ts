@@ -59,6 +59,15 @@ describe('a tool', () => {
     await expect(made?.run({}, CONTEXT)).rejects.toMatchObject({ code: 'tool_failed', message: 'the moon is away' });
   });
 
+  test('is the same object until its plugin is loaded again, so that what was made of it can be kept', async () => {
+    scene.plugin('same', "ctx.tool({ name: 'same', description: '', inputSchema: {}, run: () => '' });");
+    const plugins = await scene.start();
+    const [tool] = plugins.tools();
+    expect(plugins.tools()[0]).toBe(tool);
+    await plugins.reload('all');
+    expect(plugins.tools()[0]).not.toBe(tool);
+  });
+
   test('is stopped with the turn', async () => {
     scene.plugin(
       'waits',

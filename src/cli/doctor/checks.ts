@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { isoTime } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Store } from '../../store/port.ts';
-import type { PromiseName } from '../../store/transactions/promises.ts';
+import type { PromiseName } from '../../store/transactions/inspection.ts';
 import { relativeTime } from '../print.ts';
 import { figuresOf } from '../subscriber-text.ts';
 

@@ -1,4 +1,4 @@
-import { pruneRules } from '../../engine/retention.ts';
+import { pruneRules } from '../../engine/upkeep.ts';
 import { sessionView } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { SESSION_KINDS, type SessionKind } from '../../lifecycle/states.ts';

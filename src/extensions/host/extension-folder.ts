@@ -125,8 +125,9 @@ export class ExtensionFolder<F extends Files> {
   #looking: Promise<void> = Promise.resolve();
   #waiting = false;
   #closed = false;
-  #cancelPoll: () => void = () => undefined;
-  #cancelDebounce: (() => void) | null = null;
+  /** When the next look is due, on the clock of the timers. */
+  #due = Number.POSITIVE_INFINITY;
+  #cancelNext: () => void = () => undefined;
 
   /** `apply` acts on what was found. */
   constructor(kind: ExtensionKind<F>, options: ExtensionOptions, apply: (found: readonly Found<F>[]) => Promise<void>) {
@@ -134,7 +135,7 @@ export class ExtensionFolder<F extends Files> {
     this.#options = options;
     this.#apply = apply;
     this.#report = faultReporter(kind.word, options.log);
-    this.#poll();
+    this.#lookIn(POLL_MS);
   }
 
   /** Looks at the folder; one look at a time, and never more than one waiting. */
@@ -152,8 +153,7 @@ export class ExtensionFolder<F extends Files> {
   async close(): Promise<void> {
     this.#closed = true;
     this.#follow([]);
-    this.#cancelPoll();
-    this.#cancelDebounce?.();
+    this.#cancelNext();
     await this.#looking;
   }
 
@@ -182,7 +182,7 @@ export class ExtensionFolder<F extends Files> {
   #watch(folder: string): void {
     if (this.#closed) return;
     try {
-      const watcher = watch(folder, { persistent: false }, () => this.#soon());
+      const watcher = watch(folder, { persistent: false }, () => this.#lookIn(DEBOUNCE_MS));
       watcher.on('error', () => {
         watcher.close();
         this.#watchers.delete(folder);
@@ -193,17 +193,17 @@ export class ExtensionFolder<F extends Files> {
     }
   }
 
-  #soon(): void {
-    this.#cancelDebounce ??= this.#options.host.timers.after(DEBOUNCE_MS, () => {
-      this.#cancelDebounce = null;
+  /** Looks after so long, unless a look is due before. */
+  #lookIn(ms: number): void {
+    const { timers } = this.#options.host;
+    const due = timers.elapsed() + ms;
+    if (due >= this.#due) return;
+    this.#due = due;
+    this.#cancelNext();
+    this.#cancelNext = timers.after(ms, () => {
+      this.#due = Number.POSITIVE_INFINITY;
       void this.look();
-    });
-  }
-
-  #poll(): void {
-    this.#cancelPoll = this.#options.host.timers.after(POLL_MS, () => {
-      void this.look();
-      this.#poll();
+      this.#lookIn(POLL_MS);
     });
   }
 }

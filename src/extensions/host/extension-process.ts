@@ -15,8 +15,8 @@ export interface ExtensionProcessOptions {
   readonly pulse?: { readonly pingMs: number; readonly pings: number };
   /** Hears what it prints, beside the log. */
   readonly sink?: LineSink | undefined;
-  /** Does what the extension calls for. */
-  readonly serve?: (method: string, args: readonly unknown[]) => Promise<unknown>;
+  /** What the extension can call. */
+  readonly methods?: ReadonlyMap<string, (...args: unknown[]) => Promise<unknown>>;
 }
 
 export type CallOptions = Omit<WaitOptions, 'giveUp'>;
@@ -158,8 +158,9 @@ export class ExtensionProcess {
   async #serve({ id, method, args }: Extract<Message, { type: 'call' }>): Promise<void> {
     this.#serving++;
     try {
-      const value = await this.#options.serve?.(method, args);
-      this.#post({ type: 'answer', id, value });
+      const run = this.#options.methods?.get(method);
+      if (run === undefined) throw new MoiraiError('bad_input', `the gateway has no method ${method}`);
+      this.#post({ type: 'answer', id, value: await run(...args) });
     } catch (thrown) {
       const { code, message } = MoiraiError.wrap(thrown);
       this.#post({ type: 'fault', id, fault: { code, message } });

@@ -61,7 +61,7 @@ async function work(
   post({ type: 'began', id });
   try {
     const run = methods.get(method) as ((...args: unknown[]) => unknown) | undefined;
-    if (run === undefined) throw missing(method);
+    if (run === undefined) throw notOffered(method);
     // What has no JSON, as a function, is no answer.
     const value = JSON.stringify(await run(...args, abort.signal)) ?? 'null';
     if (value.length > LONGEST_ANSWER) throw new RangeError(`answered with more than ${LONGEST_ANSWER} characters`);
@@ -79,7 +79,7 @@ function lineOf(message: Message): string {
 }
 
 /** What an older version of the extension offered, this one may lack. */
-export function missing(method: string): MoiraiError {
+export function notOffered(method: string): MoiraiError {
   const [, name = method] = method.split('/');
   return new MoiraiError('plugin_unavailable', `the plugin does not offer ${name} any more`);
 }

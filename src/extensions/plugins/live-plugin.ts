@@ -5,9 +5,9 @@ import { Breaker } from '../host/breaker.ts';
 import { asSubscriber, type CallOptions, type ExtensionProcess } from '../host/extension-process.ts';
 import { ExtensionRecord, type Listener } from '../host/subscriptions.ts';
 import type { FinishedToolCall, InboxMessage } from './api.ts';
-import { type PluginGate, pluginGates } from './gates.ts';
 import { OFFER_KINDS } from './names.ts';
 import type { Offer, PlatformOffer } from './offer.ts';
+import { makeOffers, type Offers } from './offers.ts';
 import type { UsablePlugin } from './plugin-kind.ts';
 import { PluginPlatform } from './plugin-platform.ts';
 import { loadPlugin, type PluginDeps, retirePlugin } from './plugin-process.ts';
@@ -46,7 +46,7 @@ export class LivePlugin implements Listener {
   #plugin: UsablePlugin;
   #process: ExtensionProcess | null = null;
   #offer: Offer = NOTHING;
-  #gates: readonly PluginGate[];
+  #offers: Offers;
   #problem: string | null = null;
   /** As it was found last; loaded or refused, it is not tried again before it changes. */
   #wanted: UsablePlugin | null = null;
@@ -61,7 +61,7 @@ export class LivePlugin implements Listener {
     this.deps = deps;
     this.#log = deps.log.child({ plugin: plugin.name });
     this.#pause = new Breaker(() => deps.host.timers.elapsed());
-    this.#gates = pluginGates(this, plugin.manifest.gates);
+    this.#offers = makeOffers(this, { ...NOTHING, gates: plugin.manifest.gates });
   }
 
   get plugin(): UsablePlugin {
@@ -77,14 +77,12 @@ export class LivePlugin implements Listener {
     return this.#process;
   }
 
-  /** The last one: what a plugin offers does not vanish while its process is started again. */
-  get offer(): Offer {
-    return this.#offer;
-  }
-
-  /** As its code registered them; before that, as plugin.yaml declares them. */
-  get gates(): readonly PluginGate[] {
-    return this.#gates;
+  /**
+   * The last ones: what a plugin offers does not vanish while its process is started again. Before it was loaded, the gates
+   * that plugin.yaml declares.
+   */
+  get offers(): Offers {
+    return this.#offers;
   }
 
   get problem(): string | null {
@@ -152,7 +150,7 @@ export class LivePlugin implements Listener {
     this.#wanted = plugin;
     if (this.#offer === NOTHING) {
       this.#plugin = plugin;
-      this.#gates = pluginGates(this, plugin.manifest.gates);
+      this.#offers = makeOffers(this, { ...NOTHING, gates: plugin.manifest.gates });
     }
     // Where there is something at work one version is loaded after the other: else frequent changes would show none.
     const before = this.#process === null ? Promise.resolve() : this.#latestLoad;
@@ -165,9 +163,10 @@ export class LivePlugin implements Listener {
     return this.#latestLoad;
   }
 
-  /** The same object each time for the same name. */
+  /** The same object each time for the same name; it can do what this offer says. */
   platform(offer: PlatformOffer): PluginPlatform {
     const known = this.#platforms.get(offer.name);
+    known?.update(offer);
     const platform = known ?? new PluginPlatform(this, offer);
     this.#platforms.set(offer.name, platform);
     return platform;
@@ -213,9 +212,8 @@ export class LivePlugin implements Listener {
     this.#plugin = plugin;
     this.#process = process;
     this.#offer = offer;
-    this.#gates = pluginGates(this, offer.gates);
+    this.#offers = makeOffers(this, offer);
     this.#problem = null;
-    for (const each of offer.platforms) this.#platforms.get(each.name)?.renew(each);
     const since = this.deps.host.timers.elapsed();
     void process.gone.then((why) => this.#died(process, why, since));
     this.#log.info(old === null ? 'plugin ready' : 'plugin reloaded', summaryOf(this.#offer));
@@ -258,7 +256,7 @@ export class LivePlugin implements Listener {
     this.#problem = `its process died: it ${why}`;
     this.record.lastError = this.#problem;
     if (this.deps.host.timers.elapsed() - since > WELL_MS) this.#pause.succeeded();
-    for (const platform of this.#platforms.values()) platform.died();
+    for (const platform of this.#platforms.values()) platform.update();
     const in_ms = this.#startLater();
     this.#log.error('plugin died; it is started again', { why: `it ${why}`, in_ms });
   }

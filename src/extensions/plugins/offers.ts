@@ -1,36 +1,56 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ConversationRef } from '../../store/transactions/conversations.ts';
 import type { PluginToolContext } from './api.ts';
+import { type PluginGate, pluginGates } from './gates.ts';
 import type { LivePlugin } from './live-plugin.ts';
+import { type PluginMemory, pluginMemory } from './memory-offer.ts';
 import { methodOf, OFFER_WORDS, type OfferKind } from './names.ts';
 import type { Offer, ToolOffer } from './offer.ts';
+import type { PluginPlatform } from './plugin-platform.ts';
 
 /** Names that are not for plugins, for the gateway has them itself. */
 export type ReservedNames = { readonly [Kind in OfferKind]?: readonly string[] };
 
-/** Something that a plugin offers. */
-export interface Offered<Kind extends OfferKind> {
-  readonly live: LivePlugin;
-  readonly offer: Offer[Kind][number];
-  /** Why it is offered in vain: the gateway or another plugin has the name. */
+/** What a plugin offers, as the gateway sees it. */
+export interface Offers {
+  readonly gates: readonly PluginGate[];
+  readonly tools: readonly PluginTool[];
+  readonly commands: readonly PluginCommand[];
+  readonly memoryProviders: readonly PluginMemory[];
+  readonly platforms: readonly PluginPlatform[];
+}
+
+/** Made once for each process, so that the agent can tell by the objects whether its tools are the same. */
+export function makeOffers(live: LivePlugin, offer: Offer): Offers {
+  return {
+    gates: pluginGates(live, offer.gates),
+    tools: offer.tools.map((tool) => pluginTool(live, tool)),
+    commands: offer.commands.map((command) => pluginCommand(live, command)),
+    memoryProviders: offer.memoryProviders.map((provider) => pluginMemory(live, provider)),
+    platforms: offer.platforms.map((platform) => live.platform(platform)),
+  };
+}
+
+/** Something that a plugin offers by a name, and why in vain: the gateway or another plugin has the name. */
+export interface Claim<Kind extends OfferKind> {
+  readonly offer: Offers[Kind][number];
   readonly problem: string | null;
 }
 
 /** Everything of one kind that plugins offer, in their order: of two with one name the first counts. */
-export function offersOf<Kind extends OfferKind>(
+export function claimsOf<Kind extends OfferKind>(
   kind: Kind,
   plugins: readonly LivePlugin[],
   reserved: ReservedNames,
-): Offered<Kind>[] {
+): Claim<Kind>[] {
   const owners = new Map(reserved[kind]?.map((name) => [name, 'the gateway']));
-  return plugins.flatMap((live) => {
-    const offers: readonly Offer[Kind][number][] = live.offer[kind];
-    return offers.map((offer) => {
-      const owner = owners.get(offer.name);
-      owners.set(offer.name, owner ?? live.name);
-      const problem = owner === undefined ? null : `the ${OFFER_WORDS[kind]} "${offer.name}" is ${owner}'s`;
-      return { live, offer, problem };
-    });
+  const offers: readonly Offers[Kind][number][] = plugins.flatMap(
+    (live): readonly Offers[Kind][number][] => live.offers[kind],
+  );
+  return offers.map((offer) => {
+    const owner = owners.get(offer.name);
+    owners.set(offer.name, owner ?? offer.plugin);
+    return { offer, problem: owner === undefined ? null : `the ${OFFER_WORDS[kind]} "${offer.name}" is ${owner}'s` };
   });
 }
 
@@ -64,7 +84,7 @@ const DANGER_MS = 2000;
 /** What plugins said about the arguments of a call. Kept here, for the agent may run a tool that it got before a reload. */
 const verdicts = new WeakMap<object, { readonly tool: string; readonly text: string | null }>();
 
-export function pluginTool(live: LivePlugin, { danger, ...offer }: ToolOffer): PluginTool {
+function pluginTool(live: LivePlugin, { danger, ...offer }: ToolOffer): PluginTool {
   const { name } = offer;
   return {
     ...offer,
@@ -96,7 +116,7 @@ export function pluginTool(live: LivePlugin, { danger, ...offer }: ToolOffer): P
   };
 }
 
-export function pluginCommand(live: LivePlugin, offer: Offer['commands'][number]): PluginCommand {
+function pluginCommand(live: LivePlugin, offer: Offer['commands'][number]): PluginCommand {
   const { name } = offer;
   return {
     ...offer,

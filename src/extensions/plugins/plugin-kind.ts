@@ -16,7 +16,7 @@ export interface PluginManifest extends Manifest {
   /** For gates that do not say it themselves. */
   readonly gateTimeoutMs: number | null;
   /** Gates that are there whether its code is loaded or not. */
-  readonly gates: readonly GateOffer[];
+  readonly gates: GateOffer[];
   /** How much its process may keep on its heap. */
   readonly memoryMb: number;
 }

@@ -32,14 +32,9 @@ export class PluginPlatform implements Platform {
     this.#offer = offer;
   }
 
-  /** It was loaded again, and may be able to do something else. */
-  renew(offer: PlatformOffer): void {
+  /** Its process is away, or was loaded again and may be able to do something else. */
+  update(offer: PlatformOffer = this.#offer): void {
     this.#offer = offer;
-    this.#inbox?.changed();
-  }
-
-  /** Its process is away. */
-  died(): void {
     this.#inbox?.changed();
   }
 

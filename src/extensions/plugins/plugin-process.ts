@@ -63,9 +63,10 @@ export async function loadPlugin(
     niceness: NICENESS,
     memoryMb: heapMb + BESIDE_HEAP_MB,
   };
-  const serve = (_: string, [platform, message]: readonly unknown[]): Promise<void> =>
-    receive(String(platform), message as InboxMessage);
-  const options = { spec, task, loadMs: limits.loadMs, onLate: 'abort', pulse: limits, serve } as const;
+  const methods = new Map([
+    ['receive', (platform: unknown, message: unknown) => receive(String(platform), message as InboxMessage)],
+  ]);
+  const options = { spec, task, loadMs: limits.loadMs, onLate: 'abort', pulse: limits, methods } as const;
   try {
     const loaded = await ExtensionProcess.load(host, options, signal);
     const offer = OFFER.safeParse(loaded.offer);

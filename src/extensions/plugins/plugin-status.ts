@@ -1,7 +1,7 @@
 import { ExtensionRecord } from '../host/subscriptions.ts';
 import type { LivePlugin } from './live-plugin.ts';
 import { OFFER_KINDS, type OfferKind } from './names.ts';
-import type { Offered } from './offers.ts';
+import type { Claim } from './offers.ts';
 import type { FoundPlugin } from './plugin-kind.ts';
 
 type Figures = Readonly<Omit<ExtensionRecord, 'countFailure'>>;
@@ -22,16 +22,16 @@ export interface PluginStatus extends Readonly<Record<OfferKind, readonly string
   readonly withheld: readonly string[];
 }
 
-/** `offersOf` lists what this plugin offers. */
+/** `claimsOf` lists what this plugin offers. */
 export function statusOf(
   found: FoundPlugin,
   live: LivePlugin | undefined,
-  offersOf: (kind: OfferKind) => readonly Offered<OfferKind>[],
+  claimsOf: (kind: OfferKind) => readonly Claim<OfferKind>[],
 ): PluginStatus {
   const name = live?.name ?? found.name;
   const manifest = found.state === 'bad' ? live?.plugin.manifest : found.manifest;
   const namesOf = (kind: OfferKind): string[] =>
-    offersOf(kind).flatMap(({ offer, problem }) => (problem === null ? offer.name : []));
+    claimsOf(kind).flatMap(({ offer, problem }) => (problem === null ? offer.name : []));
   return {
     ...(Object.fromEntries(OFFER_KINDS.map((kind) => [kind, namesOf(kind)])) as Record<OfferKind, string[]>),
     name,
@@ -39,9 +39,9 @@ export function statusOf(
     problem: found.state === 'bad' ? `${found.name}: ${found.problem}` : (live?.problem ?? null),
     description: manifest?.description ?? null,
     version: manifest?.version ?? null,
-    events: live?.offer.events ?? [],
-    gates: live?.gates.map(({ gate }) => gate) ?? [],
-    withheld: OFFER_KINDS.flatMap(offersOf).flatMap(({ problem }) => problem ?? []),
+    events: live?.events ?? [],
+    gates: live?.offers.gates.map(({ gate }) => gate) ?? [],
+    withheld: OFFER_KINDS.flatMap(claimsOf).flatMap(({ problem }) => problem ?? []),
     ...(live?.record ?? new ExtensionRecord()),
   };
 }

@@ -20,15 +20,14 @@ import {
   type ToolVerdict,
 } from './gates.ts';
 import { LivePlugin } from './live-plugin.ts';
-import { awaitedMemory, type PluginMemory, pluginMemory } from './memory-offer.ts';
+import { awaitedMemory, type PluginMemory } from './memory-offer.ts';
 import { OFFER_KINDS, type OfferKind } from './names.ts';
 import {
-  type Offered,
-  offersOf,
+  type Claim,
+  claimsOf,
+  type Offers,
   type PluginCommand,
   type PluginTool,
-  pluginCommand,
-  pluginTool,
   type ReservedNames,
 } from './offers.ts';
 import { closedGatesIn, type FoundPlugin, PLUGIN_KIND, type PluginFiles } from './plugin-kind.ts';
@@ -97,7 +96,7 @@ export class Plugins {
   list(): PluginStatus[] {
     const statuses = this.#found.map((found) => {
       const live = this.#liveOf(found);
-      return statusOf(found, live, (kind) => this.#offers(kind).filter((offered) => offered.live === live));
+      return statusOf(found, live, (kind) => this.#claims(kind).filter(({ offer }) => offer.plugin === live?.name));
     });
     return statuses.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -119,15 +118,15 @@ export class Plugins {
   }
 
   tools(): readonly PluginTool[] {
-    return this.#granted('tools').map(({ live, offer }) => pluginTool(live, offer));
+    return this.#granted('tools');
   }
 
   commands(): readonly PluginCommand[] {
-    return this.#granted('commands').map(({ live, offer }) => pluginCommand(live, offer));
+    return this.#granted('commands');
   }
 
   memoryProviders(): readonly PluginMemory[] {
-    return this.#granted('memoryProviders').map(({ live, offer }) => pluginMemory(live, offer));
+    return this.#granted('memoryProviders');
   }
 
   /** The memory of this name, there as soon as a plugin that brings it is loaded; null where there is no plugin at all. */
@@ -137,7 +136,7 @@ export class Plugins {
   }
 
   platforms(): readonly PluginPlatform[] {
-    return this.#granted('platforms').map(({ live, offer }) => live.platform(offer));
+    return this.#granted('platforms');
   }
 
   /** Calls when there may be other tools, commands, providers or platforms than before. */
@@ -184,22 +183,22 @@ export class Plugins {
     return [...this.#live.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  #offers<Kind extends OfferKind>(kind: Kind): Offered<Kind>[] {
-    return offersOf(kind, this.#all, this.#options.reserved ?? {});
+  #claims<Kind extends OfferKind>(kind: Kind): Claim<Kind>[] {
+    return claimsOf(kind, this.#all, this.#options.reserved ?? {});
   }
 
-  #granted<Kind extends OfferKind>(kind: Kind): Offered<Kind>[] {
-    return this.#offers(kind).filter(({ problem }) => problem === null);
+  #granted<Kind extends OfferKind>(kind: Kind): Offers[Kind][number][] {
+    return this.#claims(kind).flatMap(({ offer, problem }) => (problem === null ? [offer] : []));
   }
 
   /** The gates of this name, in the order of their plugins. Waits for a plugin whose gate is closed until it is loaded. */
   async #gates(name: GateName): Promise<readonly Gate[]> {
     await this.loaded();
-    const closed = this.#all.filter(({ gates }) =>
-      gates.some(({ gate, onFailure }) => gate === name && onFailure === 'closed'),
+    const closed = this.#all.filter(({ offers }) =>
+      offers.gates.some(({ gate, onFailure }) => gate === name && onFailure === 'closed'),
     );
     await Promise.all(closed.map(({ firstLoad }) => firstLoad));
-    const gates: Gate[] = [...this.#all.flatMap((live) => live.gates), ...this.#closed];
+    const gates: Gate[] = [...this.#all.flatMap(({ offers }) => offers.gates), ...this.#closed];
     const byPlugin = (a: Gate, b: Gate): number => (a.plugin < b.plugin ? -1 : a.plugin > b.plugin ? 1 : 0);
     return gates.filter(({ gate }) => gate === name).toSorted(byPlugin);
   }
@@ -255,8 +254,8 @@ export class Plugins {
   /** Says that something else is offered than before, and acts on it. Never rejects. */
   async #onChanged(): Promise<void> {
     if (this.#stopped) return;
-    const offers: readonly Offered<OfferKind>[] = OFFER_KINDS.flatMap((kind) => this.#offers(kind));
-    this.#report(offers.flatMap(({ live, problem }) => (problem === null ? [] : { name: live.name, problem })));
+    const claims: readonly Claim<OfferKind>[] = OFFER_KINDS.flatMap((kind) => this.#claims(kind));
+    this.#report(claims.flatMap(({ offer, problem }) => (problem === null ? [] : { name: offer.plugin, problem })));
     for (const listener of this.#listeners) listener();
     try {
       await this.#settle();

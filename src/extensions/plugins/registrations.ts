@@ -1,5 +1,5 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { callGateway, type Method, missing } from '../host/serve.ts';
+import { callGateway, type Method, notOffered } from '../host/serve.ts';
 import type {
   GateFunction,
   GateName,
@@ -157,7 +157,7 @@ export class Registrations {
       ...Object.fromEntries(MEMORY_METHODS.map((each) => [each, method(each)])),
       tool: async (name: string, args: unknown, context: MemoryToolCall, signal: AbortSignal) => {
         const tool = provider.tools?.find((each) => each.name === name);
-        if (tool === undefined) throw missing(name);
+        if (tool === undefined) throw notOffered(name);
         return textOf(await tool.run(args, { ...context, signal }));
       },
     });

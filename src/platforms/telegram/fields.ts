@@ -24,6 +24,11 @@ export function integerOf(value: unknown): number | null {
   return Number.isSafeInteger(value) ? (value as number) : null;
 }
 
+/** A whole number as text, as ids are passed on. */
+export function integerText(value: unknown): string | null {
+  return integerOf(value)?.toString() ?? null;
+}
+
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

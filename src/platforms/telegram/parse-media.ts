@@ -1,5 +1,5 @@
 import type { FileKind, IncomingFile } from '../platform.ts';
-import { type Fields, fieldsOf, integerOf, listOf, nameOf, textOf } from './fields.ts';
+import { type Fields, fieldsOf, integerOf, integerText, listOf, nameOf, textOf } from './fields.ts';
 
 /** Makes what reads the bytes of a file. */
 export type FileOpener = (fileId: string) => IncomingFile['open'];
@@ -43,7 +43,7 @@ const DESCRIPTIONS: readonly (readonly [field: string, describe: (content: Field
   ['location', (location) => joined('location', [coordinates(location)])],
   ['contact', (contact) => joined('contact', [fullName(contact), nameOf(contact.phone_number)])],
   ['poll', ({ question, options }) => joined('poll', [nameOf(question), optionsOf(options)])],
-  ['dice', ({ emoji, value }) => joined('dice', [nameOf(emoji), integerOf(value)?.toString() ?? null])],
+  ['dice', ({ emoji, value }) => joined('dice', [nameOf(emoji), integerText(value)])],
   ['checklist', ({ title, tasks }) => joined('checklist', [nameOf(title), optionsOf(tasks)])],
   ['story', () => 'story'],
   ['paid_media', () => 'paid media'],

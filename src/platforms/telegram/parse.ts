@@ -1,5 +1,5 @@
 import type { ChatType, Incoming, Person, Place, Press, Quote } from '../platform.ts';
-import { type Fields, fieldsOf, integerOf, nameOf, textOf } from './fields.ts';
+import { type Fields, fieldsOf, integerOf, integerText, nameOf, textOf } from './fields.ts';
 import { describeContent, type FileOpener, fullName, parseFiles } from './parse-media.ts';
 
 /** Who we are on Telegram. */
@@ -46,7 +46,7 @@ export function parseUpdate(update: unknown, self: Self, openerOf: FileOpener): 
 
 function parseMessage(message: Fields, self: Self, openerOf: FileOpener, edited: boolean): Parsed | null {
   const place = placeOf(message);
-  const messageId = integerOf(message.message_id);
+  const messageId = integerText(message.message_id);
   if (place === null || messageId === null || isOwn(message, self)) return null;
   const files = parseFiles(message, openerOf);
   const said = wordsOf(message);
@@ -60,7 +60,7 @@ function parseMessage(message: Fields, self: Self, openerOf: FileOpener, edited:
     kind: 'message',
     message: {
       id: `telegram:${place.chat}:${messageId}${edited ? `:${second}` : ''}`,
-      messageId: String(messageId),
+      messageId,
       place,
       from: authorOf(message),
       text: command.text,
@@ -79,25 +79,25 @@ function parsePress(query: Fields | null): Parsed | null {
   const id = nameOf(query?.id);
   const data = textOf(query?.data, 64);
   const place = message === null ? null : placeOf(message);
-  const messageId = integerOf(message?.message_id);
+  const messageId = integerText(message?.message_id);
   if (query === null || id === null || data === null || place === null || messageId === null) return null;
   const from = personOf(fieldsOf(query.from));
-  const press = { id: `telegram:callback:${id}`, place, from, messageId: String(messageId), data };
+  const press = { id: `telegram:callback:${id}`, place, from, messageId, data };
   return { kind: 'press', press, query: id };
 }
 
 function placeOf(message: Fields): Place | null {
   const chat = fieldsOf(message.chat);
-  const id = integerOf(chat?.id);
+  const id = integerText(chat?.id);
   const type = typeof chat?.type === 'string' && Object.hasOwn(CHAT_TYPES, chat.type) ? CHAT_TYPES[chat.type] : null;
   if (chat === null || id === null || !type) return null;
-  const topic = message.is_topic_message === true ? integerOf(message.message_thread_id) : null;
+  const topic = message.is_topic_message === true ? integerText(message.message_thread_id) : null;
   const name = nameOf(chat.title) ?? fullName(chat);
   return {
     // A topic of a direct chat is still a talk with one person.
     type: topic !== null && type === 'group' ? 'thread' : type,
-    chat: String(id),
-    ...(topic === null ? {} : { thread: String(topic) }),
+    chat: id,
+    ...(topic === null ? {} : { thread: topic }),
     ...(name === null ? {} : { name }),
   };
 }
@@ -115,32 +115,26 @@ function authorOf(message: Fields): Person {
   const voice = fieldsOf(message.sender_chat);
   if (voice === null) return personOf(fieldsOf(message.from));
   // A person speaks as a chat. As this one: an anonymous admin, or a post of the channel. As another: that has an id.
-  const isChatItself = voice.id === fieldsOf(message.chat)?.id;
-  const id = isChatItself ? null : integerOf(voice.id);
-  return {
-    id: id === null ? null : String(id),
-    name: nameOf(message.author_signature) ?? nameOf(voice.title),
-    bot: false,
-  };
+  const id = voice.id === fieldsOf(message.chat)?.id ? null : integerText(voice.id);
+  return { id, name: nameOf(message.author_signature) ?? nameOf(voice.title), bot: false };
 }
 
 function personOf(user: Fields | null): Person {
-  const id = integerOf(user?.id);
   const name = user === null ? null : (fullName(user) ?? nameOf(user.username));
-  return { id: id === null ? null : String(id), name, bot: user?.is_bot === true };
+  return { id: integerText(user?.id), name, bot: user?.is_bot === true };
 }
 
 function quoteOf(message: Fields, self: Self, openerOf: FileOpener): Quote | null {
   const answered = fieldsOf(message.reply_to_message);
-  const messageId = integerOf(answered?.message_id);
+  const messageId = integerText(answered?.message_id);
   if (answered === null || messageId === null) return null;
   // Every message of a topic answers the one that began the topic.
   if (answered.forum_topic_created !== undefined) return null;
-  if (message.is_topic_message === true && message.message_thread_id === messageId) return null;
+  if (message.is_topic_message === true && integerText(message.message_thread_id) === messageId) return null;
   const part = textOf(fieldsOf(message.quote)?.text);
   const [file] = parseFiles(answered, openerOf);
   const text = part ?? wordsOf(answered) ?? (file === undefined ? '' : `[${file.kind}]`);
-  return { messageId: String(messageId), text, author: authorOf(answered).name, own: isOwn(answered, self) };
+  return { messageId, text, author: authorOf(answered).name, own: isOwn(answered, self) };
 }
 
 interface Command {
@@ -157,11 +151,5 @@ function commandOf(text: string, self: Self): Command {
 }
 
 function mentions(text: string, username: string): boolean {
-  const name = `@${username.toLowerCase()}`;
-  const lower = text.toLowerCase();
-  for (let at = lower.indexOf(name); at >= 0; at = lower.indexOf(name, at + 1)) {
-    const isWhole = !/\w/.test(lower[at - 1] ?? '') && !/\w/.test(lower[at + name.length] ?? '');
-    if (isWhole) return true;
-  }
-  return false;
+  return new RegExp(`(?<!\\w)@${RegExp.escape(username)}(?!\\w)`, 'i').test(text);
 }

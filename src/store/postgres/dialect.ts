@@ -24,7 +24,6 @@ const TRY_TAKE_INSTANCE = 'SELECT pg_try_advisory_xact_lock(hashtextextended(?, 
 
 /** Any number of writers: conversations are locked by name, and the log is numbered after the commit. */
 export const postgresDialect: Dialect = {
-  name: 'postgres',
   integer: 'BIGINT',
   text: 'TEXT COLLATE "C"',
   // Rules of a table are read and parsed anew by every statement that writes to it; those of a domain are not.

@@ -10,7 +10,7 @@ import { assertLocalFileSystem } from './file-system.ts';
 import { retryWhileBusy } from './turnstile.ts';
 
 /** Before this version a WAL could lose its tail when it was reset. */
-const MIN_SQLITE = [3, 51, 3] as const;
+const MIN_SQLITE = '3.51.3';
 /** "MOIR": tells our files from other programs' databases. */
 const APPLICATION_ID = 0x4d4f4952;
 const MAGIC = 'SQLite format 3\0';
@@ -227,12 +227,8 @@ function makeDurable(db: DatabaseSync, path: string): void {
 
 function assertVersion(db: DatabaseSync): void {
   const version = String(db.prepare('SELECT sqlite_version() AS version').get()?.version);
-  const parts = version.split('.').map(Number);
-  for (const [i, least] of MIN_SQLITE.entries()) {
-    const part = parts[i] ?? 0;
-    if (part > least) return;
-    if (part < least) throw new MoiraiError('store_unsafe', `SQLite ${version} is older than ${MIN_SQLITE.join('.')}`);
-  }
+  if (version.localeCompare(MIN_SQLITE, 'en', { numeric: true }) >= 0) return;
+  throw new MoiraiError('store_unsafe', `SQLite ${version} is older than ${MIN_SQLITE}`);
 }
 
 function pragma(db: DatabaseSync, text: string): string {

@@ -12,7 +12,6 @@ function* none(): Tx<void> {}
 
 /** One writer at a time is SQLite's nature: nothing needs a lock, and rows are numbered in commit order. */
 export const sqliteDialect: Dialect = {
-  name: 'sqlite',
   integer: 'INTEGER',
   text: 'TEXT',
   vocabulary: () => [],

@@ -40,7 +40,7 @@ export class StoreThread {
           thread.#worker.unref();
           started(thread);
         } else if (message.type === 'failed') failed(MoiraiError.from(message.error));
-        else if (message.type === 'answers') thread.#settle(message.answers);
+        else thread.#settle(message.answers);
       });
       thread.#worker.on('error', (thrown) => {
         const error = MoiraiError.wrap(thrown);

@@ -30,8 +30,7 @@ type SentEffects = Omit<Effects, 'queues'> & { readonly queues: readonly string[
 export type FromWorker =
   | { readonly type: 'ready' }
   | { readonly type: 'failed'; readonly error: ErrorData }
-  | { readonly type: 'answers'; readonly answers: readonly Answer[] }
-  | { readonly type: 'closed' };
+  | { readonly type: 'answers'; readonly answers: readonly Answer[] };
 
 /** Bounds how long a batch holds the write lock, and so how long other processes wait. */
 const MAX_BATCH = 128;
@@ -53,7 +52,6 @@ function serve(port: MessagePort, task: WorkerTask): void {
     if (close) break;
   }
   engine.close();
-  send(port, { type: 'closed' });
   port.close();
 }
 

@@ -6,6 +6,7 @@ import {
   AT_ONCE,
   advanceLane,
   afterSuccess,
+  type Claimed,
   type ClaimedLane,
   type ClaimRequest,
   claimLanes,
@@ -91,10 +92,7 @@ export function* addDeliveries(
 export type ClaimReplies = Omit<ClaimRequest, 'queue'> & { readonly platform: string; readonly repliesPerLane: number };
 
 /** Claims conversations with something to be sent through a platform, with their oldest unsent replies. */
-export function* claimReplies(
-  ctx: TxContext,
-  args: ClaimReplies,
-): Tx<{ lanes: ReplyLane[]; nextDueInMs: number | null }> {
+export function* claimReplies(ctx: TxContext, args: ClaimReplies): Tx<Claimed<ReplyLane>> {
   yield* enter(ctx, args.context);
   const claimed = yield* claimLanes(ctx, { ...args, queue: replyQueue(args.platform) }, false);
   const answers = yield claimed.lanes.map(({ key }) =>

@@ -4,6 +4,7 @@ import { storableText } from '../text.ts';
 import { type Query, query, type Row, type Tx, type TxContext } from '../transaction.ts';
 import {
   afterSuccess,
+  type Claimed,
   type ClaimedLane,
   type ClaimRequest,
   claimLanes,
@@ -32,10 +33,7 @@ export type EventLane = ClaimedLane & {
 export type ClaimEvents = ClaimRequest & { readonly subscriber: string; readonly eventsPerLane: number };
 
 /** Claims due lanes of a subscriber, with their next events. */
-export function* claimEvents(
-  ctx: TxContext,
-  args: ClaimEvents,
-): Tx<{ lanes: EventLane[]; nextDueInMs: number | null }> {
+export function* claimEvents(ctx: TxContext, args: ClaimEvents): Tx<Claimed<EventLane>> {
   const scope = yield* enter(ctx, args.context);
   const subscriber = scope.subscribers.find(({ name }) => name === args.subscriber);
   if (subscriber === undefined) return { lanes: [], nextDueInMs: null };

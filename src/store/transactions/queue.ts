@@ -60,8 +60,9 @@ const LONGEST_BACKOFF_MS = 600_000;
 
 const FREE = 'WHERE queue = ? AND token IS NULL AND';
 
-export interface ClaimedLanes {
-  readonly lanes: ClaimedLane[];
+/** What a claim returned. */
+export interface Claimed<L = ClaimedLane> {
+  readonly lanes: L[];
   /** When the next lane of the queue is due; not positive when there are more now; null for none. */
   readonly nextDueInMs: number | null;
 }
@@ -71,7 +72,7 @@ export interface ClaimedLanes {
  * beginning of one range of an index. The caller has entered with `request.context`. `timed` lanes are due at the time
  * they say, however far away; others wait for a retry.
  */
-export function* claimLanes(ctx: TxContext, request: ClaimRequest, timed: boolean): Tx<ClaimedLanes> {
+export function* claimLanes(ctx: TxContext, request: ClaimRequest, timed: boolean): Tx<Claimed> {
   const { queue, limit } = request;
   const { skipLocked } = ctx.dialect;
   const own = request.again ? yield* claimedBefore(request) : [];

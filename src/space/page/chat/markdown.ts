@@ -41,29 +41,24 @@ export function splitBlocks(text: string): string[] {
   };
   for (const line of text.split('\n')) {
     const mark: string | undefined = FENCE.exec(line)?.[1];
-    if (fence !== null) {
-      lines.push(line);
-      if (closes(line, fence)) {
-        fence = null;
-        close();
-      }
-    } else if (mark !== undefined) {
+    if (fence === null && (mark !== undefined || beginsBlock(lines, line))) close();
+    lines.push(line);
+    if (fence === null) fence = mark ?? null;
+    else if (closes(line, fence)) {
+      fence = null;
       close();
-      fence = mark;
-      lines.push(line);
-    } else if (line.trim() === '') {
-      // What is indented behind a blank line still belongs to the list above it.
-      lines.push(line);
-    } else {
-      if (lines.at(-1)?.trim() === '' && !(isList(lines) && (/^\s/.test(line) || ITEM.test(line)))) close();
-      lines.push(line);
     }
   }
   close();
   return parts;
 }
 
-const isList = (lines: readonly string[]): boolean => ITEM.test(lines.find((line) => line.trim() !== '') ?? '');
+/** Whether a line stands behind a blank one and does not belong to a list above it, as items and indented lines do. */
+function beginsBlock(above: readonly string[], line: string): boolean {
+  if (line.trim() === '' || above.at(-1)?.trim() !== '') return false;
+  const isList = ITEM.test(above.find((one) => one.trim() !== '') ?? '');
+  return !(isList && (/^\s/.test(line) || ITEM.test(line)));
+}
 
 function closes(line: string, fence: string): boolean {
   const mark = line.trim();

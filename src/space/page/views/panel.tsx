@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
 import { AnswerError, sentenceOf } from '../data/answer-error.ts';
 import { askSession, type KeptSession, reasonOf } from '../data/kept-session.ts';
@@ -175,7 +175,8 @@ function Parent({ kept }: { kept: KeptSession | null }) {
 
 /** The heading is where reading begins; afterwards the person is back where they were. */
 function useFocus(heading: { readonly current: HTMLElement | null }): void {
-  useEffect(() => {
+  // Not after the next frame: keys pressed until then would go to nothing.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     heading.current?.focus({ preventScroll: true });
     return () => {

@@ -67,7 +67,7 @@ async function runOnce(
   };
   const host = await startGateway({
     ...{ config, log, environment: process.env },
-    // Whoever started it in a terminal expects it there; others are started again after their exit.
+    // One that a person started in a terminal begins again there; others are started again after their exit.
     restart: () => restart(holder.startedBy === 'person' ? 'again' : 'restart'),
     lost: () => {
       log.error('the lease was lost; starting again is the only way on');

@@ -6,8 +6,8 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',
-    // One more than there are cores: many tests wait for other processes most of the time.
-    maxWorkers: Math.max(2, availableParallelism()) + 1,
+    // More than there are cores: many tests wait for other processes most of the time.
+    maxWorkers: Math.max(2, availableParallelism()) + 2,
     sequence: { sequencer: LongFirst },
     testTimeout: 60_000,
     hookTimeout: 30_000,

@@ -82,6 +82,7 @@ test('a handler that stays loaded runs at low priority, with nothing of the gate
   expect(JSON.parse(scene.logged.find((line) => line.includes('my words')) ?? '')).toMatchObject({
     ...{ hook: 'env', stream: 'stdout', line: 'my words' },
   });
+  await until('its answer is there', () => scene.hooks?.list()[0]?.handled === 1);
   expect(scene.hooks?.list()).toMatchObject([{ name: 'env', state: 'ready', processes: 1, handled: 1, failed: 0 }]);
 });
 

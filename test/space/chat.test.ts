@@ -411,7 +411,7 @@ const COMMANDS =
   );
 
 async function openContext(): Promise<void> {
-  context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce' });
   page = await context.newPage();
   page.setDefaultTimeout(patience(10_000));
   page.on('pageerror', (error) => troubles.push(String(error)));

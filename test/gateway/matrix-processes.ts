@@ -25,6 +25,7 @@ export function processPaths(witnesses: () => Witnesses): readonly Path[] {
     {
       name: 'ended, and SIGKILL right after the commit',
       ends: { reason: 'api_close', cause: null, trigger: 'api' },
+      mayRepeat: true,
       go: () =>
         inGateway(witnesses(), 0, async (gateway) => {
           const { session_id } = await gateway.chat({ text: 'hello', conversation: 'c' });

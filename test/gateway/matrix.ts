@@ -28,6 +28,8 @@ export interface Path {
   readonly tells?: RegExp;
   /** A new session begins in the same conversation, in the same transaction. */
   readonly successor?: true;
+  /** The process dies in the middle: who heard of it may hear of it again. */
+  readonly mayRepeat?: true;
   /** There is no transcript any more when memory hears of it. */
   readonly removed?: true;
   /** It goes on, but plugins let go of what they hold for it, as at an end. */
@@ -40,7 +42,7 @@ type Column = (evidence: Evidence, path: Path) => Verdict;
 
 /** The end, once, with its reason; and to a plugin before the reset that names the next session. */
 function heardBy(who: Witness): Column {
-  return ({ session, heard, said }, { ends, removed, finalized }) => {
+  return ({ session, heard, said }, { ends, removed, finalized, mayRepeat }) => {
     if (!PRESENT.includes(who)) return 'n/a';
     const own = heard.filter((each) => each.who === who);
     if (who === 'plugin' && finalized) {
@@ -50,7 +52,7 @@ function heardBy(who: Witness): Column {
     const found = own.filter((each) => isEndOf(each, session.id));
     if (ends === null) return found.length === 0 ? 'n/a' : 'an end that is none';
     const [end] = found;
-    if (found.length !== 1 || end === undefined) return `heard ${found.length} times`;
+    if (end === undefined || (found.length !== 1 && !mayRepeat)) return `heard ${found.length} times`;
     if (end.event.reason !== ends.reason) return `heard as ${end.event.reason}`;
     const reset = own.findIndex(({ event }) => event.type === 'session:reset' && event.old_session_id === session.id);
     if (reset >= 0 && reset < own.indexOf(end)) return 'after the reset';

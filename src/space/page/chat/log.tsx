@@ -32,8 +32,13 @@ export function Log({ thread }: { thread: Thread }) {
     if (current === null || hold.current !== null || !thread.history.hasEarlier.value) return;
     hold.current = current.scrollHeight - current.scrollTop;
     await thread.history.loadEarlier();
-    // The observer comes after the next layout.
-    requestAnimationFrame(() => requestAnimationFrame(() => (hold.current = null)));
+    // The observer comes after the next layout. A person who has come to the top meanwhile wants still earlier ones.
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        hold.current = null;
+        onScroll();
+      }),
+    );
   };
   const onScroll = (): void => {
     const { current } = box;

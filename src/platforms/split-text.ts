@@ -173,11 +173,13 @@ function pointSize(text: string, at: number, length: number, counts: Measure['co
   return point < 0x10000 ? 3 : 4;
 }
 
-const characters = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+/** Made when it is needed: it loads the rules of all scripts. */
+let characters: Intl.Segmenter | null = null;
 const LOOK_AHEAD = 64;
 
 /** The end moved to before the character it would part, unless that one alone is longer than the piece. */
 function wholeCharacter(text: string, start: number, end: number): number {
+  characters ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   const around = characters.segment(text.slice(start, end + LOOK_AHEAD)).containing(end - start);
   const before = around === undefined ? end : start + around.index;
   return before > start ? before : end;

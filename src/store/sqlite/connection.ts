@@ -10,7 +10,7 @@ import { assertLocalFileSystem } from './file-system.ts';
 import { retryWhileBusy } from './turnstile.ts';
 
 /** Before this version a WAL could lose its tail when it was reset. */
-const MIN_SQLITE = '3.51.3';
+const MIN_SQLITE = [3, 51, 3] as const;
 /** "MOIR": tells our files from other programs' databases. */
 const APPLICATION_ID = 0x4d4f4952;
 const MAGIC = 'SQLite format 3\0';
@@ -227,8 +227,11 @@ function makeDurable(db: DatabaseSync, path: string): void {
 
 function assertVersion(db: DatabaseSync): void {
   const version = String(db.prepare('SELECT sqlite_version() AS version').get()?.version);
-  if (version.localeCompare(MIN_SQLITE, 'en', { numeric: true }) >= 0) return;
-  throw new MoiraiError('store_unsafe', `SQLite ${version} is older than ${MIN_SQLITE}`);
+  const parts = version.split('.').map(Number);
+  // By hand: a comparison by locale would load collation data, 3 MB that stay.
+  const differs = MIN_SQLITE.findIndex((least, i) => parts[i] !== least);
+  if (differs === -1 || (parts[differs] ?? 0) > (MIN_SQLITE[differs] ?? 0)) return;
+  throw new MoiraiError('store_unsafe', `SQLite ${version} is older than ${MIN_SQLITE.join('.')}`);
 }
 
 function pragma(db: DatabaseSync, text: string): string {

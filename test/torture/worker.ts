@@ -1,6 +1,7 @@
 // One process of the torture test: opens the store, takes part, and does things at random until it is killed.
 import { flushCompileCache } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Engine } from '../../src/engine/engine.ts';
 import { isLeaseLost } from '../../src/engine/instance.ts';
 import { hasCode } from '../../src/errors/moirai-error.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -96,13 +97,23 @@ async function quieten(workload: Workload): Promise<void> {
   await agreeOnHolds(workload);
 }
 
+async function unknownHolds(engine: Engine): Promise<string[]> {
+  const { sessions } = await engine.store.read('heldBy', { instance: engine.instance });
+  const held = new Set(engine.holds.map((hold) => hold.sessionId));
+  return sessions.map(({ id }) => id).filter((id) => !held.has(id));
+}
+
 async function agreeOnHolds(workload: Workload): Promise<void> {
   const { engine } = workload.tenure;
   try {
     await engine.reconcile();
-    const { sessions } = await engine.store.read('heldBy', { instance: engine.instance });
-    const held = new Set(engine.holds.map((hold) => hold.sessionId));
-    const unknown = sessions.map(({ id }) => id).filter((id) => !held.has(id));
+    // The run of a job may begin at any moment: its answer is on the way, while one that was lost stays unknown.
+    let unknown = await unknownHolds(engine);
+    for (let i = 0; unknown.length > 0 && i < 20; i++) {
+      await sleep(100);
+      const still = await unknownHolds(engine);
+      unknown = unknown.filter((id) => still.includes(id));
+    }
     if (unknown.length > 0) workload.wrong(`${engine.instance} owns ${unknown.join(', ')} and does not know`);
   } catch (thrown) {
     if (!isLeaseLost(thrown)) throw thrown;

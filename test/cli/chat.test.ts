@@ -441,7 +441,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
   });
 
   test('a terminal that was stopped for longer than its lease says so and leaves', async () => {
-    writeFileSync(join(cli.home, 'config.yaml'), 'sessions: { heartbeat: 300ms, lease_ttl: 1s }\n');
+    writeFileSync(join(cli.home, 'config.yaml'), 'sessions: { heartbeat: 500ms, lease_ttl: 4s }\n');
     const talk = await begin();
     await talk.say('say something', '\r\nsomething\r\n');
     const pid = await pidOf();

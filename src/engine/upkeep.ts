@@ -54,10 +54,7 @@ export class Upkeep {
     await this.#watcher?.start();
     this.#every('reap', this.#options.reapMs ?? REAP_MS, () => this.#engine.reap());
     this.#every('reconcile', RECONCILE_MS, () => this.#engine.reconcile());
-    this.#every('index', INDEX_MS, async () => {
-      await this.#engine.store.write('indexMessages', { limit: 500 });
-      await this.#engine.store.write('sequenceAhead', {});
-    });
+    this.#every('index', INDEX_MS, () => this.#engine.store.write('indexMessages', { limit: 500 }));
     this.#every('forget', FORGET_MS, () =>
       this.#engine.store.write('forgetInstances', { lostBefore: this.#options.wallClock() - KEEP_LOST_MS }),
     );

@@ -47,7 +47,6 @@ export const WRITES = {
   reap: reaping.reap,
   reconcile: reaping.reconcile,
   expire: expiry.expire,
-  sequenceAhead: reading.sequenceAhead,
   subscribe: subscribers.subscribe,
   unsubscribe: subscribers.unsubscribe,
   replay: subscribers.replay,

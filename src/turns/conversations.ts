@@ -19,7 +19,7 @@ export interface InboundMessage {
   /** Names the message on its platform; the same again is the same message again. */
   readonly originRef: string | null;
   /** For so long; without it for ever. */
-  readonly refTtlMs?: number;
+  readonly refTtlMs?: number | undefined;
   readonly mode?: BusyMode;
   /** Text for the agent whatever it looks like: never a command. */
   readonly verbatim?: true;
@@ -139,7 +139,7 @@ export class Conversations {
         conversation,
         session: await this.#openSession(message),
         by,
-        send: (text, mode) => this.#enqueue({ conversation, text, originRef, mode, ...given({ refTtlMs }) }),
+        send: (text, mode) => this.#enqueue({ conversation, text, originRef, refTtlMs, mode }),
       });
       return typeof answer === 'string' ? await this.#answer(message, answer) : answer;
     } catch (thrown) {
@@ -156,8 +156,8 @@ export class Conversations {
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const { turns } = this.#deps;
     const received = await turns.receive(
-      { conversation, text, originRef, by: 'user', ...given({ refTtlMs, before }) },
-      given({ mode, settleMs }),
+      { conversation, text, originRef, refTtlMs, by: 'user', before },
+      { mode, settleMs },
     );
     return { type: 'turn', received, channel: turns.channels.open(received.turn.id) };
   }
@@ -175,9 +175,4 @@ type ParsedCommand = NonNullable<ReturnType<typeof parseCommand>>;
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
-}
-
-/** An object without its fields that are undefined. */
-function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }

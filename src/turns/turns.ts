@@ -33,11 +33,11 @@ export interface TurnsOptions {
 
 /** How a message is taken in. */
 export interface Receiving {
-  readonly mode?: BusyMode;
+  readonly mode?: BusyMode | undefined;
   /** Begins whatever else runs. */
   readonly uncapped?: boolean;
   /** Wait so long for more of the same person: chat clients send one message in pieces. */
-  readonly settleMs?: number;
+  readonly settleMs?: number | undefined;
 }
 
 const ADOPT_MS = 3000;

@@ -52,7 +52,9 @@ function heardBy(who: Witness): Column {
     const found = own.filter((each) => isEndOf(each, session.id));
     if (ends === null) return found.length === 0 ? 'n/a' : 'an end that is none';
     const [end] = found;
-    if (end === undefined || (found.length !== 1 && !mayRepeat)) return `heard ${found.length} times`;
+    const distinct = new Set(found.map(({ event }) => event.id));
+    if (end === undefined || distinct.size > 1 || (found.length > 1 && !mayRepeat))
+      return `heard ${found.length} times`;
     if (end.event.reason !== ends.reason) return `heard as ${end.event.reason}`;
     const reset = own.findIndex(({ event }) => event.type === 'session:reset' && event.old_session_id === session.id);
     if (reset >= 0 && reset < own.indexOf(end)) return 'after the reset';

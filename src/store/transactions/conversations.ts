@@ -24,7 +24,7 @@ export interface ReceiveArgs {
   /** Names the message on its platform: received twice, it is one turn. */
   readonly originRef: string | null;
   /** For so long; without it for ever. */
-  readonly refTtlMs?: number;
+  readonly refTtlMs?: number | undefined;
   readonly by: Actor;
   readonly turnId: string;
   /** The id of the session that starts if none can be continued. */
@@ -32,7 +32,7 @@ export interface ReceiveArgs {
   /** Of a session that this starts. */
   readonly title?: string;
   /** Rows that its turn finds in the transcript: what the client says was said before, and what it asks for. */
-  readonly before?: readonly MessageToAppend[];
+  readonly before?: readonly MessageToAppend[] | undefined;
   /** Begin the turn in the same transaction when nothing else waits or runs. */
   readonly begin: boolean;
 }

@@ -15,11 +15,6 @@ export function* sequenceEvents(ctx: TxContext): Tx<void> {
 
 const SEQUENCED_AT_ONCE = 5000;
 
-/** Numbers a piece of the log ahead of its readers; false when nothing was left to do. */
-export function* sequenceAhead(ctx: TxContext, _args: Record<never, never>): Tx<boolean> {
-  return yield* ctx.dialect.sequenceEvents(SEQUENCED_AT_ONCE);
-}
-
 /** Read with the column that `dialect.seqColumn` names as its number. */
 const EVENTS = new Table('events', { seq: integer, event: json<MoiraiEvent>() });
 

@@ -12,9 +12,11 @@ import { timeSortedIds } from '../../src/engine/ids.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { patience } from '../support/patience.ts';
+import { runResident } from './resident.ts';
 
 export const launcher = fileURLToPath(new URL('../../bin/moirai.js', import.meta.url));
 const HOUR = 3_600_000;
+const WORK_IN_STORE = ['sessions', 'events', 'doctor', 'memory', 'cron', 'hooks', 'pairing', 'config'];
 
 export interface Outcome {
   readonly code: number | null;
@@ -71,7 +73,7 @@ export class CliFixture {
   /** What a command prints with `--json`; it must succeed. */
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests are about
   async json(...args: string[]): Promise<any> {
-    const { code, output, errors } = await this.moirai(...args, '--json');
+    const { code, output, errors } = await this.#look(...args, '--json');
     if (code !== 0) throw new Error(`moirai ${args.join(' ')} exited with ${code}: ${errors}`);
     return JSON.parse(output);
   }
@@ -79,7 +81,7 @@ export class CliFixture {
   /** The events of the log, as `events --json` prints them. */
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests are about
   async events(...args: string[]): Promise<any[]> {
-    const { output } = await this.moirai('events', '--json', ...args);
+    const { output } = await this.#look('events', '--json', ...args);
     return output
       .split('\n')
       .filter(Boolean)
@@ -109,6 +111,13 @@ export class CliFixture {
     const wrapper = this.start(['run', '--', 'sh', '-c', `${setup}; echo $$; ${script}`], rest);
     const [line] = await once(wrapper.stdout, 'data');
     return { wrapper, pid: Number(String(line).trim()) };
+  }
+
+  /** Like `moirai`, but commands that only work in the store do it in a process that stays. */
+  async #look(...args: string[]): Promise<Outcome> {
+    if (!WORK_IN_STORE.includes(args[0] ?? '')) return this.moirai(...args);
+    const store = this.#store === null ? [] : ['--store', this.#store];
+    return runResident({ args: [...store, ...args], home: this.home });
   }
 
   remove(): void {

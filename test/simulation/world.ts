@@ -62,6 +62,8 @@ export class World {
   #pauses = 0;
   #troubles = 0;
   #processes: SimProcess[] = [];
+  /** The last job that was made due, on its way to the store. */
+  #makingDue: Promise<unknown> = Promise.resolve();
 
   constructor(seed: number, store: Store) {
     this.random = new Random(seed);
@@ -87,6 +89,7 @@ export class World {
     this.#makeJobsDue();
     await this.time.runUntil(FAULTY_MS);
     this.#peace();
+    await this.#makingDue;
     for (const id of JOBS) await this.store.write('removeJob', { id });
     const limit = this.time.elapsed() + DRAIN_MS;
     while (this.time.elapsed() < limit) {
@@ -154,7 +157,8 @@ export class World {
     this.time.after(this.random.between(300, 1200), () => {
       if (!this.working) return;
       const job = { id: this.random.pick(JOBS), nextAt: this.time.now(), paused: false };
-      void this.store.write('scheduleJob', job).catch((thrown) => this.history.violation(String(thrown)));
+      const made = this.store.write('scheduleJob', job).catch((thrown) => this.history.violation(String(thrown)));
+      this.#makingDue = Promise.all([this.#makingDue, made]);
       this.#makeJobsDue();
     });
   }

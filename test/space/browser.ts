@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Browser, chromium } from 'playwright-core';
-import { describe } from 'vitest';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { describe, test } from 'vitest';
+import { RUN_ALL } from '../support/share.ts';
 
 /** The page, built from its sources before the tests began. */
 export const BUILT_PAGE = fileURLToPath(new URL('../../web', import.meta.url));
@@ -16,7 +17,10 @@ export function findChromium(): string | null {
 }
 
 /** Where everything must run, a browser that is not there is a failure; elsewhere these tests are left out, and counted. */
-export const describeInBrowser = describe.skipIf(findChromium() === null && !process.env.MOIRAI_TEST_ALL);
+export const describeInBrowser = describe.skipIf(findChromium() === null && !RUN_ALL);
+
+/** A test of the whole run: a browser without a GPU draws by the processor, and everything else waits for it. */
+export const testInFullRun = test.runIf(RUN_ALL);
 
 /** A real browser without a GPU and without a window. */
 export async function openChromium(): Promise<Browser> {
@@ -25,9 +29,16 @@ export async function openChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 }
 
+/** A picture for people to look at, made in the whole run. */
+export async function photograph(
+  page: Page,
+  name: string,
+  part: Parameters<Page['screenshot']>[0] = {},
+): Promise<void> {
+  if (RUN_ALL) await page.screenshot({ ...part, path: artifact(name) });
+}
+
 /** The path of a picture that a person will look at. */
 export function artifact(name: string): string {
-  const folder = fileURLToPath(new URL('../../test-artifacts/', import.meta.url));
-  mkdirSync(folder, { recursive: true });
-  return `${folder}${name}`;
+  return fileURLToPath(new URL(`../../test-artifacts/${name}`, import.meta.url));
 }

@@ -7,7 +7,7 @@ import type { ScriptedReply } from '../fakes/model-script.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
 import { GatewayProcess } from '../gateway/process.ts';
 import { patience } from '../support/patience.ts';
-import { artifact, describeInBrowser, openChromium } from './browser.ts';
+import { describeInBrowser, openChromium, photograph, testInFullRun } from './browser.ts';
 import { ChatPage } from './chat-page.ts';
 
 const WORDS = Array.from({ length: 40 }, (_, i) => `word${i + 1}`).join(' ');
@@ -83,7 +83,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     await live.getByText('word3').waitFor();
     const early = await live.innerText();
     expect(early).not.toContain('word40');
-    await page.screenshot({ path: artifact('chat-streaming.png') });
+    await photograph(page, 'chat-streaming.png');
     await page.locator('.chat-from-agent', { hasText: 'word40' }).waitFor();
     await live.waitFor({ state: 'detached' });
     expect(await page.locator('.chat-message').count()).toBe(2);
@@ -117,10 +117,10 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
       'after the end',
       'You said: after the end',
     ]);
-    await page.screenshot({ path: artifact('chat-new.png') });
+    await photograph(page, 'chat-new.png');
   });
 
-  test('two conversations are two sessions, found from another browser too', async () => {
+  testInFullRun('two conversations are two sessions, found from another browser too', async () => {
     await sayAndHear('the first conversation');
     const first = await openConversation();
     await page.getByRole('button', { name: 'New conversation' }).click();
@@ -131,7 +131,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     const [one] = await sessionsOf(first);
     const [two] = await sessionsOf(second);
     expect(one?.id).not.toBe(two?.id);
-    await page.screenshot({ path: artifact('chat-two.png') });
+    await photograph(page, 'chat-two.png');
     await page.locator('.chat-list').getByRole('button', { name: 'the first conversation' }).click();
     await page.locator('.chat-from-agent', { hasText: 'You said: the first conversation' }).waitFor();
     expect(await page.locator('.chat-message').count()).toBe(2);
@@ -143,7 +143,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     await page.locator('.chat-from-agent', { hasText: 'You said: the second conversation' }).waitFor();
   });
 
-  test('a conversation can be renamed, and taken off the list while the gateway keeps it', async () => {
+  testInFullRun('a conversation can be renamed, and taken off the list while the gateway keeps it', async () => {
     await sayAndHear('a name is missing');
     const conversation = await openConversation();
     await page.getByRole('button', { name: 'Rename' }).click();
@@ -174,13 +174,13 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     expect(questions(model).length - before).toBe(1);
   });
 
-  test('what could not be sent is sent again under the same key', async () => {
+  testInFullRun('what could not be sent is sent again under the same key', async () => {
     await sayAndHear('hello');
     site.sever();
     await say('are you there?');
     const again = page.getByRole('button', { name: 'Send again' });
     await again.waitFor();
-    await page.screenshot({ path: artifact('chat-failed.png') });
+    await photograph(page, 'chat-failed.png');
     site.mend();
     await again.click();
     await page.locator('.chat-from-agent', { hasText: 'You said: are you there?' }).waitFor();
@@ -189,7 +189,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     troubles.length = 0;
   });
 
-  test('a reload in the middle of a reply goes on waiting for it', async () => {
+  testInFullRun('a reload in the middle of a reply goes on waiting for it', async () => {
     await say('tell me slowly, while I reload');
     await page.locator('.chat-live').getByText('word3').waitFor();
     await page.reload();
@@ -218,20 +218,20 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     await say('and this is next');
     await say('/status');
     await page.locator('.chat-note', { hasText: 'Waiting: 1' }).waitFor();
-    await page.screenshot({ path: artifact('chat-queue.png') });
+    await photograph(page, 'chat-queue.png');
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.locator('.chat-note', { hasText: 'What was done so far is kept' }).waitFor();
     await page.locator('.chat-from-agent', { hasText: 'You said: and this is next' }).waitFor();
     await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
   });
 
-  test('tools are told, while they run and afterwards', async () => {
+  testInFullRun('tools are told, while they run and afterwards', async () => {
     await sayAndHear('list the files', 'There are some files.');
     await page.locator('.chat-tools', { hasText: 'list_files' }).waitFor();
     expect(await order()).toEqual(['list the files', 'I look.', 'There are some files.']);
   });
 
-  test('a turn that fails says why, and can be tried again', async () => {
+  testInFullRun('a turn that fails says why, and can be tried again', async () => {
     await say('break it');
     const note = page.locator('.chat-note-error');
     await note.waitFor();
@@ -240,7 +240,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     await expect.poll(() => page.locator('.chat-note-error').count(), { timeout: patience(10_000) }).toBe(2);
   });
 
-  test('what is said in another tab appears', async () => {
+  testInFullRun('what is said in another tab appears', async () => {
     await sayAndHear('from here');
     const conversation = await openConversation();
     await gateway.chat({ text: 'from elsewhere', conversation, platform: 'web' });
@@ -254,7 +254,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     await list.waitFor();
     const names = await list.locator('b').allInnerTexts();
     for (const name of COMMANDS) expect(names).toContain(`/${name}`);
-    await page.screenshot({ path: artifact('chat-commands.png') });
+    await photograph(page, 'chat-commands.png');
     await field.press('Escape');
     await list.waitFor({ state: 'detached' });
     await field.fill('/st');
@@ -296,11 +296,11 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     expect(await reply.locator('ol li').count()).toBe(3);
     expect(await reply.locator('pre code').innerText()).toContain('const a = "<b>";');
     expect(await reply.locator('td strong').innerText()).toBe('2');
-    await page.screenshot({ path: artifact('chat-markdown.png') });
+    await photograph(page, 'chat-markdown.png');
     await expectNoSeriousViolations();
   });
 
-  test('a message of a hundred thousand characters is shown in part, and whole when asked', async () => {
+  testInFullRun('a message of a hundred thousand characters is shown in part, and whole when asked', async () => {
     await page.evaluate(`globalThis.longest = 0;
       new PerformanceObserver((list) => {
         for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
@@ -317,7 +317,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     expect(await page.evaluate('longest')).toBeLessThan(patience(500));
   });
 
-  test('what is not sent stays in its conversation, and the last words come back with the arrow', async () => {
+  testInFullRun('what is not sent stays in its conversation, and the last words come back with the arrow', async () => {
     await sayAndHear('something');
     const field = page.getByRole('textbox', { name: 'Message' });
     await field.press('ArrowUp');
@@ -333,7 +333,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     expect(await field.inputValue()).toBe('one line\ntwo');
   });
 
-  test('earlier sessions are loaded upward', async () => {
+  testInFullRun('earlier sessions are loaded upward', async () => {
     const conversation = crypto.randomUUID();
     for (let i = 0; i < 4; i++) {
       for (let j = 0; j < 6; j++) await gateway.chat({ text: `no ${i}.${j}`, conversation, platform: 'web' });
@@ -360,7 +360,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     expect(await page.locator('.chat-message').count()).toBe(48);
   });
 
-  test('who reads further up is left there while a reply comes', async () => {
+  testInFullRun('who reads further up is left there while a reply comes', async () => {
     await sayAndHear('hostile, to fill the page', 'quoted');
     await say('tell me slowly, below');
     await page.locator('.chat-live').getByText('word3').waitFor();
@@ -375,31 +375,31 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     await page.getByRole('button', { name: 'To the newest' }).waitFor({ state: 'detached' });
   });
 
-  test('a phone has room for it, with the list in a drawer', async () => {
+  testInFullRun('a phone has room for it, with the list in a drawer', async () => {
     await page.setViewportSize({ width: 375, height: 720 });
     await sayAndHear('hostile, on a phone', 'quoted');
     const wide = await page.evaluate('document.documentElement.scrollWidth');
     expect(wide).toBe(375);
-    await page.screenshot({ path: artifact('chat-phone.png') });
+    await photograph(page, 'chat-phone.png');
     const item = page.locator('.chat-list').getByRole('button', { name: 'New conversation' });
     expect(await item.isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Conversations' }).click();
     await item.waitFor();
     await page.waitForTimeout(300);
-    await page.screenshot({ path: artifact('chat-phone-list.png') });
+    await photograph(page, 'chat-phone-list.png');
     await expectNoSeriousViolations();
     await page.keyboard.press('Escape');
     await item.waitFor({ state: 'hidden' });
   });
 
-  test('it is as good in the dark', async () => {
+  testInFullRun('it is as good in the dark', async () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await sayAndHear('hostile, in the dark', 'quoted');
     await say('/help');
     await page.locator('.chat-note', { hasText: '/whoami' }).waitFor();
     await page.getByRole('textbox', { name: 'Message' }).fill('/s');
     await page.getByRole('listbox').waitFor();
-    await page.screenshot({ path: artifact('chat-dark.png') });
+    await photograph(page, 'chat-dark.png');
     await expectNoSeriousViolations();
   });
 });

@@ -7,8 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
 import { GatewayProcess } from '../gateway/process.ts';
 import { patience } from '../support/patience.ts';
-import { share } from '../support/share.ts';
-import { artifact, BUILT_PAGE, describeInBrowser, openChromium } from './browser.ts';
+import { BUILT_PAGE, describeInBrowser, openChromium, photograph, testInFullRun } from './browser.ts';
 import { FakeGateway, type FakeOptions, makeSession } from './fake-gateway.ts';
 
 const AXE = readFileSync(fileURLToPath(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
@@ -82,7 +81,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     const fake = await start({ sessions: 3, key: 'atropos' });
     const { page } = await open(fake);
     await page.waitForSelector('dialog[open]');
-    await page.screenshot({ path: artifact('page-key.png') });
+    await photograph(page, 'page-key.png');
     await page.fill('#key', 'wrong');
     await page.keyboard.press('Enter');
     await page.waitForSelector('dialog .trouble:has-text("The key is wrong")');
@@ -128,7 +127,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     expect(await page.$$eval('.recent li', (all) => all.length)).toBe(2);
   });
 
-  test('the picture keeps its size when sessions end', async () => {
+  testInFullRun('the picture keeps its size when sessions end', async () => {
     const fake = await start({ sessions: 20 });
     const { page } = await open(fake);
     await shownCount(page, 20);
@@ -151,7 +150,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('.leaks[data-state="unsure"]');
     expect(await page.$$eval('.grid-row.grey', (rows) => rows.length)).toBe(3);
     await page.waitForSelector('.counts [data-phase="grey"][data-count="3"]');
-    await page.screenshot({ path: artifact('page-grey.png') });
+    await photograph(page, 'page-grey.png');
     b.down = false;
     await chip(page, b, 'ready');
     await page.waitForSelector('.grid-row.grey', { state: 'detached' });
@@ -183,7 +182,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     expect((await rowIds(page)).every((id) => id !== null && ids.includes(id))).toBe(true);
   });
 
-  test('follows more gateways than a browser has connections', async () => {
+  testInFullRun('follows more gateways than a browser has connections', async () => {
     const many: FakeGateway[] = [];
     for (let index = 0; index < 9; index++) many.push(await start({ name: `gateway-${index}`, sessions: 2 }));
     const front = await start({ behind: many });
@@ -195,10 +194,10 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await shownCount(page, 19);
     await page.click('.grid-row');
     await page.waitForSelector('.message');
-    await page.screenshot({ path: artifact('page-many.png') });
+    await photograph(page, 'page-many.png');
   });
 
-  test('notices a stream that stays open and says nothing', async () => {
+  testInFullRun('notices a stream that stays open and says nothing', async () => {
     const fake = await start({ sessions: 2 });
     const { page } = await open(fake);
     await chip(page, fake, 'ready');
@@ -208,7 +207,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await chip(page, fake, 'ready');
   });
 
-  test('asks again and again a gateway that has no stream, and labels it', async () => {
+  testInFullRun('asks again and again a gateway that has no stream, and labels it', async () => {
     const fake = await start({ sessions: 2 });
     fake.streamStatus = 404;
     const { page } = await open(fake);
@@ -218,7 +217,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await shownCount(page, 3);
   });
 
-  test('shows a phase that it does not know as the word it is', async () => {
+  testInFullRun('shows a phase that it does not know as the word it is', async () => {
     const fake = await start({ sessions: 1 });
     const { page } = await open(fake, '#sessions');
     await shownCount(page, 1);
@@ -226,17 +225,17 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('.grid-row:has-text("dreaming")');
   });
 
-  test('is calm about leaks while there are none, and alarmed when there is one', async () => {
+  testInFullRun('is calm about leaks while there are none, and alarmed when there is one', async () => {
     const fake = await start({ sessions: 2 });
     const { page } = await open(fake);
     await page.waitForSelector('.leaks[data-state="calm"][data-unowned="0"]');
     fake.unowned = 1;
     fake.tellTotals();
     await page.waitForSelector('.leaks[data-state="alarm"][data-unowned="1"]');
-    await page.screenshot({ path: artifact('page-alarm.png') });
+    await photograph(page, 'page-alarm.png');
   });
 
-  test('sorts, filters and searches ten thousand sessions with few rows in the document', async () => {
+  testInFullRun('sorts, filters and searches ten thousand sessions with few rows in the document', async () => {
     const fake = await start({ sessions: 10_000 });
     const { page } = await open(fake, '#sessions');
     await shownCount(page, 10_000);
@@ -272,7 +271,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('[role="status"]:has-text("found")', { state: 'attached' });
   });
 
-  test('stays quick while ten thousand sessions change', async () => {
+  testInFullRun('stays quick while ten thousand sessions change', async () => {
     const fake = await start({ sessions: 10_000 });
     const { page } = await open(fake, '#sessions');
     await shownCount(page, 10_000);
@@ -326,7 +325,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await expect.poll(chooses, { timeout: patience(10_000) }).toBe(1);
   });
 
-  test('shows a session whole: transcript from its end, earlier pages, events', async () => {
+  testInFullRun('shows a session whole: transcript from its end, earlier pages, events', async () => {
     const fake = await start({ sessions: 4 });
     const { page } = await open(fake, '#sessions/ses_clotho_00000');
     await page.waitForSelector('.message:has-text("number 119")');
@@ -344,7 +343,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     const { page } = await open(fake, '#sessions/ses_clotho_00001');
     await page.click('[data-action="end"]');
     await page.waitForSelector('dialog[open]:has-text("Invoice from March 1"):has-text("ses_clotho_00001")');
-    await page.screenshot({ path: artifact('page-end.png') });
+    await photograph(page, 'page-end.png');
     await page.keyboard.press('Escape');
     await page.waitForSelector('dialog[open]', { state: 'detached' });
     expect(fake.sessions.get('ses_clotho_00001')?.end).toBeNull();
@@ -359,7 +358,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('.origin button:has-text("ses_clotho_00001")');
   });
 
-  test('lists who has ended, page by page', async () => {
+  testInFullRun('lists who has ended, page by page', async () => {
     const fake = await start({ sessions: 150 });
     for (const { id } of fake.open().slice(0, 130)) fake.endSession(id, 'idle_expiry', true);
     const { page } = await open(fake, '#sessions');
@@ -372,10 +371,10 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('.found[data-count="5"], .found[data-count="4"], .found[data-count="3"]');
     await page.click('.grid-row');
     await page.waitForSelector('.panel [data-reason="idle_expiry"]');
-    await page.screenshot({ path: artifact('page-ended.png') });
+    await photograph(page, 'page-ended.png');
   });
 
-  test('delivers dead letters again after asking', async () => {
+  testInFullRun('delivers dead letters again after asking', async () => {
     const fake = await start();
     const { page } = await open(fake, '#listeners');
     await page.click('[data-listener="webhook:crm"] [data-action="replay"]');
@@ -384,7 +383,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     expect(fake.subscribers[1]?.dead_letters).toBe(0);
   });
 
-  test('has a chart, its toggles, and the same as a table', async () => {
+  testInFullRun('has a chart, its toggles, and the same as a table', async () => {
     const fake = await start();
     const { page } = await open(fake, '#timeline');
     await page.waitForSelector('.chart-frame canvas');
@@ -396,13 +395,13 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     expect(await page.$$eval('.scroll tbody tr', (rows) => rows.length)).toBeGreaterThan(10);
   });
 
-  test("tells a gateway's checks", async () => {
+  testInFullRun("tells a gateway's checks", async () => {
     const fake = await start();
     const { page } = await open(fake);
     await page.click(`[data-gateway="${fake.id}"]`);
     await page.click('dialog button:has-text("Check now")');
     await page.waitForSelector('.checks [data-ok="false"]:has-text("telegram")');
-    await page.screenshot({ path: artifact('page-gateway.png') });
+    await photograph(page, 'page-gateway.png');
   });
 
   test('shows hostile text as the text it is', async () => {
@@ -422,7 +421,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     expect(await page.evaluate("'hurt' in window")).toBe(false);
     expect(await page.$('img')).toBeNull();
     expect(complaints).toEqual([]);
-    await page.screenshot({ path: artifact('page-hostile.png') });
+    await photograph(page, 'page-hostile.png');
   });
 
   test('works with a real gateway: a session thinks, is ended, and is shown as it is kept', async () => {
@@ -449,7 +448,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('.message[data-role="assistant"]:has-text("seven eight")');
     await page.click('[role="tab"]:has-text("Events")');
     await page.waitForSelector('.events code:has-text("session:start")');
-    await page.screenshot({ path: artifact('page-real.png') });
+    await photograph(page, 'page-real.png');
     await page.click('[data-action="end"]');
     await page.click('[data-action="confirm-end"]');
     await page.waitForSelector('.panel [data-reason="api_close"]');
@@ -464,7 +463,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  test('remembers the theme that was chosen', async () => {
+  testInFullRun('remembers the theme that was chosen', async () => {
     const fake = await start();
     const { page } = await open(fake, '', { colorScheme: 'light' });
     const ground = () => page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
@@ -477,7 +476,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('html[data-theme="dark"]');
   });
 
-  test.each((['light', 'dark'] as const).slice(0, share(1, 2)))(
+  testInFullRun.each(['light', 'dark'] as const)(
     'has no serious fault for helping technology in any view, %s',
     async (colorScheme) => {
       const fake = await start({ sessions: 30 });
@@ -487,14 +486,14 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
         await page.goto(`${fake.url}/#${hash}`);
         await page.waitForTimeout(700);
         expect(await faults(page), hash).toEqual([]);
-        await page.screenshot({ path: artifact(`page-${hash.replace('/', '-')}-${colorScheme}.png`) });
+        await photograph(page, `page-${hash.replace('/', '-')}-${colorScheme}.png`);
       }
       await page.click('[data-action="end"]');
       expect(await faults(page), 'dialog').toEqual([]);
     },
   );
 
-  test.each([360, 390].slice(0, share(1, 2)))('fits a width of %d', async (width) => {
+  testInFullRun.each([360, 390])('fits a width of %d', async (width) => {
     const fake = await start({ sessions: 30, name: 'a-gateway-with-quite-a-long-name' });
     const { page } = await open(fake, '', { viewport: { width, height: 844 }, colorScheme: 'dark', hasTouch: true });
     await shownCount(page, 30);
@@ -503,7 +502,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
       await page.waitForTimeout(500);
       const over = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
       expect(over, hash).toBeLessThanOrEqual(0);
-      await page.screenshot({ path: artifact(`page-${hash.split('/').length > 1 ? 'panel' : hash}-${width}.png`) });
+      await photograph(page, `page-${hash.split('/').length > 1 ? 'panel' : hash}-${width}.png`);
     }
     const panel = await page.$eval('.panel', (element) => element.getBoundingClientRect().toJSON());
     expect([panel.x, panel.y, panel.width]).toEqual([0, 0, width]);

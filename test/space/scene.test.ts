@@ -8,7 +8,7 @@ import { build, type PreviewServer, preview } from 'vite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { drawSheet, encodePng, scanlines } from '../../scripts/draw-sprites.ts';
 import { share } from '../support/share.ts';
-import { artifact, describeInBrowser, openChromium } from './browser.ts';
+import { artifact, describeInBrowser, openChromium, photograph, testInFullRun } from './browser.ts';
 
 const SPRITES = fileURLToPath(new URL('../../src/space/page/scene/sprites.png', import.meta.url));
 
@@ -89,7 +89,7 @@ describeInBrowser('the scene in a browser', () => {
     expect(packed.reduce((sum, size) => sum + size, 0)).toBeLessThan(13.5 * 1024);
   });
 
-  test('ten thousand sessions move at thirty frames a second', { timeout: 60_000 }, async () => {
+  testInFullRun('ten thousand sessions move at thirty frames a second', { timeout: 60_000 }, async () => {
     // The fourth room of the made-up world is grey, and does not move.
     const page = await open('n=10000&rooms=3&churn=200');
     const rates: number[] = [];
@@ -104,7 +104,7 @@ describeInBrowser('the scene in a browser', () => {
     await close(page);
   });
 
-  test('a word about ten thousand sessions, a hover and a pick are quick', { timeout: 60_000 }, async () => {
+  testInFullRun('a word about ten thousand sessions, a hover and a pick are quick', { timeout: 60_000 }, async () => {
     const page = await open('n=10000');
     const shown = (await page.evaluate('Array.from({ length: 20 }, () => demo.change(100, false))')) as number[];
     expect(Math.min(...shown)).toBeLessThan(5);
@@ -154,7 +154,7 @@ describeInBrowser('the scene in a browser', () => {
     expect((await page.screenshot()).equals(before)).toBe(false);
     await page.evaluate('demo.show({ rooms: [], sessions: new Map() })');
     await page.waitForFunction("demo.scene.step('left') === null");
-    await page.screenshot({ path: artifact('scene-nobody.png') });
+    await photograph(page, 'scene-nobody.png');
     await close(page);
   });
 
@@ -180,7 +180,7 @@ describeInBrowser('the scene in a browser', () => {
     await close(page);
   });
 
-  test('what is drawn piece by piece is what is drawn at once', { timeout: 60_000 }, async () => {
+  testInFullRun('what is drawn piece by piece is what is drawn at once', { timeout: 60_000 }, async () => {
     const pages = await Promise.all([60, 400, 3000].map((count) => open(`n=${count}&rooms=3&still`)));
     for (const page of pages)
       for (let round = 0; round < 10; round++) {
@@ -198,7 +198,7 @@ describeInBrowser('the scene in a browser', () => {
     }
   });
 
-  test('nothing is drawn while nobody looks, after the end, and in a house that only remembers', async () => {
+  testInFullRun('nothing is drawn while nobody looks, after the end, and in a house that only remembers', async () => {
     const page = await open('n=30&rooms=2');
     expect(await drawnDuring(page, 500)).toBeGreaterThan(3);
     await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true, configurable: true })`);
@@ -215,12 +215,12 @@ describeInBrowser('the scene in a browser', () => {
     })`);
     await page.waitForTimeout(300);
     expect(await drawnDuring(page, 500)).toBe(0);
-    await page.screenshot({ path: artifact('scene-grey.png') });
+    await photograph(page, 'scene-grey.png');
     await page.evaluate(
       'demo.show({ rooms: demo.world.rooms.map((room, index) => ({ ...room, live: index > 0 })), sessions: new Map() })',
     );
     await page.waitForTimeout(1500);
-    await page.screenshot({ path: artifact('scene-empty.png') });
+    await photograph(page, 'scene-empty.png');
     await page.evaluate('demo.scene.dispose(); demo.make(5)');
     expect(await drawnDuring(page, 300)).toBe(0);
     await close(page);
@@ -238,11 +238,11 @@ describeInBrowser('the scene in a browser', () => {
     })()`);
     await page.mouse.move(200, 200);
     await page.waitForTimeout(300);
-    await page.screenshot({ path: artifact('scene-hostile.png') });
+    await photograph(page, 'scene-hostile.png');
     await close(page);
   });
 
-  test('colours follow the page, and a closer look is left as it was entered', async () => {
+  testInFullRun('colours follow the page, and a closer look is left as it was entered', async () => {
     const page = await open('n=40&rooms=2&still');
     const light = await page.screenshot();
     await page.evaluate(`document.documentElement.dataset.theme = 'dark'`);
@@ -267,7 +267,7 @@ describeInBrowser('the scene in a browser', () => {
     await close(page);
   });
 
-  test('pictures to look at', { timeout: 120_000 }, async () => {
+  testInFullRun('pictures to look at', { timeout: 120_000 }, async () => {
     const scenes = [
       [200, 4],
       [5, 1],
@@ -282,7 +282,7 @@ describeInBrowser('the scene in a browser', () => {
         for (const dark of [false, true].slice(0, share(1, 2))) {
           const page = await open(`n=${count}&rooms=${rooms}&churn=${count / 50}`, size, dark);
           await page.waitForTimeout(500);
-          await page.screenshot({ path: artifact(`scene-${count}-${size.width}-${dark ? 'dark' : 'light'}.png`) });
+          await photograph(page, `scene-${count}-${size.width}-${dark ? 'dark' : 'light'}.png`);
           await close(page);
         }
   });

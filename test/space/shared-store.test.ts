@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../cli/cli-fixture.ts';
 import { patience } from '../support/patience.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
-import { artifact, describeInBrowser, openChromium } from './browser.ts';
+import { describeInBrowser, openChromium, photograph } from './browser.ts';
 import { NAMES, rowsOf, Stage } from './stage.ts';
 
 describeInBrowser('Space over gateways that share a store', () => {
@@ -50,7 +50,7 @@ describeInBrowser('Space over gateways that share a store', () => {
     await page.setViewportSize({ width: 1440, height: 900 });
     await page.goto(`${stage.space}/#space`);
     await page.waitForTimeout(600);
-    await page.screenshot({ path: artifact('space-shared-store.png') });
+    await photograph(page, 'space-shared-store.png');
     stage.letGo();
   });
 });

@@ -4,7 +4,6 @@ import { LongFirst } from './test/support/long-first.ts';
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     pool: 'forks',
     // More than there are cores: many tests wait for other processes most of the time.
     maxWorkers: Math.max(2, availableParallelism()) + 2,
@@ -14,5 +13,10 @@ export default defineConfig({
     teardownTimeout: 30_000,
     globalSetup: ['test/support/compile-cache.ts', 'test/support/page-setup.ts', 'test/support/postgres-setup.ts'],
     reporters: ['default', './test/support/count-reporter.ts'],
+    projects: [
+      { extends: true, test: { name: 'whole', include: ['test/**/*.test.ts'] } },
+      // These have nothing to do with one another, so that they can share their processes.
+      { extends: true, test: { name: 'units', include: ['src/**/*.test.ts'], isolate: false, globalSetup: [] } },
+    ],
   },
 });

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { testInFullRun } from '../support/full-run.ts';
 import { patience } from '../support/patience.ts';
 import { chatConversation } from '../support/stores.ts';
 import { apiFixture, ask, firstOf, listen, until } from './support/api-fixture.ts';
@@ -166,7 +167,7 @@ describe('the stream of the log', () => {
     }
   });
 
-  test('drops a client that does not read, and keeps the others', async () => {
+  testInFullRun('drops a client that does not read, and keeps the others', async () => {
     const { hostname, port } = new URL(fixture.api.url);
     const deaf = connect(Number(port), hostname);
     deaf.on('error', () => undefined); // It is dropped: that is what the test is about.

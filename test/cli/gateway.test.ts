@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { GatewayProcess } from '../gateway/process.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { CliFixture, finish, isRunning, until } from './cli-fixture.ts';
 
 let cli: CliFixture;
@@ -291,7 +292,7 @@ describe('a gateway in the foreground', () => {
     expect(await finish(next)).toMatchObject({ code: 0 });
   });
 
-  test('is taken to the background by a restart', async () => {
+  testInFullRun('is taken to the background by a restart', async () => {
     const gateway = cli.start(['gateway', 'run']);
     await once(gateway.stdout, 'data');
     const exit = finish(gateway);

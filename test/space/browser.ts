@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { describe, test } from 'vitest';
+import { describe } from 'vitest';
 import { RUN_ALL } from '../support/share.ts';
 
 /** The page, built from its sources before the tests began. */
@@ -18,9 +18,6 @@ export function findChromium(): string | null {
 
 /** Where everything must run, a browser that is not there is a failure; elsewhere these tests are left out, and counted. */
 export const describeInBrowser = describe.skipIf(findChromium() === null && !RUN_ALL);
-
-/** A test of the whole run: a browser without a GPU draws by the processor, and everything else waits for it. */
-export const testInFullRun = test.runIf(RUN_ALL);
 
 /** A real browser without a GPU and without a window. */
 export async function openChromium(): Promise<Browser> {

@@ -6,8 +6,9 @@ import type { HttpFake, RecordedRequest } from '../fakes/http-fake.ts';
 import type { ScriptedReply } from '../fakes/model-script.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
 import { GatewayProcess } from '../gateway/process.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { patience } from '../support/patience.ts';
-import { describeInBrowser, openChromium, photograph, testInFullRun } from './browser.ts';
+import { describeInBrowser, openChromium, photograph } from './browser.ts';
 import { ChatPage } from './chat-page.ts';
 
 const WORDS = Array.from({ length: 40 }, (_, i) => `word${i + 1}`).join(' ');

@@ -6,8 +6,9 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
 import { GatewayProcess } from '../gateway/process.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { patience } from '../support/patience.ts';
-import { BUILT_PAGE, describeInBrowser, openChromium, photograph, testInFullRun } from './browser.ts';
+import { BUILT_PAGE, describeInBrowser, openChromium, photograph } from './browser.ts';
 import { FakeGateway, type FakeOptions, makeSession } from './fake-gateway.ts';
 
 const AXE = readFileSync(fileURLToPath(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');

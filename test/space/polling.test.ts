@@ -5,7 +5,7 @@ import { pollThroughRestarts } from './polling.ts';
 test('who polls the log over a bad line, through two restarts, has exactly what the store has', {
   timeout: 180_000,
 }, async () => {
-  const report = await pollThroughRestarts(share(9, 24), Math.random, console.log);
+  const report = await pollThroughRestarts(share(6, 24), Math.random, console.log);
   console.log(JSON.stringify({ ...report, violations: report.violations.length }));
   expect(report.violations).toEqual([]);
   expect(report.sessions).toBeGreaterThan(10);

@@ -7,8 +7,9 @@ import type { Browser, Page } from 'playwright-core';
 import { build, type PreviewServer, preview } from 'vite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { drawSheet, encodePng, scanlines } from '../../scripts/draw-sprites.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { share } from '../support/share.ts';
-import { artifact, describeInBrowser, openChromium, photograph, testInFullRun } from './browser.ts';
+import { artifact, describeInBrowser, openChromium, photograph } from './browser.ts';
 
 const SPRITES = fileURLToPath(new URL('../../src/space/page/scene/sprites.png', import.meta.url));
 

@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { until } from '../cli/cli-fixture.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { patience } from '../support/patience.ts';
 import { RUN_ALL, share } from '../support/share.ts';
-import { describeInBrowser, openChromium, photograph, testInFullRun } from './browser.ts';
+import { describeInBrowser, openChromium, photograph } from './browser.ts';
 import { NAMES, Stage, untilEqual } from './stage.ts';
 import { Wire } from './wire.ts';
 

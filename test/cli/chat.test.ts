@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { HttpFake } from '../fakes/http-fake.ts';
 import type { ModelScript } from '../fakes/model-script.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
-import { patience } from '../support/patience.ts';
 import { CliFixture, chat, converse, finish, hasTerminal, launcher, type Process, until } from './cli-fixture.ts';
 
 let cli: CliFixture;
@@ -447,14 +445,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     const talk = await begin();
     await talk.say('say something', '\r\nsomething\r\n');
     const pid = await pidOf();
-    for (let stopped = false; !stopped; ) {
-      process.kill(pid, 'SIGSTOP');
-      const looked = sessions().then(() => true);
-      stopped = await Promise.race([looked, sleep(patience(5000), false)]);
-      // It was stopped in the middle of a write, and holds the lock of the database.
-      if (!stopped) process.kill(pid, 'SIGCONT');
-      await looked;
-    }
+    cli.pause(pid);
     await until('it is given up', async () => (await sessions())[0].end_reason === 'reaped');
     process.kill(pid, 'SIGCONT');
     talk.process.kill('SIGCONT'); // `script` stops with what it runs.

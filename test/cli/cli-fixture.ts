@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -111,6 +112,15 @@ export class CliFixture {
     const wrapper = this.start(['run', '--', 'sh', '-c', `${setup}; echo $$; ${script}`], rest);
     const [line] = await once(wrapper.stdout, 'data');
     return { wrapper, pid: Number(String(line).trim()) };
+  }
+
+  /** Stops a process of this home while it writes nothing: one that is stopped in a write keeps everybody from writing. */
+  pause(pid: number): void {
+    const database = new DatabaseSync(join(this.home, 'state.db'), { timeout: patience(10_000) });
+    database.exec('BEGIN IMMEDIATE');
+    process.kill(pid, 'SIGSTOP');
+    while (!/^\d+ \(.*\) T/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8')));
+    database.close();
   }
 
   /** Like `moirai`, but commands that only work in the store do it in a process that stays. */

@@ -150,7 +150,7 @@ describe('doctor --fix', () => {
 
   test('also finds a session whose owner has no row at all', async () => {
     const { wrapper } = await cli.startRun('exec sleep 600');
-    wrapper.kill('SIGSTOP'); // It lives, but nobody knows of it.
+    cli.pause(wrapper.pid ?? 0); // It lives, but nobody knows of it.
     tamper('DELETE FROM instances');
     expect(statusOf((await examine()).checks, 'owners')).toBe('fail');
     const { code, done } = await examine('--fix');

@@ -235,7 +235,7 @@ describe('a gateway in the background', () => {
     expect(await cli.json('doctor')).toMatchObject({ ok: true });
   });
 
-  test('says what it waits for while it drains', async () => {
+  testInFullRun('says what it waits for while it drains', async () => {
     const model = await slowModel();
     configure(`gateway: { port: 0, drain_timeout: 5s }\nmodel: { base_url: "${model.url}", name: slow }`);
     const { url } = await cli.json('gateway', 'start');

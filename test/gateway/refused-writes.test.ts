@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { until } from '../cli/cli-fixture.ts';
+import { someOf } from '../support/full-run.ts';
 import { createDatabase } from '../support/postgres.ts';
 import { share } from '../support/share.ts';
 import type { GatewayProcess } from './process.ts';
@@ -66,10 +67,12 @@ async function postgresTrouble(): Promise<Trouble> {
   };
 }
 
-test.each([
+const engines: [name: string, make: () => Promise<Trouble>][] = [
   ['SQLite', sqliteTrouble],
   ['PostgreSQL', postgresTrouble],
-])(
+];
+
+test.each(someOf(engines, ([name]) => name === 'SQLite'))(
   `%s refuses every write for ${SECONDS} s under load: each message is answered once and in order, without a restart`,
   { timeout: 300_000 },
   async (_, make) => {

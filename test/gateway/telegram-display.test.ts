@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { until } from '../cli/cli-fixture.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { TelegramScene } from './telegram-scene.ts';
 
 let scene: TelegramScene;
@@ -99,25 +100,29 @@ test('what is sent from elsewhere is known when it is answered', { timeout: 60_0
   expect(scene.model.requests.at(-1)?.raw).toContain('The linen is dry.');
 });
 
-test('`gateway status` says how the platform stands, and `/sethome` makes a home for what nobody asked for', {
-  timeout: 60_000,
-}, async () => {
-  scene = await TelegramScene.open();
-  const gateway = scene.gateway();
-  await gateway.start();
-  await until('it polls', () => scene.bot.isPolled);
-  expect((await gateway.moirai('gateway', 'status')).output).toMatch(/telegram.*connected/);
-  scene.bot.failNext('getUpdates', { html: 502 }, { html: 502 });
-  scene.bot.cut();
-  const phases = async () => (await gateway.events('gateway:platform')).map(({ name, phase }) => [name, phase]);
-  const tells = async () => (await phases()).map(([, phase]) => phase).join(' ');
-  await until('the log tells', async () => /connected( degraded)+$/.test(await tells()), 15_000);
-  scene.bot.say({ text: 'hello' });
-  await until('and tells again', async () => /connected( degraded)+ connected$/.test(await tells()), 15_000);
-  expect(new Set((await phases()).map(([name]) => name))).toEqual(new Set(['telegram']));
-  await scene.heardIn(42, 1);
-  scene.bot.say({ text: '/sethome' });
-  await scene.heardIn(42, 2);
-  expect((await gateway.moirai('send', 'home', 'news')).code).toBe(0);
-  expect((await scene.heardIn(42, 3))[2]).toBe('news');
-});
+testInFullRun(
+  '`gateway status` says how the platform stands, and `/sethome` makes a home for what nobody asked for',
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    scene = await TelegramScene.open();
+    const gateway = scene.gateway();
+    await gateway.start();
+    await until('it polls', () => scene.bot.isPolled);
+    expect((await gateway.moirai('gateway', 'status')).output).toMatch(/telegram.*connected/);
+    scene.bot.failNext('getUpdates', { html: 502 }, { html: 502 });
+    scene.bot.cut();
+    const phases = async () => (await gateway.events('gateway:platform')).map(({ name, phase }) => [name, phase]);
+    const tells = async () => (await phases()).map(([, phase]) => phase).join(' ');
+    await until('the log tells', async () => /connected( degraded)+$/.test(await tells()), 15_000);
+    scene.bot.say({ text: 'hello' });
+    await until('and tells again', async () => /connected( degraded)+ connected$/.test(await tells()), 15_000);
+    expect(new Set((await phases()).map(([name]) => name))).toEqual(new Set(['telegram']));
+    await scene.heardIn(42, 1);
+    scene.bot.say({ text: '/sethome' });
+    await scene.heardIn(42, 2);
+    expect((await gateway.moirai('send', 'home', 'news')).code).toBe(0);
+    expect((await scene.heardIn(42, 3))[2]).toBe('news');
+  },
+);

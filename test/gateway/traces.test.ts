@@ -5,7 +5,7 @@ import { spanIdOf, traceIdOf } from '../../src/tracing/span-ids.ts';
 import { until } from '../cli/cli-fixture.ts';
 import { type CollectedSpan, OtlpCollector } from '../fakes/otlp-collector.ts';
 import { freePort } from '../support/free-port.ts';
-import { someOf } from '../support/full-run.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { patience } from '../support/patience.ts';
 import { TelegramScene } from './telegram-scene.ts';
 
@@ -133,7 +133,7 @@ describe('with a collector', () => {
 });
 
 describe('without', () => {
-  test.each(someOf(['refuses connections', 'never answers'], (how) => how === 'never answers'))(
+  testInFullRun.each(['refuses connections', 'never answers'])(
     'replies arrive all the same when the collector %s, which is said once, and a stop is short',
     async (how) => {
       if (how === 'never answers') collector = await OtlpCollector.start({ hang: true });

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { testInFullRun } from '../support/full-run.ts';
 import { MESSAGE, Scene, until } from './scene.ts';
 
 let scene: Scene;
@@ -44,7 +45,7 @@ describe('a plugin that', () => {
     expect(scene.logged).toContain('it did not answer for 500 ms');
   });
 
-  test('never comes back from one event loses that one alone, and nobody else pays for it', async () => {
+  testInFullRun('never comes back from one event loses that one alone, and nobody else pays for it', async () => {
     scene.plugin(
       'poisoned',
       `ctx.on('session:start', ({ session_key }) => { if (session_key?.endsWith(':bad')) for (;;); note('heard', session_key); });`,
@@ -122,7 +123,7 @@ describe('a plugin that', () => {
     await platform?.send(place, { text: 'hi' }, signal);
   });
 
-  test('dies over and over rests longer each time', async () => {
+  testInFullRun('dies over and over rests longer each time', async () => {
     scene.plugin('dies', "setTimeout(() => process.exit(1), 20); note('loads', Date.now());");
     await scene.start();
     await until('it was loaded three times', () => scene.lines('loads').length === 3);

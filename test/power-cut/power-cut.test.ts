@@ -6,10 +6,10 @@ import type { Synchronous } from './workload.ts';
 
 const missing = whyNoRecorder();
 const TIMEOUT = 600_000;
-const POINTS = share(10, 60);
+const POINTS = share(6, 60);
 
 /** The images with violations, of all crash points x 3 loss models. */
-async function violatingImages(synchronous: Synchronous, workload = 'raw', commits = share(1000, 3000)) {
+async function violatingImages(synchronous: Synchronous, workload = 'raw', commits = share(500, 3000)) {
   const options = { workload, synchronous, seed: 1, commits, points: POINTS, keep: false };
   const { verdicts } = await runPowerCuts(options);
   expect(verdicts).toHaveLength(3 * POINTS);
@@ -22,7 +22,7 @@ describe.skipIf(missing !== undefined)(`a power cut${missing === undefined ? '' 
   });
 
   test("loses no acknowledged transition of Moirai's own store", { timeout: TIMEOUT }, async () => {
-    expect(await violatingImages('FULL', 'store', share(300, 900))).toEqual([]);
+    expect(await violatingImages('FULL', 'store', share(150, 900))).toEqual([]);
   });
 
   // The mutant: were it to pass, the test above would prove nothing.

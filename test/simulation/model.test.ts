@@ -4,8 +4,8 @@ import { share } from '../support/share.ts';
 import { runModel } from './model.ts';
 import { postgresStores } from './stores.ts';
 
-const COMMANDS = share(8000, 100_000);
-const POSTGRES_COMMANDS = share(150, 1500);
+const COMMANDS = share(3000, 100_000);
+const POSTGRES_COMMANDS = share(80, 1500);
 
 test(`the store does what the model says through ${COMMANDS} random commands`, { timeout: 900_000 }, async () => {
   const { failure, commands } = await runModel({ commands: COMMANDS, seed: 1 });

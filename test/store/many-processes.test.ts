@@ -36,7 +36,7 @@ async function tell<T>(child: Child, task: Task): Promise<T> {
 
 const RACES = share(100, 1000);
 
-const CROWD = share(8, 16);
+const CROWD = share(5, 16);
 
 test(`${CROWD} processes beside a saturated writer each commit within seconds`, { timeout: 120_000 }, async () => {
   const url = `sqlite:${join(folder, 'crowd.db')}`;

@@ -16,12 +16,12 @@ async function tortured(engine: TortureOptions['engine'], kills: number) {
 
 describe('processes that are killed and paused at any moment', () => {
   test('lose nothing, end everything once and tell everybody, on SQLite', { timeout: TIMEOUT }, async () => {
-    const { violations, evidence } = await tortured('sqlite', share(4, 25));
+    const { violations, evidence } = await tortured('sqlite', share(2, 25));
     expect({ violations, evidence }).toEqual({ violations: [], evidence: undefined });
   });
 
   test('lose nothing, end everything once and tell everybody, on PostgreSQL', { timeout: TIMEOUT }, async () => {
-    const { violations, evidence } = await tortured('postgres', share(2, 12));
+    const { violations, evidence } = await tortured('postgres', share(1, 12));
     expect({ violations, evidence }).toEqual({ violations: [], evidence: undefined });
   });
 });

@@ -11,7 +11,12 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 30_000,
     teardownTimeout: 30_000,
-    globalSetup: ['test/support/compile-cache.ts', 'test/support/page-setup.ts', 'test/support/postgres-setup.ts'],
+    globalSetup: [
+      'test/support/compile-cache.ts',
+      'test/support/page-setup.ts',
+      'test/support/bundle-setup.ts',
+      'test/support/postgres-setup.ts',
+    ],
     reporters: ['default', './test/support/count-reporter.ts'],
     projects: [
       { extends: true, test: { name: 'whole', include: ['test/**/*.test.ts'] } },

@@ -15,7 +15,11 @@ import { openStore } from '../../src/store/open-store.ts';
 import { patience } from '../support/patience.ts';
 import { runResident } from './resident.ts';
 
-export const launcher = fileURLToPath(new URL('../../bin/moirai.js', import.meta.url));
+/** What starts `moirai` from its sources, module by module. */
+export const sourceLauncher = fileURLToPath(new URL('../../bin/moirai.js', import.meta.url));
+
+/** What starts `moirai`: in a run of the tests its sources in few files, see `bundle-setup.ts`. */
+export const launcher = process.env.MOIRAI_TEST_LAUNCHER ?? sourceLauncher;
 const HOUR = 3_600_000;
 const WORK_IN_STORE = ['sessions', 'events', 'doctor', 'memory', 'cron', 'hooks', 'pairing', 'config'];
 

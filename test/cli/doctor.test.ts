@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -139,7 +140,9 @@ describe('doctor --fix', () => {
 
   test('settles what dead processes left, and says what', async () => {
     const { wrapper } = await cli.startRun('exec sleep 600');
+    const gone = once(wrapper, 'exit');
     wrapper.kill('SIGKILL');
+    await gone;
     const { code, done, checks } = await examine('--fix');
     expect({ code, owners: statusOf(checks, 'owners') }).toEqual({ code: 0, owners: 'ok' });
     expect(done).toEqual([

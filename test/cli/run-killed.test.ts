@@ -20,10 +20,10 @@ const PATIENCE_MS = 2000;
 /** What has to hold within two seconds after a wrapper was killed. */
 async function expectReaped(pids: readonly number[], killed: number): Promise<void> {
   await until('nothing of the command runs', () => !pids.some(isRunning), PATIENCE_MS);
-  const [{ data }, { open_unowned }] = await Promise.all([
-    cli.json('sessions', 'list', '--kind', 'batch', '--reason', 'reaped'),
-    cli.json('sessions', 'stats'),
-  ]);
+  const reaped = () => cli.json('sessions', 'list', '--kind', 'batch', '--reason', 'reaped');
+  // The pipe of what was killed is closed before it is quite gone itself.
+  await until('its session has ended', async () => (await reaped()).data.length > 0, PATIENCE_MS);
+  const [{ data }, { open_unowned }] = await Promise.all([reaped(), cli.json('sessions', 'stats')]);
   expect(Date.now() - killed).toBeLessThan(patience(PATIENCE_MS));
   expect(data).toMatchObject([{ state: 'ended', end_reason: 'reaped', end_cause: null, owner: null }]);
   expect(open_unowned).toBe(0);

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { NODE_FLAGS } from '../../src/cli/gateway/launch.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { launcher } from '../cli/cli-fixture.ts';
+import { launcher, sourceLauncher } from '../cli/cli-fixture.ts';
 
 export interface ChatAnswer {
   readonly status: number;
@@ -45,15 +45,19 @@ export class GatewayProcess {
     return this.#errors;
   }
 
-  /** Resolves when it says where it listens. */
-  async start(more: Readonly<Record<string, string>> = {}): Promise<number> {
+  /** Resolves when it says where it listens. From its sources each module is one that is loaded. */
+  async start(more: Readonly<Record<string, string>> = {}, fromSources = false): Promise<number> {
     const began = performance.now();
     const { MOIRAI_DEBUG: _, OPENAI_API_KEY: _o, ANTHROPIC_API_KEY: _a, ...rest } = process.env;
     const { OTEL_EXPORTER_OTLP_ENDPOINT: _e, NODE_COMPILE_CACHE: _c, ...env } = rest;
-    const child = spawn(process.execPath, [...NODE_FLAGS, launcher, 'gateway', 'run', '--json'], {
-      env: { ...env, MOIRAI_HOME: this.home, ...more },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = spawn(
+      process.execPath,
+      [...NODE_FLAGS, fromSources ? sourceLauncher : launcher, 'gateway', 'run', '--json'],
+      {
+        env: { ...env, MOIRAI_HOME: this.home, ...more },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     this.#child = child;
     child.stderr.on('data', (bytes) => {
       this.#errors += bytes;

@@ -162,7 +162,7 @@ describe('without', () => {
       const [hook, found] = [join(gateway.home, 'hook.mjs'), join(gateway.home, 'found')];
       writeFileSync(found, '');
       writeFileSync(hook, LISTENER.replace('FOUND', found));
-      await gateway.start({ NODE_OPTIONS: `--import=${hook}` });
+      await gateway.start({ NODE_OPTIONS: `--import=${hook}` }, true);
       await gateway.chat({ text: 'x' });
       await gateway.end('SIGTERM');
       return [...new Set(readFileSync(found, 'utf8').trim().split('\n'))].toSorted();

@@ -120,7 +120,7 @@ export class CliFixture {
 
   /** Stops a process of this home while it writes nothing: one that is stopped in a write keeps everybody from writing. */
   pause(pid: number): void {
-    const database = new DatabaseSync(join(this.home, 'state.db'), { timeout: patience(10_000) });
+    const database = new DatabaseSync(join(this.home, 'state.db'), { timeout: Math.round(patience(10_000)) });
     database.exec('BEGIN IMMEDIATE');
     process.kill(pid, 'SIGSTOP');
     while (!/^\d+ \(.*\) T/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8')));

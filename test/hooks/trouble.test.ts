@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isRunning } from '../cli/cli-fixture.ts';
+import { testInFullRun } from '../support/full-run.ts';
 import { manifest, noting, Scene, until } from './scene.ts';
 
 let scene: Scene;
@@ -50,7 +51,7 @@ describe('a handler that', () => {
     expect(scene.hooks?.list()).toMatchObject([{ handled: 1, failed: 0 }]);
   });
 
-  test('hangs while it is loaded does not keep the gateway from stopping', async () => {
+  testInFullRun('hangs while it is loaded does not keep the gateway from stopping', async () => {
     scene.hook('never', {
       'HOOK.yaml': manifest('session:start'),
       'handler.mts': `${noting()}

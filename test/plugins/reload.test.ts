@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { testInFullRun } from '../support/full-run.ts';
 import { MESSAGE, Scene, until } from './scene.ts';
 
 let scene: Scene;
@@ -118,7 +119,7 @@ describe('after a reload', () => {
 });
 
 describe('a change in the folder', () => {
-  test('is seen by itself: a new plugin, one turned off, one removed', async () => {
+  testInFullRun('is seen by itself: a new plugin, one turned off, one removed', async () => {
     const plugins = await scene.start();
     scene.plugin('late', rewrite('late'));
     await until('it is there', () => plugins.list()[0]?.state === 'ready');

@@ -162,18 +162,21 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     expect(await sessionsOf(conversation)).toHaveLength(1);
   });
 
-  test('a connection that is cut in the middle of a reply is taken up again, and the reply is made once', async () => {
-    const before = questions(model).length;
-    await say('tell me slowly, over a bad wire');
-    await page.locator('.chat-live').getByText('word3').waitFor();
-    expect(site.sever()).toBe(1);
-    await page.getByText('The connection was lost').waitFor();
-    site.mend();
-    await page.locator('.chat-from-agent', { hasText: 'word40' }).waitFor();
-    await page.locator('.chat-live').waitFor({ state: 'detached' });
-    expect(await order()).toEqual(['tell me slowly, over a bad wire', WORDS]);
-    expect(questions(model).length - before).toBe(1);
-  });
+  testInFullRun(
+    'a connection that is cut in the middle of a reply is taken up again, and the reply is made once',
+    async () => {
+      const before = questions(model).length;
+      await say('tell me slowly, over a bad wire');
+      await page.locator('.chat-live').getByText('word3').waitFor();
+      expect(site.sever()).toBe(1);
+      await page.getByText('The connection was lost').waitFor();
+      site.mend();
+      await page.locator('.chat-from-agent', { hasText: 'word40' }).waitFor();
+      await page.locator('.chat-live').waitFor({ state: 'detached' });
+      expect(await order()).toEqual(['tell me slowly, over a bad wire', WORDS]);
+      expect(questions(model).length - before).toBe(1);
+    },
+  );
 
   testInFullRun('what could not be sent is sent again under the same key', async () => {
     await sayAndHear('hello');
@@ -213,7 +216,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     troubles.length = 0;
   });
 
-  test('a running reply can be stopped, and several messages wait for their turn', async () => {
+  testInFullRun('a running reply can be stopped, and several messages wait for their turn', async () => {
     await say('tell me slowly, and wait');
     await page.locator('.chat-live').getByText('word3').waitFor();
     await say('and this is next');
@@ -248,7 +251,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     await page.locator('.chat-from-agent', { hasText: 'You said: from elsewhere' }).waitFor();
   });
 
-  test('commands are completed by the keyboard', async () => {
+  testInFullRun('commands are completed by the keyboard', async () => {
     const field = page.getByRole('textbox', { name: 'Message' });
     await field.fill('/');
     const list = page.getByRole('listbox', { name: 'Commands' });

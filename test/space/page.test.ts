@@ -139,7 +139,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     expect(await picture.boundingBox()).toEqual(before);
   });
 
-  test('greys a source that goes, keeps its sessions as last known, and has it back', async () => {
+  testInFullRun('greys a source that goes, keeps its sessions as last known, and has it back', async () => {
     const [a, b] = [await start({ name: 'clotho', sessions: 4 }), await start({ name: 'lachesis', sessions: 3 })];
     const front = await start({ behind: [a, b] });
     const { page } = await open(front, '#sessions');
@@ -157,7 +157,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('.grid-row.grey', { state: 'detached' });
   });
 
-  test('equals the gateway after many changes and many broken connections', async () => {
+  testInFullRun('equals the gateway after many changes and many broken connections', async () => {
     const fake = await start({ sessions: 30 });
     const { page } = await open(fake, '#sessions');
     await shownCount(page, 30);
@@ -339,7 +339,7 @@ describeInBrowser('the page', { timeout: 60_000 }, () => {
     await page.waitForSelector('.facts:has-text("none: it waits for as long as it takes")');
   });
 
-  test('ends a session after asking, and resumes it as a new one', async () => {
+  testInFullRun('ends a session after asking, and resumes it as a new one', async () => {
     const fake = await start({ sessions: 4 });
     const { page } = await open(fake, '#sessions/ses_clotho_00001');
     await page.click('[data-action="end"]');

@@ -141,7 +141,7 @@ describeInBrowser('the scene in a browser', () => {
     await close(page);
   });
 
-  test('arrow keys reach everybody, and come back', async () => {
+  testInFullRun('arrow keys reach everybody, and come back', async () => {
     const page = await open('n=40&rooms=2&still');
     const steps = (...directions: string[]): Promise<(string | null)[]> =>
       page.evaluate(`${JSON.stringify(directions)}.map((direction) => demo.scene.step(direction))`);

@@ -257,7 +257,7 @@ describeInBrowser('Space over four gateways', () => {
     await photograph(page, 'space-chat-new.png');
   });
 
-  test('asks in the chat for leave, and does what it got leave for', { timeout: 120_000 }, async () => {
+  testInFullRun('asks in the chat for leave, and does what it got leave for', { timeout: 120_000 }, async () => {
     const page = await open(`${stage.gateways[1]!.url}/#chat`);
     const field = page.locator('.chat-view textarea').first();
     await field.fill('dig here');

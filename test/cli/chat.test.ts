@@ -198,6 +198,12 @@ class Talk {
     await until('a prompt', () => this.shown.endsWith('> \r\u001b[2C'));
   }
 
+  /** One message and its reply, with its turn over: the words of a reply are shown before that. */
+  async exchange(): Promise<void> {
+    await this.say('say something', '\r\nsomething\r\n');
+    await this.isPrompted();
+  }
+
   async ends(): Promise<number> {
     const [code] = this.process.exitCode === null ? await once(this.process, 'exit') : [this.process.exitCode];
     return code;
@@ -236,7 +242,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
 
   test.each(['/quit', '/exit'])('%s leaves', async (command) => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
     talk.type(`${command}\r`);
     expect(await talk.ends()).toBe(0);
     expect(await sessions()).toMatchObject([{ end_reason: 'cli_close' }]);
@@ -269,8 +275,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
 
   test('Ctrl-C at the prompt clears the line, and a second one leaves', async () => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
-    await talk.isPrompted();
+    await talk.exchange();
     talk.type(`say nothing${CTRL_C}`);
     await talk.sees('Ctrl-C again leaves.');
     talk.type(CTRL_C);
@@ -287,7 +292,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
 
   test('/new ends the session and starts one, in that order', async () => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
     await talk.say('/new', 'A fresh session.');
     await talk.say('how many messages', 'You had written 0 messages');
     talk.type(CTRL_D);
@@ -363,7 +368,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     const talk = await begin();
     talk.type('\u001a');
     await new Promise((resolve) => setTimeout(resolve, 300));
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
   });
 
   test('Tab completes commands', async () => {
@@ -426,7 +431,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
 
   test('what is done in the background is told when it is done', async () => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
     await talk.say('/background say harbour', 'Done beside this conversation: say harbour');
     await talk.sees('\r\nharbour');
   });
@@ -443,7 +448,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
   test('a terminal that was stopped for longer than its lease says so and leaves', async () => {
     writeFileSync(join(cli.home, 'config.yaml'), 'sessions: { heartbeat: 500ms, lease_ttl: 4s }\n');
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
     const pid = await pidOf();
     cli.pause(pid);
     await until('it is given up', async () => (await sessions())[0].end_reason === 'reaped');
@@ -457,7 +462,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
 
   test('a session that is ended from outside is told, and the next message starts another', async () => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
     const [{ id }] = await sessions();
     await cli.moirai('sessions', 'end', id);
     await talk.sees('ended from outside');
@@ -467,7 +472,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
 
   test('a session that cannot go on is told when the next message rolls it over', async () => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
     const [{ id }] = await sessions();
     await cli.live((engine) => engine.suspend(id));
     await talk.say('how many messages', 'You had written 0 messages');
@@ -483,7 +488,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     ['SIGHUP', 129],
   ] as const)('%s ends the session as cli_close', async (signal, code) => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
     process.kill(await pidOf(), signal);
     expect(await talk.ends()).toBe(code);
     expect(await sessions()).toMatchObject([{ end_reason: 'cli_close' }]);
@@ -492,8 +497,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
 
   test('SIGINT twice ends the session as cli_close', async () => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
-    await talk.isPrompted();
+    await talk.exchange();
     const pid = await pidOf();
     process.kill(pid, 'SIGINT');
     await talk.sees('Ctrl-C again leaves.');
@@ -504,14 +508,14 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
 
   test('a window that is closed ends the session as cli_close', async () => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
     talk.process.kill('SIGKILL');
     await until('the session has ended', async () => (await sessions())[0].end_reason === 'cli_close');
   });
 
   test('SIGKILL leaves a session that the next command shows as reaped', async () => {
     const talk = await begin();
-    await talk.say('say something', '\r\nsomething\r\n');
+    await talk.exchange();
     process.kill(await pidOf(), 'SIGKILL');
     await talk.ends();
     expect(await cli.json('sessions', 'stats')).toMatchObject({ open: 0, open_unowned: 0, ended: { reaped: 1 } });

@@ -7,7 +7,7 @@ import { GatewayProcess } from './process.ts';
 
 const SECRET = `whsec_${Buffer.from('known to two alone').toString('base64')}`;
 /** Each makes two events at least. */
-const MESSAGES = share(25, 240);
+const MESSAGES = share(30, 240);
 let gateway: GatewayProcess;
 
 afterEach(() => gateway.close());

@@ -231,6 +231,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     expect(await sessions()).toEqual([]);
     await talk.say('say first words', '\r\nfirst words\r\n');
     await talk.say('how many messages', 'You had written 1 message ');
+    await talk.isPrompted();
     expect(await sessions()).toMatchObject([{ state: 'open', owner: expect.stringMatching(/^ins_/) }]);
     talk.type(CTRL_D);
     expect(await talk.ends()).toBe(0);
@@ -269,6 +270,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     talk.type(CTRL_C);
     await talk.sees('Stopped.');
     await talk.say('are you there?', 'here again');
+    await talk.isPrompted();
     expect(await sessions()).toMatchObject([{ state: 'open' }]);
     expect(await cli.events('--types', 'agent:end')).toMatchObject([{ outcome: 'interrupted' }, { outcome: 'done' }]);
   });
@@ -339,6 +341,7 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     await until('both are kept', async () => (await sessions())[0]?.id !== undefined);
     release();
     await talk.sees('the second answer');
+    await talk.isPrompted();
     expect(talk.shown.indexOf('the first answer')).toBeLessThan(talk.shown.indexOf('the second answer'));
     expect(await cli.events('--types', 'agent:end')).toMatchObject([{ message: 'first' }, { message: 'second' }]);
   });

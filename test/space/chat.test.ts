@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { HttpFake, RecordedRequest } from '../fakes/http-fake.ts';
 import type { ScriptedReply } from '../fakes/model-script.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
@@ -337,31 +337,77 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     expect(await field.inputValue()).toBe('one line\ntwo');
   });
 
-  testInFullRun('earlier sessions are loaded upward', async () => {
-    const conversation = crypto.randomUUID();
-    for (let i = 0; i < 4; i++) {
-      for (let j = 0; j < 6; j++) await gateway.chat({ text: `no ${i}.${j}`, conversation, platform: 'web' });
-      if (i < 3) await gateway.chat({ text: '/new', conversation, platform: 'web' });
-    }
-    await context.addInitScript((id) => {
-      localStorage.setItem('moirai-chat:here', JSON.stringify({ open: id, conversations: [{ id }] }));
-    }, conversation);
-    await page.reload();
-    await page.locator('.chat-from-agent', { hasText: 'no 3.5' }).waitFor();
-    expect(await page.locator('.chat-from-user', { hasText: 'no 0.0' }).count()).toBe(0);
-    await expect
-      .poll(
-        async () => {
-          await page.locator('.chat-log').evaluate((log) => {
-            log.scrollTop = 0;
-          });
-          return page.locator('.chat-from-user', { hasText: 'no 0.0' }).count();
-        },
-        { timeout: patience(10_000) },
-      )
-      .toBe(1);
-    expect(await page.locator('.chat-end').count()).toBe(3);
-    expect(await page.locator('.chat-message').count()).toBe(48);
+  describe('with four sessions in the conversation', () => {
+    let conversation: string;
+    const scrollToTop = (): Promise<void> =>
+      page.locator('.chat-log').evaluate((log) => {
+        log.scrollTop = 0;
+      });
+    const countOfFirst = (): Promise<number> => page.locator('.chat-from-user', { hasText: 'no 0.0' }).count();
+
+    beforeAll(async () => {
+      conversation = crypto.randomUUID();
+      for (let i = 0; i < 4; i++) {
+        for (let j = 0; j < 6; j++) await gateway.chat({ text: `no ${i}.${j}`, conversation, platform: 'web' });
+        if (i < 3) await gateway.chat({ text: '/new', conversation, platform: 'web' });
+      }
+    });
+
+    beforeEach(() =>
+      context.addInitScript((id) => {
+        localStorage.setItem('moirai-chat:here', JSON.stringify({ open: id, conversations: [{ id }] }));
+      }, conversation),
+    );
+
+    testInFullRun('earlier sessions are loaded upward', async () => {
+      await page.reload();
+      await page.locator('.chat-from-agent', { hasText: 'no 2.5' }).waitFor();
+      expect(await countOfFirst()).toBe(0);
+      await expect.poll(() => scrollToTop().then(countOfFirst), { timeout: patience(10_000) }).toBe(1);
+      expect(await page.locator('.chat-end').count()).toBe(3);
+      expect(await page.locator('.chat-message').count()).toBe(48);
+    });
+
+    testInFullRun('a person who is at the top before all is loaded gets what is earlier', async () => {
+      const scrolled = Promise.withResolvers<void>();
+      let asked = 0;
+      await page.route('**/messages?*', async (route) => {
+        if (++asked > 1) await scrolled.promise;
+        await route.continue();
+      });
+      await page.reload();
+      await page.locator('.chat-from-agent', { hasText: 'no 3.5' }).waitFor();
+      await scrollToTop();
+      await page.getByRole('button', { name: 'To the newest' }).waitFor();
+      scrolled.resolve();
+      await expect.poll(countOfFirst, { timeout: patience(10_000) }).toBe(1);
+    });
+
+    testInFullRun(
+      'earlier messages that cannot be read are not asked for again and again, but when the person asks',
+      async () => {
+        await page.reload();
+        await page.locator('.chat-from-agent', { hasText: 'no 2.5' }).waitFor();
+        let asked = 0;
+        await page.route('**/messages?*', async (route) => {
+          asked++;
+          await route.fulfill({ status: 503, json: { error: { code: 'store_unavailable', message: 'not now' } } });
+        });
+        const trouble = page.getByText('The transcript cannot be read just now');
+        await expect.poll(() => scrollToTop().then(() => trouble.count()), { timeout: patience(10_000) }).toBe(1);
+        for (let i = 0; i < 5; i++) {
+          await scrollToTop();
+          await page.waitForTimeout(100);
+        }
+        // Twice if the page looked for news in between, with success.
+        expect(asked).toBeLessThanOrEqual(2);
+        await page.unroute('**/messages?*');
+        await page.getByRole('button', { name: 'Earlier messages' }).click();
+        await expect.poll(countOfFirst, { timeout: patience(10_000) }).toBe(1);
+        expect(await trouble.count()).toBe(0);
+        troubles.length = 0;
+      },
+    );
   });
 
   testInFullRun('who reads further up is left there while a reply comes', async () => {

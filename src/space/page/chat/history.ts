@@ -106,10 +106,13 @@ export class History {
   }
 
   /** Loads what was said before what is shown. */
-  loadEarlier(): Promise<void> {
-    return this.#earlier().catch((thrown: unknown) => {
+  async loadEarlier(): Promise<void> {
+    try {
+      await this.#earlier();
+      this.trouble.value = null;
+    } catch (thrown) {
       this.trouble.value = sentenceOf(thrown);
-    });
+    }
   }
 
   /** One after another, or the same would be loaded twice. */

@@ -45,8 +45,15 @@ export function Log({ thread }: { thread: Thread }) {
     if (current === null || hold.current !== null) return;
     stick.current = current.scrollHeight - current.scrollTop - current.clientHeight < NEAR_PX;
     setAway(!stick.current);
-    if (current.scrollTop < NEAR_PX && thread.history.opened.value) void earlier();
+    const { opened, trouble } = thread.history;
+    // After an attempt that failed, the person asks with the button.
+    if (current.scrollTop < NEAR_PX && opened.peek() && trouble.peek() === null) void earlier();
   };
+  const isOpened = thread.history.opened.value;
+  useLayoutEffect(() => {
+    // A person who has scrolled to the top before the rest was there waits for it.
+    if (isOpened && !stick.current) onScroll();
+  }, [isOpened]);
   const sends = thread.sends.value;
   const said = sends.at(-1)?.at ?? '';
   const lastSaid = useRef('');
@@ -59,8 +66,8 @@ export function Log({ thread }: { thread: Thread }) {
   }, [said]);
 
   const items = thread.items.value;
-  const { hasEarlier, opened, trouble } = thread.history;
-  const isEmpty = opened.value && items.length === 0 && sends.length === 0 && trouble.value === null;
+  const { hasEarlier, trouble } = thread.history;
+  const isEmpty = isOpened && items.length === 0 && sends.length === 0 && trouble.value === null;
   return (
     <div class="chat-log-frame">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}

@@ -377,8 +377,8 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
       });
       await page.reload();
       await page.locator('.chat-from-agent', { hasText: 'no 3.5' }).waitFor();
-      await scrollToTop();
-      await page.getByRole('button', { name: 'To the newest' }).waitFor();
+      const toNewest = page.getByRole('button', { name: 'To the newest' });
+      await expect.poll(() => scrollToTop().then(() => toNewest.count()), { timeout: patience(10_000) }).toBe(1);
       scrolled.resolve();
       await expect.poll(countOfFirst, { timeout: patience(10_000) }).toBe(1);
     });

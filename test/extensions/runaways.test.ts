@@ -116,21 +116,31 @@ describe('when the host process is killed', () => {
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
   };
 
-  test('hooks and plugins go on in another one, and nothing is counted against them', async () => {
-    installWitness();
+  const heard = (sessionId: string): boolean =>
+    scene.lines('notes').some(({ context }) => context.session_id === sessionId);
+
+  test.each([
+    ['has done its work', 'notes', ''],
+    [
+      'is at work',
+      'began',
+      "note('began', { pid: process.pid }); await new Promise((done) => setTimeout(done, 1000));",
+    ],
+  ])('a hook that %s and plugins go on in another one, and nothing is counted against them', async (_, file, code) => {
+    scene.base.hook('witness', { 'HOOK.yaml': manifest('session:start'), 'handler.ts': noting(code) });
     scene.plugin('echo', "ctx.gate('pre_gateway_dispatch', () => ({ action: 'rewrite', text: String(process.pid) }));");
     const plugins = await scene.start();
     await scene.base.start({ maxAttempts: 1 });
-    await scene.base.talk(1);
-    await until('the witness heard it', () => scene.lines('notes').length === 1);
-    const host = hostPid(scene.lines('notes')[0].pid);
+    const first = await scene.base.talk(1);
+    await until('the witness has it', () => scene.lines(file).length === 1);
+    const { pid } = scene.lines(file)[0];
     // In the middle of a reload, which calls the old processes away.
     scene.base.hook('witness', { 'handler.ts': noting("note('again', 1);") });
-    process.kill(host, 'SIGKILL');
+    process.kill(hostPid(pid), 'SIGKILL');
     await until('the plugin is back', () => plugins.list()[0]?.state === 'ready' && plugins.list()[0]?.restarts === 1);
-    await scene.base.talk(2);
-    await until('the witness heard the next', () => scene.lines('notes').length === 2);
+    const second = await scene.base.talk(2);
+    await until('the witness heard both', () => heard(first) && heard(second));
     expect((await scene.base.subscriber('hook:witness'))?.deadLetters).toBe(0);
-    await until('what it had started is gone', () => !isRunning(scene.lines('notes')[0].pid), 3000);
+    await until('what it had started is gone', () => !isRunning(pid), 3000);
   });
 });

@@ -256,10 +256,19 @@ export class Engine extends Instance {
       return await this.settle(write);
     } catch (thrown) {
       const error = overRatherThanUnknown(hold, thrown);
-      const refused = hasCode(error, 'fenced', 'session_ended', 'turn_not_found', 'illegal_move');
-      this.holdings.noteUnsettled(hold, refused);
+      const isTurnOver = hasCode(error, 'turn_not_found', 'illegal_move');
+      const isLost = isTurnOver
+        ? !(await this.#owns(hold).catch(() => true))
+        : hasCode(error, 'fenced', 'session_ended');
+      this.holdings.noteUnsettled(hold, isLost);
       throw error;
     }
+  }
+
+  /** Whether a session is still this instance's after another process ended its turn: attached, or with a background. */
+  async #owns({ sessionId, epoch }: Hold): Promise<boolean> {
+    const session = await this.settle(() => this.store.read('getSession', { sessionId }));
+    return session?.owner === this.instance && session.epoch === epoch;
   }
 }
 

@@ -46,11 +46,11 @@ export class Holdings {
   }
 
   /**
-   * The end of a turn was not written. A holder that was refused holds no longer: another process went on, or it was done
-   * already. One that gave up is not taken for the turn's runner any more: then `reconcile` settles the turn.
+   * The end of a turn was not written: the session was lost to another process or has ended, or only its turn is over.
+   * A process that gave up is not taken for the turn's runner any more: then `reconcile` settles the turn.
    */
-  noteUnsettled({ sessionId, epoch }: Hold, refused: boolean): void {
-    if (refused && this.#held.get(sessionId) === epoch) this.drop(sessionId);
+  noteUnsettled({ sessionId, epoch }: Hold, isLost: boolean): void {
+    if (isLost && this.#held.get(sessionId) === epoch) this.drop(sessionId);
     else if (this.#begun.get(sessionId) === epoch) this.#begun.delete(sessionId);
   }
 

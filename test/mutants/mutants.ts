@@ -131,6 +131,13 @@ export const MUTANTS: readonly Mutant[] = [
     layer: 'queue',
   },
   {
+    name: 'a turn that another process ended takes its attached session along',
+    file: 'src/engine/engine.ts',
+    find: '? !(await this.#owns(hold).catch(() => true))',
+    replace: '? true',
+    layer: 'queue',
+  },
+  {
     name: 'NORMAL instead of FULL',
     file: 'src/store/sqlite/connection.ts',
     find: "if (mode === 'wal' && synchronous === 2) return;",

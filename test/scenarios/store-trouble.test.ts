@@ -9,6 +9,7 @@ import { createLogger } from '../../src/log/logger.ts';
 import { Outbox } from '../../src/outbound/outbox.ts';
 import { SendFailure, type Target } from '../../src/platforms/platform.ts';
 import type { WriteName } from '../../src/store/catalogue.ts';
+import type { Received } from '../../src/store/transactions/conversations.ts';
 import type { DeliveryToMake } from '../../src/store/transactions/deliveries.ts';
 import { postgresStores, SqliteFiles } from '../simulation/stores.ts';
 import { VirtualTime } from '../simulation/virtual-time.ts';
@@ -192,6 +193,51 @@ test('a turn that was begun by a lost answer is found also in a session that its
   await pass(MINUTE);
   expect(await store.read('openTurns', { sessionId: session.id, limit: 9 })).toEqual([]);
   expect(await store.read('getSession', { sessionId: session.id })).toMatchObject({ state: 'open' });
+});
+
+describe('a turn that another process ended', () => {
+  const RESULT = { outcome: 'done', response: 'late', model: null, usage: null } as const;
+
+  async function talk(attached: boolean): Promise<Received> {
+    const conversation = { ...chatConversation(1), kind: 'cli', attached } as const;
+    return running.engine.receive({ conversation, text: 'hi', originRef: null, by: 'user' });
+  }
+
+  async function finishLate({ session, turn }: Received): Promise<void> {
+    const { engine } = running;
+    const late = engine.finish({ sessionId: session.id, epoch: session.epoch }, turn.id, RESULT);
+    await expect(late).rejects.toMatchObject({ code: expect.stringMatching(/^(fenced|turn_not_found)$/) });
+    await pass(2 * MINUTE);
+  }
+
+  test('leaves its session with the process that holds it for more than the turn', async () => {
+    const received = await talk(true);
+    const { id } = received.session;
+    const other = await Process.start(opened, time, 'ins_other');
+    await other.engine.dropTurn(id, received.turn.id, 'interrupted', 'stopped');
+    await finishLate(received);
+    expect(await running.store.read('getSession', { sessionId: id })).toMatchObject({ state: 'open' });
+    expect(running.engine.holds).toMatchObject([{ sessionId: id }]);
+  });
+
+  test('leaves its session with the process that runs something in the background of it', async () => {
+    const received = await talk(false);
+    const { id } = received.session;
+    await running.engine.background(id, 1);
+    const other = await Process.start(opened, time, 'ins_other');
+    await other.engine.dropTurn(id, received.turn.id, 'interrupted', 'stopped');
+    await finishLate(received);
+    expect(await running.store.read('getSession', { sessionId: id })).toMatchObject({ background: 1 });
+    expect(running.engine.holds).toMatchObject([{ sessionId: id }]);
+  });
+
+  test('leaves its session free where the turn was all that held it', async () => {
+    const received = await talk(false);
+    const other = await Process.start(opened, time, 'ins_other');
+    await other.engine.dropTurn(received.session.id, received.turn.id, 'interrupted', 'stopped');
+    await finishLate(received);
+    expect(running.engine.holds).toEqual([]);
+  });
 });
 
 test('a claim that its living process lost track of is released, and its events are delivered', async () => {

@@ -338,6 +338,8 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
   });
 
   describe('with four sessions in the conversation', () => {
+    /** Pages of a transcript; the list of conversations reads a few messages too, for its titles. */
+    const PAGES = '**/messages?cursor=*';
     let conversation: string;
     const scrollToTop = (): Promise<void> =>
       page.locator('.chat-log').evaluate((log) => {
@@ -371,7 +373,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
     testInFullRun('a person who is at the top before all is loaded gets what is earlier', async () => {
       const scrolled = Promise.withResolvers<void>();
       let asked = 0;
-      await page.route('**/messages?*', async (route) => {
+      await page.route(PAGES, async (route) => {
         if (++asked > 1) await scrolled.promise;
         await route.continue();
       });
@@ -389,7 +391,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
         await page.reload();
         await page.locator('.chat-from-agent', { hasText: 'no 2.5' }).waitFor();
         let asked = 0;
-        await page.route('**/messages?*', async (route) => {
+        await page.route(PAGES, async (route) => {
           asked++;
           await route.fulfill({ status: 503, json: { error: { code: 'store_unavailable', message: 'not now' } } });
         });
@@ -401,7 +403,7 @@ describeInBrowser('the web chat, before a gateway', { timeout: 120_000 }, () => 
         }
         // Twice if the page looked for news in between, with success.
         expect(asked).toBeLessThanOrEqual(2);
-        await page.unroute('**/messages?*');
+        await page.unroute(PAGES);
         await page.getByRole('button', { name: 'Earlier messages' }).click();
         await expect.poll(countOfFirst, { timeout: patience(10_000) }).toBe(1);
         expect(await trouble.count()).toBe(0);

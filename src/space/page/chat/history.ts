@@ -27,6 +27,8 @@ export class History {
   /** Sessions before those that are shown, newest first. */
   readonly #older = signal<readonly KeptSession[]>([]);
   readonly #olderCursor = signal<string | null>(null);
+  /** Why what is earlier could not be loaded, at the last attempt. */
+  readonly earlierTrouble = signal<string | null>(null);
   readonly #options: HistoryOptions;
   #refreshing: Promise<void> | null = null;
   #again = false;
@@ -109,9 +111,9 @@ export class History {
   async loadEarlier(): Promise<void> {
     try {
       await this.#earlier();
-      this.trouble.value = null;
+      this.earlierTrouble.value = null;
     } catch (thrown) {
-      this.trouble.value = sentenceOf(thrown);
+      this.earlierTrouble.value = sentenceOf(thrown);
     }
   }
 

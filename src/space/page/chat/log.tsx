@@ -45,9 +45,9 @@ export function Log({ thread }: { thread: Thread }) {
     if (current === null || hold.current !== null) return;
     stick.current = current.scrollHeight - current.scrollTop - current.clientHeight < NEAR_PX;
     setAway(!stick.current);
-    const { opened, trouble } = thread.history;
+    const { opened, earlierTrouble } = thread.history;
     // After an attempt that failed, the person asks with the button.
-    if (current.scrollTop < NEAR_PX && opened.peek() && trouble.peek() === null) void earlier();
+    if (current.scrollTop < NEAR_PX && opened.peek() && earlierTrouble.peek() === null) void earlier();
   };
   const isOpened = thread.history.opened.value;
   useLayoutEffect(() => {
@@ -66,8 +66,9 @@ export function Log({ thread }: { thread: Thread }) {
   }, [said]);
 
   const items = thread.items.value;
-  const { hasEarlier, trouble } = thread.history;
-  const isEmpty = isOpened && items.length === 0 && sends.length === 0 && trouble.value === null;
+  const { hasEarlier } = thread.history;
+  const trouble = thread.history.trouble.value ?? thread.history.earlierTrouble.value;
+  const isEmpty = isOpened && items.length === 0 && sends.length === 0 && trouble === null;
   return (
     <div class="chat-log-frame">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
@@ -85,9 +86,9 @@ export function Log({ thread }: { thread: Thread }) {
           {sends.map((send) => (
             <Unanswered key={send.key} send={send} thread={thread} />
           ))}
-          {trouble.value !== null && (
+          {trouble !== null && (
             <p class="chat-remark chat-apart" role="status">
-              The transcript cannot be read just now: {trouble.value}
+              The transcript cannot be read just now: {trouble}
             </p>
           )}
         </div>

@@ -35,7 +35,10 @@ describe('a gateway', () => {
     plugin('hangs', 'for (;;);');
     plugin(
       'works',
-      "export function setup(ctx: any) { ctx.command({ name: 'work', summary: 'works', run: () => 'done' }); }",
+      `import type { PluginContext } from 'moirai';
+      export function setup(ctx: PluginContext) {
+        ctx.command({ name: 'work', summary: 'works', run: () => 'done' });
+      }`,
     );
     await gateway.start();
     const hanging = { ok: false, detail: expect.stringContaining('hangs is loading') };
@@ -55,7 +58,8 @@ describe('a gateway', () => {
     plugin(
       'memory',
       `import { appendFileSync } from 'node:fs';
-      export function setup(ctx: any) {
+      import type { PluginContext } from 'moirai';
+      export function setup(ctx: PluginContext) {
         const note = () => appendFileSync(ctx.home + '/heard', 'x');
         ctx.memoryProvider({ name: 'book', syncTurn: note, onSessionEnd: note });
       }`,

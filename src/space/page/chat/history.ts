@@ -22,13 +22,13 @@ export class History {
   /** Oldest first, without a gap. */
   readonly parts = signal<readonly Part[]>([]);
   readonly trouble = signal<string | null>(null);
+  /** Why what is earlier could not be loaded, at the last attempt. */
+  readonly earlierTrouble = signal<string | null>(null);
   /** Whether it was looked at. */
   readonly opened = signal(false);
   /** Sessions before those that are shown, newest first. */
   readonly #older = signal<readonly KeptSession[]>([]);
   readonly #olderCursor = signal<string | null>(null);
-  /** Why what is earlier could not be loaded, at the last attempt. */
-  readonly earlierTrouble = signal<string | null>(null);
   readonly #options: HistoryOptions;
   #refreshing: Promise<void> | null = null;
   #again = false;

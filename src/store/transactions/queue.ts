@@ -74,12 +74,10 @@ export interface Claimed<L = ClaimedLane> {
  */
 export function* claimLanes(ctx: TxContext, request: ClaimRequest, timed: boolean): Tx<Claimed> {
   const { queue, limit } = request;
-  const { skipLocked } = ctx.dialect;
   const own = request.again ? yield* claimedBefore(request) : [];
-  const fresh = yield* LANES.select(`${FREE} due_at = 0 ORDER BY next_no LIMIT ? ${skipLocked}`, queue, limit);
+  const [fresh = [], ...waited] = (yield dueLanes(ctx, request, timed)).map((rows) => LANES.rows(rows));
   const room = Math.max(0, Math.min(limit - fresh.length, request.retries));
-  const due = room === 0 ? [] : yield* dueLanes(ctx, queue, room, timed);
-  const claimed = [...fresh, ...due];
+  const claimed = [...fresh, ...waited.flat().slice(0, room)];
   if (claimed.length > 0) {
     yield* query(
       `UPDATE lanes SET token = ?, claimed_by = ? WHERE queue = ? AND key IN (${ctx.dialect.listed})`,
@@ -99,13 +97,20 @@ function claimedBefore({ context, queue, token }: ClaimRequest): Tx<Lane[]> {
   return LANES.select('WHERE claimed_by = ? AND queue = ? AND token = ?', context.instanceId, queue, token);
 }
 
-/** Lanes whose time has come, the longest due first; and those that a clock put too far into the future. */
-function* dueLanes(ctx: TxContext, queue: string, room: number, timed: boolean): Tx<Lane[]> {
-  const order = `ORDER BY due_at LIMIT ? ${ctx.dialect.skipLocked}`;
-  const due = yield* LANES.select(`${FREE} due_at > 0 AND due_at <= ? ${order}`, queue, ctx.now, room);
-  if (timed || due.length === room) return due;
-  const beyond = ctx.now + LONGEST_BACKOFF_MS;
-  return [...due, ...(yield* LANES.select(`${FREE} due_at > ? ${order}`, queue, beyond, room - due.length))];
+/**
+ * Lanes that are due at once; those whose time has come, the longest due first; and those that a clock put too far into
+ * the future. Asked together, though there may not be room for all.
+ */
+function dueLanes(ctx: TxContext, { queue, limit, retries }: ClaimRequest, timed: boolean): Query[] {
+  const { skipLocked } = ctx.dialect;
+  const most = Math.min(limit, retries);
+  const order = `ORDER BY due_at LIMIT ? ${skipLocked}`;
+  const due = [
+    LANES.query(`${FREE} due_at = 0 ORDER BY next_no LIMIT ? ${skipLocked}`, queue, limit),
+    LANES.query(`${FREE} due_at > 0 AND due_at <= ? ${order}`, queue, ctx.now, most),
+  ];
+  if (!timed) due.push(LANES.query(`${FREE} due_at > ? ${order}`, queue, ctx.now + LONGEST_BACKOFF_MS, most));
+  return due;
 }
 
 /** What a settled lane is afterwards. */

@@ -99,7 +99,7 @@ function claimedBefore({ context, queue, token }: ClaimRequest): Tx<Lane[]> {
 
 /**
  * Lanes that are due at once; those whose time has come, the longest due first; and those that a clock put too far into
- * the future. Asked together, though there may not be room for all.
+ * the future. One round trip reads all three, though there may not be room for all of them.
  */
 function dueLanes(ctx: TxContext, { queue, limit, retries }: ClaimRequest, timed: boolean): Query[] {
   const { skipLocked } = ctx.dialect;

@@ -111,7 +111,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
       if (call.args === '') throw new MoiraiError('bad_input', '/background needs a text behind it');
       if (call.session === null) return NOTHING_HERE;
       await record(call, deps);
-      const child = await deps.children.spawn(call.session, call.args);
+      const child = await deps.children.spawn(call.session, call.conversation.userId, call.args);
       return `Working on it beside this conversation (${child}). You will be told.`;
     },
   },

@@ -22,7 +22,10 @@ const STOP_GRACE_MS = 5000;
 export interface ChatPlaces {
   find(name: string): Platform | null;
   /** Whether a session's person may still talk. */
-  admits(session: Pick<Session, 'kind' | 'platform' | 'origin' | 'key' | 'userId'>): Promise<boolean>;
+  admits(
+    session: Pick<Session, 'kind' | 'platform' | 'origin' | 'key'>,
+    speaker: { readonly userId: string | null },
+  ): Promise<boolean>;
 }
 
 export interface CronDeps {
@@ -115,6 +118,6 @@ export class JobRuns {
   async #mayRun({ target, madeIn, madeBy }: Job): Promise<boolean> {
     if (target.to !== 'place' || madeIn === null) return true;
     const { platform, target: origin } = target;
-    return this.#deps.chat.admits({ kind: 'chat', platform, origin, key: madeIn, userId: madeBy });
+    return this.#deps.chat.admits({ kind: 'chat', platform, origin, key: madeIn }, { userId: madeBy });
   }
 }

@@ -13,7 +13,7 @@ export function schedulePort(engine: Engine, jobs: JobService): SchedulePort {
     add: async ({ schedule, task, name, timezone }, asker) => {
       const session = await speakerOf(engine, asker);
       if (session.kind === 'cron') throw new MoiraiError('job_forbidden', 'a scheduled job cannot schedule jobs');
-      const made = { madeIn: scopeOf(session), madeBy: session.userId };
+      const made = { madeIn: scopeOf(session), madeBy: asker.userId };
       const job = await jobs.add({ schedule, prompt: task, name, timezone, target: targetOf(session), ...made });
       return `Scheduled: ${jobLine(job)}`;
     },

@@ -22,7 +22,10 @@ import { type EngineOptions, Instance } from './instance.ts';
 import { readOwnTranscript, readTranscript } from './transcript.ts';
 
 /** A message for a conversation, as the outside hands it in. */
-export type Inbound = Pick<ReceiveArgs, 'conversation' | 'text' | 'originRef' | 'refTtlMs' | 'by' | 'before'> & {
+export type Inbound = Pick<
+  ReceiveArgs,
+  'conversation' | 'text' | 'originRef' | 'refTtlMs' | 'by' | 'userName' | 'before'
+> & {
   /** Begin its turn at once when the session is free (default). */
   readonly begin?: boolean;
 };

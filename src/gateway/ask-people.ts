@@ -20,7 +20,7 @@ export async function askPeople(deps: AskDeps, run: TurnRun, request: ApprovalRe
   const session = await askedSession(deps.engine, run);
   if (session === null) return { allowed: false, reason: 'nobody is there to be asked' };
   const id = randomBytes(8).toString('hex');
-  const answer = approvals.ask({ id, key: session.key, request, askedOf: session.userId }, run.signal);
+  const answer = approvals.ask({ id, key: session.key, request, askedOf: run.turn.userId }, run.signal);
   const question = { type: 'question', id, ...request } as const;
   // Work that was delegated asks in the turn that waits for it, too.
   const channels = new Set([run.channel, turns.runOf(session.id)?.channel ?? run.channel]);

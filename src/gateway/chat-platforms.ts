@@ -4,7 +4,7 @@ import type { Engine } from '../engine/engine.ts';
 import { PlatformManager, type PlatformStatus } from '../inbound/platform-manager.ts';
 import { Reception } from '../inbound/reception.ts';
 import { Stickers } from '../inbound/stickers.ts';
-import type { Session } from '../lifecycle/session.ts';
+import type { Session, Turn } from '../lifecycle/session.ts';
 import { parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import { displayFor } from '../outbound/display.ts';
@@ -117,12 +117,15 @@ export class ChatPlatforms {
     return deliverable(session) ? this.#manager.find(session.platform) : null;
   }
 
-  /** Whether a session's person may still talk. Whoever has the API key, or a terminal here, always may. */
-  async admits(session: Pick<Session, 'kind' | 'platform' | 'origin' | 'key' | 'userId'>): Promise<boolean> {
+  /** Whether a person may still talk in a session. Whoever has the API key, or a terminal here, always may. */
+  async admits(
+    session: Pick<Session, 'kind' | 'platform' | 'origin' | 'key'>,
+    { userId }: Pick<Turn, 'userId'>,
+  ): Promise<boolean> {
     if (!deliverable(session) || !this.#manager.names.includes(session.platform)) return true;
     const { type, chat = '' } = parseKey(session.key);
     const place = { type, chat };
-    return this.access.admits({ platform: session.platform, userId: session.userId, bot: false, place });
+    return this.access.admits({ platform: session.platform, userId, bot: false, place });
   }
 
   /** A turn begins to run here. */

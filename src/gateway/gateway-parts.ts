@@ -63,7 +63,7 @@ export function composeGateway(options: GatewayOptions, { engine, ids, dispatche
     ...{ engine, timers, log },
     maxConcurrent: config.gateway.maxConcurrentTurns,
     busyMode: () => config.agent.busyMode,
-    admits: (session) => chat.admits(session),
+    admits: (session, turn) => chat.admits(session, turn),
     received: observer.received,
     started: (run) => {
       observer.started(run);

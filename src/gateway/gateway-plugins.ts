@@ -66,8 +66,9 @@ export function dispatchGate(plugins: Plugins): Gate {
 export function turnPlugins(plugins: Plugins): TurnPlugins {
   return {
     before: ({ session, turn }, text, model) => {
-      const { id: session_id, key: session_key, platform, userId: user_id } = session;
-      return plugins.beforeModel({ session_id, session_key, turn_id: turn.id, text, platform, user_id, model });
+      const { id: session_id, key: session_key, platform } = session;
+      const { id: turn_id, userId: user_id } = turn;
+      return plugins.beforeModel({ session_id, session_key, turn_id, text, platform, user_id, model });
     },
     mayRun: async (run, use) => {
       const verdict = await plugins.gateTool(question(run, use));
@@ -79,6 +80,6 @@ export function turnPlugins(plugins: Plugins): TurnPlugins {
 }
 
 function question({ session, turn }: TurnRun, { id, tool, args }: ToolUse) {
-  const { id: session_id, platform, userId: user_id } = session;
-  return { session_id, turn_id: turn.id, tool, args, tool_call_id: id, platform, user_id };
+  const { id: session_id, platform } = session;
+  return { session_id, turn_id: turn.id, tool, args, tool_call_id: id, platform, user_id: turn.userId };
 }

@@ -30,8 +30,8 @@ export function toolPorts({ engine, rules, children, platform }: ToolPortsDeps):
       await sendOut(engine, sessionId, { place, text, id, platform: platform(place.platform) });
       return `On its way to ${place.platform}.`;
     },
-    delegate: async (task, { sessionId }, signal) => {
-      return children().delegate(await findSession(engine, sessionId), task, signal);
+    delegate: async (task, { sessionId, userId }, signal) => {
+      return children().delegate(await findSession(engine, sessionId), userId, task, signal);
     },
     searchSessions: (text, asker, limit) => searchFor(engine, asker, text, limit),
   };

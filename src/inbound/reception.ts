@@ -124,6 +124,7 @@ export class Reception implements Inbox {
     const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;
     const result = await conversations.receive({
       ...{ conversation, text: command ? message.text : text, originRef: message.id },
+      userName: message.from.name === null ? null : sanitize(message.from.name),
       ...(command
         ? { mayRun: (spec) => access.refusal(spec, requester), by: answererOf(access, requester) }
         : { verbatim: true }),

@@ -34,7 +34,14 @@ export interface TurnResult {
 export type Command =
   | StartCommand
   | { readonly name: 'touch'; readonly by: Actor }
-  | { readonly name: 'enqueue'; readonly turnId: string; readonly text: string; readonly by: Actor }
+  | {
+      readonly name: 'enqueue';
+      readonly turnId: string;
+      readonly text: string;
+      readonly by: Actor;
+      readonly userId: string | null;
+      readonly userName: string | null;
+    }
   | { readonly name: 'begin'; readonly turnId: string }
   /** Transcript rows were added; they are written in the same transaction. */
   | { readonly name: 'append'; readonly messages: number; readonly epoch: number | null }

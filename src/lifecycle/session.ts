@@ -89,6 +89,9 @@ export interface Turn {
   readonly id: string;
   readonly sessionId: string;
   readonly by: Actor;
+  /** Who wrote the message, as of its acceptance: in a shared conversation not always who started the session. */
+  readonly userId: string | null;
+  readonly userName: string | null;
   readonly state: TurnState;
   readonly outcome: TurnOutcome | null;
   readonly text: string;
@@ -96,6 +99,11 @@ export interface Turn {
   readonly startedAt: number | null;
   readonly endedAt: number | null;
   readonly cuts: number;
+}
+
+/** People without an id, such as those who post as a channel, are told apart by name. */
+export function isSameSpeaker(one: Turn, other: Turn): boolean {
+  return one.userId === other.userId && (one.userId !== null || one.userName === other.userName);
 }
 
 /** What a transition needs to know: the session and its turns that are not over, oldest first. */

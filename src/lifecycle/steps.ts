@@ -59,6 +59,8 @@ function enqueue(current: SessionWithTurns, command: Named<'enqueue'>, context: 
     id: command.turnId,
     sessionId: current.session.id,
     by: command.by,
+    userId: command.userId,
+    userName: command.userName,
     state: 'queued',
     outcome: null,
     text: command.text,

@@ -40,11 +40,13 @@ const CONTEXT: TransitionContext = {
 
 const RESULT = { outcome: 'done', response: 'yes', model: 'loom-1', usage: { input: 3, output: 2 } } as const;
 
+const SPEAKER = { userId: 'u1', userName: 'Ann' };
+
 /** One command of each name that needs no more than a session with a waiting turn `waiting`. */
 const COMMANDS: { readonly [N in CommandName]: Extract<Command, { name: N }> } = {
   start: START,
   touch: { name: 'touch', by: 'user' },
-  enqueue: { name: 'enqueue', turnId: 'new', text: 'hello', by: 'user' },
+  enqueue: { name: 'enqueue', turnId: 'new', text: 'hello', by: 'user', ...SPEAKER },
   begin: { name: 'begin', turnId: 'waiting' },
   append: { name: 'append', messages: 2, epoch: null },
   finish: { name: 'finish', turnId: 'waiting', epoch: null, ...RESULT },
@@ -74,9 +76,9 @@ function after(current: SessionWithTurns | null, { session, turns }: Transition)
   return { session, turns: unfinished };
 }
 
-const waiting: Command = { name: 'enqueue', turnId: 'waiting', text: 'hello', by: 'user' };
+const waiting: Command = { name: 'enqueue', turnId: 'waiting', text: 'hello', by: 'user', ...SPEAKER };
 const running: readonly Command[] = [
-  { name: 'enqueue', turnId: 'running', text: 'hello', by: 'user' },
+  { name: 'enqueue', turnId: 'running', text: 'hello', by: 'user', ...SPEAKER },
   { name: 'begin', turnId: 'running' },
 ];
 
@@ -162,7 +164,7 @@ describe('a turn', () => {
   });
 
   test('of the system ends without being activity of a user', () => {
-    const quiet: Command = { name: 'enqueue', turnId: 'cron', text: 'tick', by: 'system' };
+    const quiet: Command = { name: 'enqueue', turnId: 'cron', text: 'tick', by: 'system', ...SPEAKER };
     const current = live([START, quiet, { name: 'begin', turnId: 'cron' }]);
     const later = { ...CONTEXT, now: NOW + 5000 };
     const { session } = transition(current, { ...COMMANDS.finish, turnId: 'cron' }, later);
@@ -267,6 +269,7 @@ const anyCommand: fc.Arbitrary<Step['command']> = fc.oneof(
       turnId: `t${(current?.session.version ?? 0) % 50}-${current?.session.version}`,
       text: 'hello',
       by,
+      ...SPEAKER,
     })),
   },
   {

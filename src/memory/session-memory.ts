@@ -1,7 +1,7 @@
 import { effectiveRows } from '../agent/prompt.ts';
 import type { AgentRunner, SummarisedRow } from '../agent/runner.ts';
 import type { ToolPorts } from '../agent/tools/ports.ts';
-import type { AgentTool } from '../agent/tools/tool.ts';
+import type { AgentTool, Asker } from '../agent/tools/tool.ts';
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
@@ -70,10 +70,10 @@ export class SessionMemory extends MemoryManager {
     await Promise.all([this.#deps.dispatcher.leave(REVIEW_SUBSCRIBER, 0), super.stop()]);
   }
 
-  /** What the agent's tools may ask of memory. On whose behalf is the session's to say, never the model's. */
+  /** What the agent's tools may ask of memory. On whose behalf is the turn's to say, never the model's. */
   get ports(): Pick<ToolPorts, 'remember' | 'more'> {
-    const remember: ToolPorts['remember'] = async (fact, { sessionId }) => {
-      const kept = await this.remember(fact, await this.#rememberedSession(sessionId));
+    const remember: ToolPorts['remember'] = async (fact, asker) => {
+      const kept = await this.remember(fact, await this.#rememberedSession(asker));
       if (!kept) throw new MoiraiError('tool_failed', 'this memory keeps no single facts');
     };
     return {
@@ -131,16 +131,17 @@ export class SessionMemory extends MemoryManager {
       inputSchema,
       parallelSafe: false,
       dangerous: () => null,
-      run: async (args, { sessionId, signal }) => {
-        return run(args, { scope: scopeOf(await this.#rememberedSession(sessionId)), sessionId, signal });
+      run: async (args, { signal, ...asker }) => {
+        const scope = scopeOf(await this.#rememberedSession(asker));
+        return run(args, { scope, sessionId: asker.sessionId, signal });
       },
     };
   }
 
   /** The session that asks. Tools are offered to all of them, since the list of tools is part of what is cached. */
-  async #rememberedSession(sessionId: string): Promise<Session> {
+  async #rememberedSession({ sessionId, userId }: Asker): Promise<Session> {
     const session = await this.#deps.engine.store.read('findSession', { idOrPrefix: sessionId });
-    if (this.wants(session)) return session;
+    if (this.wants(session)) return { ...session, userId };
     throw new MoiraiError('tool_failed', `nothing is remembered for conversations of the kind ${session.kind}`);
   }
 

@@ -29,8 +29,8 @@ export class Children {
   }
 
   /** Has something done and waits for it. */
-  async delegate(parent: Session, text: string, signal: AbortSignal): Promise<string> {
-    const { session, over } = await this.#begin(parent, text);
+  async delegate(parent: Session, userId: string | null, text: string, signal: AbortSignal): Promise<string> {
+    const { session, over } = await this.#begin(parent, userId, text);
     const stop = (): void => void this.#deps.turns.stop(session.id, { type: 'told', by: 'stop' });
     signal.addEventListener('abort', stop, { once: true });
     try {
@@ -44,8 +44,13 @@ export class Children {
    * Has something done beside the conversation, which is told when it is done. Returns the child's id. Where people are
    * written to, the end of the child is what tells them, whoever ends it; a terminal hears it from its own process.
    */
-  async spawn(parent: Session, text: string): Promise<string> {
-    const { session, over } = await this.#begin(parent, text, deliverable(parent) ? { background: text } : null);
+  async spawn(parent: Session, userId: string | null, text: string): Promise<string> {
+    const { session, over } = await this.#begin(
+      parent,
+      userId,
+      text,
+      deliverable(parent) ? { background: text } : null,
+    );
     over
       .then(async (turn) => {
         const answer = await this.#finish(session, turn);
@@ -75,10 +80,11 @@ export class Children {
 
   async #begin(
     parent: Session,
+    userId: string | null,
     text: string,
     origin: Origin = null,
   ): Promise<{ session: Session; over: Promise<TurnResultRow | null> }> {
-    const conversation = { ...childConversation(parent), origin };
+    const conversation = { ...childConversation(parent), userId, origin };
     const { engine, turns } = this.#deps;
     const started = await engine.start(conversation, {
       parentId: parent.id,
@@ -116,5 +122,5 @@ function childConversation(parent: Session): ConversationRef {
     { profile, platform, type: 'dm', chat: `child-${randomUUID()}` },
     { groupPerUser: true, threadPerUser: false },
   );
-  return { key, kind: 'child', platform: parent.platform, userId: parent.userId, origin: null, attached: true };
+  return { key, kind: 'child', platform: parent.platform, userId: null, origin: null, attached: true };
 }

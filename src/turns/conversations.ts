@@ -18,6 +18,8 @@ export interface InboundMessage {
   readonly text: string;
   /** Names the message on its platform; the same again is the same message again. */
   readonly originRef: string | null;
+  /** How who says it is called, from outside; who it is, the conversation says. */
+  readonly userName?: string | null | undefined;
   /** For so long; without it for ever. */
   readonly refTtlMs?: number | undefined;
   readonly mode?: BusyMode;
@@ -128,7 +130,7 @@ export class Conversations {
   }
 
   async #runCommand(message: InboundMessage, { name, args }: ParsedCommand): Promise<ReceiveResult> {
-    const { conversation, originRef, refTtlMs, mayRun, by = null } = message;
+    const { conversation, originRef, refTtlMs, userName, mayRun, by = null } = message;
     try {
       const command = findCommand(name, this.#deps.commands());
       const refusal = mayRun?.(command) ?? null;
@@ -139,7 +141,7 @@ export class Conversations {
         conversation,
         session: await this.#openSession(message),
         by,
-        send: (text, mode) => this.#enqueue({ conversation, text, originRef, refTtlMs, mode }),
+        send: (text, mode) => this.#enqueue({ conversation, text, originRef, refTtlMs, userName, mode }),
       });
       return typeof answer === 'string' ? await this.#answer(message, answer) : answer;
     } catch (thrown) {
@@ -151,12 +153,12 @@ export class Conversations {
   }
 
   async #enqueue(message: InboundMessage): Promise<ReceiveResult> {
-    const { conversation, text, originRef, refTtlMs, mode, settleMs, before } = message;
+    const { conversation, text, originRef, refTtlMs, userName, mode, settleMs, before } = message;
     if (this.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const { turns } = this.#deps;
     const received = await turns.receive(
-      { conversation, text, originRef, refTtlMs, by: 'user', before },
+      { conversation, text, originRef, refTtlMs, by: 'user', userName, before },
       { mode, settleMs },
     );
     return { type: 'turn', received, channel: turns.channels.open(received.turn.id) };

@@ -1,4 +1,4 @@
-import type { Turn } from '../lifecycle/session.ts';
+import { isSameSpeaker, type Turn } from '../lifecycle/session.ts';
 import type { Timers } from '../queue/timers.ts';
 
 /** Nobody waits longer than this for the last piece. */
@@ -6,8 +6,7 @@ const LONGEST_MS = 6000;
 
 interface Settling {
   readonly since: number;
-  /** Whose each is. */
-  readonly turns: Map<string, string | null>;
+  readonly turns: Set<string>;
   cancel: () => void;
 }
 
@@ -19,7 +18,7 @@ export class Pieces {
   readonly #timers: Timers;
   readonly #settled: (sessionId: string) => void;
   readonly #open = new Map<string, Settling>();
-  readonly #closed = new Map<string, ReadonlyMap<string, string | null>>();
+  readonly #closed = new Map<string, ReadonlySet<string>>();
 
   constructor(timers: Timers, settled: (sessionId: string) => void) {
     this.#timers = timers;
@@ -27,11 +26,11 @@ export class Pieces {
   }
 
   /** A message came; another may follow for so long. */
-  add(sessionId: string, turnId: string, userId: string | null, ms: number): void {
+  add(sessionId: string, turnId: string, ms: number): void {
     const now = this.#timers.elapsed();
-    const settling = this.#open.get(sessionId) ?? { since: now, turns: new Map(), cancel: () => undefined };
+    const settling = this.#open.get(sessionId) ?? { since: now, turns: new Set(), cancel: () => undefined };
     settling.cancel();
-    settling.turns.set(turnId, userId);
+    settling.turns.add(turnId);
     const left = Math.max(0, settling.since + LONGEST_MS - now);
     settling.cancel = this.#timers.after(Math.min(ms, left), () => this.#close(sessionId));
     this.#open.set(sessionId, settling);
@@ -47,7 +46,7 @@ export class Pieces {
     const known = this.#closed.get(sessionId);
     this.#closed.delete(sessionId);
     if (known === undefined || !known.has(first.id)) return [];
-    const end = behind.findIndex(({ id }) => !known.has(id) || known.get(id) !== known.get(first.id));
+    const end = behind.findIndex((turn) => !known.has(turn.id) || !isSameSpeaker(turn, first));
     return (end === -1 ? behind : behind.slice(0, end)).map(({ id }) => id);
   }
 

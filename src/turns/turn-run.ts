@@ -120,10 +120,11 @@ export class TurnRun {
       ]),
       this.signal,
     );
-    const { id: sessionId, platform, userId } = this.session;
+    const { id: sessionId, platform } = this.session;
+    const { id: turnId, userId } = this.turn;
     const notes = [this.#note, recalled, added].filter((note) => note !== null);
     return {
-      ...{ sessionId, turnId: this.turn.id, platform, userId, transcript, text, about },
+      ...{ sessionId, turnId, platform, userId, transcript, text, about },
       note: notes.length === 0 ? null : notes.join('\n\n'),
       model,
       signal: this.signal,
@@ -137,7 +138,8 @@ export class TurnRun {
     transcript: Message[],
   ): Promise<{ about: string | null; recalled: string | null }> {
     const { memory, engine } = this.#deps;
-    const { session, turn } = this;
+    const { turn } = this;
+    const session = { ...this.session, userId: turn.userId };
     const keep = async (row: MessageToAppend): Promise<void> => {
       const position = await engine.append(this.#hold, [row]);
       transcript.push({ data: null, ...row, sessionId: session.id, position, at: Date.now() });

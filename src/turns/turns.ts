@@ -1,6 +1,6 @@
 import type { Engine, Inbound } from '../engine/engine.ts';
 import { hasCode } from '../errors/moirai-error.ts';
-import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
+import { isSameSpeaker, type Session, type SessionWithTurns, type Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import { repeat, type Timers } from '../queue/timers.ts';
@@ -22,7 +22,7 @@ export interface TurnsOptions {
   readonly maxConcurrent: number;
   readonly busyMode: () => BusyMode;
   /** Whether who wrote it may still talk: asked before a turn begins that waited, or was cut. */
-  readonly admits: (session: Session) => Promise<boolean>;
+  readonly admits: (session: Session, turn: Turn) => Promise<boolean>;
   /** A message is durable, and was not before. */
   readonly received: (session: Session, turn: Turn, elapsed: Elapsed) => void;
   /** A turn begins to run here: whoever shows or measures it subscribes to its channel. */
@@ -116,9 +116,8 @@ export class Turns {
     // The run before it may still be listed: its end is written, or this one could not have begun.
     if (received.begun) this.#start({ session, turns: [turn] }, turn, null);
     else if (turn.state === 'queued' && !received.duplicate) {
-      if (settleMs > 0 && !this.#running.has(session.id))
-        this.#pieces.add(session.id, turn.id, inbound.conversation.userId, settleMs);
-      else this.#queue(session.id, turn.id, mode);
+      if (settleMs > 0 && !this.#running.has(session.id)) this.#pieces.add(session.id, turn.id, settleMs);
+      else this.#queue(session.id, turn, mode);
     }
     return received;
   }
@@ -193,11 +192,13 @@ export class Turns {
     this.#stopAdopting();
   }
 
-  #queue(sessionId: string, turnId: string, mode: BusyMode): void {
+  #queue(sessionId: string, turn: Turn, mode: BusyMode): void {
     const run = this.#running.get(sessionId);
     if (run === undefined || mode === 'queue') this.wake(sessionId);
     else if (mode === 'interrupt') run.stop({ type: 'told', by: 'message' });
-    else this.#steers.set(sessionId, [...(this.#steers.get(sessionId) ?? []), turnId]);
+    // A turn acts for one person: what another says stays a turn of its own.
+    else if (isSameSpeaker(turn, run.turn))
+      this.#steers.set(sessionId, [...(this.#steers.get(sessionId) ?? []), turn.id]);
   }
 
   #pump(): void {
@@ -225,7 +226,7 @@ export class Turns {
     if (next === undefined) return;
     const rolled = session.state === 'open' ? null : await engine.rollOver(sessionId);
     if (rolled !== null) return this.wake(rolled.session.id);
-    if (!(await this.#options.admits(session))) return this.#turnAway(sessionId, next);
+    if (!(await this.#options.admits(session, next))) return this.#turnAway(sessionId, next);
     if (next.state === 'queued') await this.#join(session.id, next, behind);
     const note = next.state === 'cut' ? await noteForResumed(engine.store, session, next, behind.length > 0) : null;
     const loaded = await engine.begin(sessionId, next.id);

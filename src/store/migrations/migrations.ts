@@ -10,6 +10,7 @@ import { statements as jobs } from './0005-jobs.ts';
 import { statements as timeline } from './0006-timeline.ts';
 import { statements as queue } from './0007-queue.ts';
 import { statements as commands } from './0008-commands.ts';
+import { statements as speakers } from './0009-speakers.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -21,6 +22,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   timeline,
   queue,
   commands,
+  speakers,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

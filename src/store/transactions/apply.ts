@@ -1,5 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command, TokenUsage } from '../../lifecycle/commands.ts';
+import type { EventDraft, EventPlace } from '../../lifecycle/events.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
 import type { SessionWithTurns, Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
@@ -83,10 +84,17 @@ function applyAll(ctx: TxContext, scope: WriteScope, { loaded, commands, extras 
   const { session } = current;
   const place = placeOf(session, scope.context.instanceId);
   const events = drafts.map(({ draft, sessionSeq }) => {
-    return { draft, sessionSeq, place, id: `${session.id}:${sessionSeq}` };
+    return { draft, sessionSeq, place: spokenBy(place, draft, turns), id: `${session.id}:${sessionSeq}` };
   });
   const rows = [...turnChanges(loaded?.turns ?? [], turns.values(), extras.outcome), ...(extras.rows?.(current) ?? [])];
   return { before: loaded?.session ?? null, after: session, loaded: current, rows, events };
+}
+
+/** Who a turn is for is who wrote its message, not who started the session. */
+function spokenBy(place: EventPlace, { type, fields }: EventDraft, turns: ReadonlyMap<string, Turn>): EventPlace {
+  if (type !== 'agent:start' && type !== 'agent:end') return place;
+  const turn = 'turn_id' in fields ? turns.get(fields.turn_id) : undefined;
+  return turn === undefined ? place : { ...place, user_id: turn.userId };
 }
 
 function unfinished(before: readonly Turn[], changed: ReadonlyMap<string, Turn>, sessionId: string): Turn[] {

@@ -26,6 +26,8 @@ export interface ReceiveArgs {
   /** For so long; without it for ever. */
   readonly refTtlMs?: number | undefined;
   readonly by: Actor;
+  /** How the person who wrote it is called, from outside; who it is, the conversation says. */
+  readonly userName?: string | null | undefined;
   readonly turnId: string;
   /** The id of the session that starts if none can be continued. */
   readonly newSessionId: string;
@@ -115,13 +117,20 @@ function* enqueue(
   const { before = [] } = args;
   const commands: Command[] = [
     ...appendCommand(before, null),
-    { name: 'enqueue', turnId: args.turnId, text, by: args.by },
+    {
+      name: 'enqueue',
+      turnId: args.turnId,
+      text,
+      by: args.by,
+      userId: args.conversation.userId,
+      userName: args.userName ?? null,
+    },
   ];
   if (free) commands.push({ name: 'begin', turnId: args.turnId });
   const extras: Extras = {
     rows: (after) => [
       ...messageRows(ctx, after.session, after.session.messageCount - before.length, before),
-      turnRow(turnIn(after, args.turnId), args, text),
+      turnRow(turnIn(after, args.turnId), args.originRef, text),
     ],
   };
   if (start !== null) return yield* applyStart(ctx, scope, start, commands, extras);
@@ -144,12 +153,13 @@ export function* applyStart(
   });
 }
 
-function turnRow(turn: Turn, { originRef, conversation }: ReceiveArgs, text: string): Query {
-  const { id, sessionId, by, state, createdAt, startedAt } = turn;
+function turnRow(turn: Turn, originRef: string | null, text: string): Query {
+  const { id, sessionId, by, userId, userName, state, createdAt, startedAt } = turn;
   return {
-    sql: `INSERT INTO turns (id, session_id, origin_ref, by_actor, user_id, state, text, created_at, started_at, cuts)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
-    params: [id, sessionId, originRef, by, conversation.userId, state, text, createdAt, startedAt],
+    sql: `INSERT INTO turns
+        (id, session_id, origin_ref, by_actor, user_id, user_name, state, text, created_at, started_at, cuts)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+    params: [id, sessionId, originRef, by, userId, userName, state, text, createdAt, startedAt],
   };
 }
 

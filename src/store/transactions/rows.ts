@@ -137,6 +137,8 @@ export const TURN_COLUMNS = {
   id: text,
   sessionId: text,
   by: selectedAs('by_actor', word<Turn['by']>()),
+  userId: nullableText,
+  userName: nullableText,
   state: word<Turn['state']>(),
   outcome: nullableWord<NonNullable<Turn['outcome']>>(),
   text: selectedAs(`substr(text, 1, ${TURN_TEXT_SEEN})`, text),

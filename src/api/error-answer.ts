@@ -31,6 +31,7 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   model_unknown: 404,
   method_not_allowed: 405,
   session_ended: 409,
+  session_suspended: 409,
   session_exists: 409,
   key_busy: 409,
   illegal_move: 409,

@@ -1,5 +1,12 @@
 import { createRoute, type RouteConfig, z } from '@hono/zod-openapi';
-import { END_REASONS, LINEAGES, RESUME_REASONS, SESSION_KINDS, SESSION_STATES } from '../lifecycle/states.ts';
+import {
+  END_REASONS,
+  LINEAGES,
+  RESUME_REASONS,
+  SESSION_KINDS,
+  SESSION_STATES,
+  SUSPEND_REASONS,
+} from '../lifecycle/states.ts';
 
 /** The shapes of `src/engine/views.ts`, as the specification shows them. */
 
@@ -26,6 +33,7 @@ export const SessionSchema = z
     owner: z.string().nullable(),
     last_heartbeat_at: time.nullable(),
     resume_reason: z.enum(RESUME_REASONS).nullable(),
+    suspend_reason: z.enum(SUSPEND_REASONS).nullable(),
     tokens: z.object({ input: z.number().int(), output: z.number().int() }),
   })
   .openapi('Session');

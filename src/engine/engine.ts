@@ -128,9 +128,14 @@ export class Engine extends Instance {
     return loaded;
   }
 
-  /** Parks a session: the next message starts a fresh one. */
+  /** An operator parks a session: what is said in it waits until `release`. */
   suspend(sessionId: string): Promise<SessionWithTurns> {
-    return this.#command(sessionId, { name: 'suspend' });
+    return this.#command(sessionId, { name: 'suspend', reason: 'operator' });
+  }
+
+  /** Opens a parked session again; what waited in it may begin. */
+  release(sessionId: string): Promise<SessionWithTurns> {
+    return this.#command(sessionId, { name: 'reopen' });
   }
 
   setTitle(sessionId: string, title: string | null): Promise<SessionWithTurns> {

@@ -25,6 +25,7 @@ export function sessionView(session: Session) {
     owner: session.owner,
     last_heartbeat_at: isoTime(session.lastHeartbeatAt),
     resume_reason: session.resumeReason,
+    suspend_reason: session.suspendReason,
     tokens: { input: session.tokensIn, output: session.tokensOut },
   };
 }

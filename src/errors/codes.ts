@@ -7,6 +7,8 @@ export const ERROR_HINTS = {
   session_not_found: 'List sessions with `moirai sessions list`; an id may be shortened to any unique prefix.',
   session_ambiguous: 'Give more characters of the session id.',
   session_ended: 'An ended session never reopens. Resume it instead: that starts a new session linked to it.',
+  session_suspended:
+    'An operator parked the session. The message is kept and answered after `moirai sessions release`; read its turn then.',
   session_continued: 'Another session sees its transcript. Delete the sessions that continue it first.',
   session_exists: 'Use a fresh session id; ids are never reused.',
   key_busy: 'The conversation has an open session already; end it first, or write to it.',

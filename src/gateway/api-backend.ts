@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { AcceptedTurn, ApiBackend, ChatRequest, Reply } from '../api/backend.ts';
 import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
+import { isParked } from '../lifecycle/session.ts';
 import { keyFor } from '../lifecycle/session-key.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
@@ -70,6 +71,9 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
   if (result.type === 'answer') return answered(gateway, result, conversation);
   const { duplicate, turn, session } = result.received;
   if (duplicate && !isCommand) await assertSame(gateway, turn, request, conversation);
+  if (isParked(session) && turn.state === 'queued') {
+    throw new MoiraiError('session_suspended', `an operator parked this session; the message waits as turn ${turn.id}`);
+  }
   return followed(gateway, result.channel, session.id, request);
 }
 

@@ -21,6 +21,7 @@ import type { Timers } from '../queue/timers.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Conversations } from '../turns/conversations.ts';
 import { deliverable } from '../turns/reply-target.ts';
+import { PARKED_TEXT } from '../turns/texts.ts';
 import type { TurnRun } from '../turns/turn-run.ts';
 
 export interface ChatPlatformsDeps {
@@ -163,6 +164,11 @@ export class ChatPlatforms {
       await engine.appendBeside(session.id, [{ role: 'assistant', text, turnId: null }]);
       onNote(session, text);
     }
+  }
+
+  /** A message waits in a session that an operator parked. Who asked over HTTP gets an error that says so. */
+  async tellParked(session: Session, turn: Turn): Promise<void> {
+    if (deliverable(session) || session.kind === 'cli') await this.tell(session, PARKED_TEXT, `${turn.id}:parked`);
   }
 
   /** Asks a person on a chat platform to allow something; others see the question in the turn. */

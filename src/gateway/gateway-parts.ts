@@ -65,6 +65,7 @@ export function composeGateway(options: GatewayOptions, { engine, ids, dispatche
     busyMode: () => config.agent.busyMode,
     admits: (session, turn) => chat.admits(session, turn),
     received: observer.received,
+    parked: (session, turn) => chat.tellParked(session, turn),
     started: (run) => {
       observer.started(run);
       chat.started(run);
@@ -90,8 +91,10 @@ export function composeGateway(options: GatewayOptions, { engine, ids, dispatche
   const commands = slashCommands(commandDeps);
   const conversations = new Conversations({ engine, turns, commands, gate: dispatchGate(plugins) });
   const outbox = new Outbox({ engine, log, random: Math.random, senders: () => chat.senders, observer });
-  const ended = new EndedSessions(engine.store, timers, log, (sessionId) => {
+  const ended = new EndedSessions(engine.store, timers, log, (sessionId, type) => {
+    if (type === 'session:release') return turns.wake(sessionId);
     turns.runOf(sessionId)?.stop({ type: 'lost' });
+    if (type === 'session:suspend') return;
     memory.forget(sessionId);
     void runner.forget(sessionId).catch((error: unknown) => {
       log.warn('the tools of an ended session could not be closed', { session: sessionId, error });

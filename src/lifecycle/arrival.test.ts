@@ -7,9 +7,9 @@ const NOW = 1_000_000_000;
 const WINDOW = 3_600_000;
 const policy = DEFAULT_RESET_RULES.reset;
 
-type Facts = Pick<Session, 'state' | 'expiresAt' | 'expiresCause' | 'resumeAt'>;
+type Facts = Pick<Session, 'state' | 'suspendReason' | 'expiresAt' | 'expiresCause' | 'resumeAt'>;
 
-const fresh: Facts = { state: 'open', expiresAt: NOW + 1, expiresCause: 'idle', resumeAt: null };
+const fresh: Facts = { state: 'open', suspendReason: null, expiresAt: NOW + 1, expiresCause: 'idle', resumeAt: null };
 const cut: Facts = { ...fresh, state: 'resume_pending', resumeAt: NOW - 1 };
 
 function causeOf(facts: Partial<Facts>, mode: 'idle' | 'none' = 'idle') {
@@ -23,6 +23,7 @@ describe('a message', () => {
     ['finds a session past its daily boundary', { expiresAt: NOW - 1, expiresCause: 'daily' }, 'daily'],
     ['finds a session without a deadline', { expiresAt: null, expiresCause: null }, null],
     ['finds a suspended session', { state: 'suspended' }, 'suspended'],
+    ['finds a session that an operator parked', { state: 'suspended', suspendReason: 'operator' }, null],
     ['finds a suspended session past its deadline', { state: 'suspended', expiresAt: NOW - 1 }, 'suspended'],
     ['finds a session just cut', cut, null],
     ['finds a session cut exactly the window ago', { ...cut, resumeAt: NOW - WINDOW }, null],

@@ -1,5 +1,5 @@
 import type { Session } from './session.ts';
-import type { Actor, EndCause, EndReason, ResumeReason, Trigger, TurnOutcome } from './states.ts';
+import type { Actor, EndCause, EndReason, ResumeReason, SuspendReason, Trigger, TurnOutcome } from './states.ts';
 
 /** What a session is told when it starts. */
 type StartFacts = Pick<
@@ -47,7 +47,9 @@ export type Command =
   | { readonly name: 'append'; readonly messages: number; readonly epoch: number | null }
   | ({ readonly name: 'finish'; readonly turnId: string; readonly epoch: number | null } & TurnResult)
   | { readonly name: 'interrupt'; readonly reason: ResumeReason; readonly epoch: number | null }
-  | { readonly name: 'suspend' }
+  | { readonly name: 'suspend'; readonly reason: SuspendReason }
+  /** An operator releases a parked session: it is open again, and what waited in it goes on. */
+  | { readonly name: 'reopen' }
   | { readonly name: 'background'; readonly running: number; readonly epoch: number | null }
   /** The owner is dead or gives the session up: nobody holds it, and its background processes are gone. */
   | { readonly name: 'release' }

@@ -1,5 +1,5 @@
 import { nextDeadline, type ResetPolicy } from './reset-policy.ts';
-import type { Session, SessionWithTurns } from './session.ts';
+import { isParked, type Session, type SessionWithTurns } from './session.ts';
 
 export interface Deadline {
   readonly expiresAt: number | null;
@@ -11,11 +11,11 @@ const NEVER: Deadline = { expiresAt: null, expiresCause: null };
 /**
  * When a session expires if nobody writes. A queued or running turn and a live background process hold the deadline
  * off altogether; a cut turn holds it for the resume window, so that an acknowledged message is never discarded by
- * an expiry. Attached sessions end with their owner, not by the clock.
+ * an expiry. What an operator parked does not expire before it is released. Attached sessions end with their owner, not by the clock.
  */
 export function deadlineOf(loaded: SessionWithTurns, policy: ResetPolicy, resumeWindowMs: number): Deadline {
   const { session, turns } = loaded;
-  if (session.attached || session.state === 'ended' || isHeld(session, loaded)) return NEVER;
+  if (session.attached || session.state === 'ended' || isParked(session) || isHeld(session, loaded)) return NEVER;
   const next = nextDeadline(policy, session.lastActivityAt);
   if (next === null) return NEVER;
   const waitsForResume = session.resumeAt !== null && turns.some((turn) => turn.state === 'cut');

@@ -70,7 +70,7 @@ describe('a number within its session', () => {
     const numbered = EVENT_TYPES.filter(isNumbered);
     expect(numbered).toEqual([
       ...['session:start', 'session:end', 'session:reset', 'session:resume_pending', 'session:resume'],
-      ...['session:suspend', 'session:compress', 'session:title', 'agent:start', 'agent:end'],
+      ...['session:suspend', 'session:release', 'session:compress', 'session:title', 'agent:start', 'agent:end'],
     ]);
     expect(isNumbered('command:new')).toBe(true);
   });

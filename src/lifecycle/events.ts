@@ -1,7 +1,16 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { TokenUsage } from './commands.ts';
 import type { Origin } from './session.ts';
-import type { EndCause, EndReason, Lineage, ResumeReason, SessionKind, Trigger, TurnOutcome } from './states.ts';
+import type {
+  EndCause,
+  EndReason,
+  Lineage,
+  ResumeReason,
+  SessionKind,
+  SuspendReason,
+  Trigger,
+  TurnOutcome,
+} from './states.ts';
 
 /** What every event says about where it happened. Null where no session is concerned. */
 export interface EventPlace {
@@ -35,7 +44,8 @@ export interface EventFields {
   'session:reset': { old_session_id: string; new_session_id: string };
   'session:resume_pending': { reason: ResumeReason; turn_id: string };
   'session:resume': { turn_id: string };
-  'session:suspend': { reason: 'stuck_loop' | 'operator' };
+  'session:suspend': { reason: SuspendReason; turn_id: string | null };
+  'session:release': { reason: SuspendReason | null };
   'session:compress': { before_tokens: number; after_tokens: number; count: number };
   'session:title': { title: string | null };
   'agent:start': TurnFields;
@@ -72,6 +82,7 @@ const EVENT_TYPE_TABLE: Record<FixedEventType, true> = {
   'session:resume_pending': true,
   'session:resume': true,
   'session:suspend': true,
+  'session:release': true,
   'session:compress': true,
   'session:title': true,
   'agent:start': true,

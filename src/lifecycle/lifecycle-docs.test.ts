@@ -90,6 +90,11 @@ describe('docs/lifecycle.md', () => {
 
   test('shows what holds a deadline off by the states that turns have', () => {
     const list = /hold the deadline off altogether:\n\n([\s\S]*?)\n\n/.exec(page)?.[1] ?? '';
-    expect(list.split('\n')).toEqual(['- a `queued` turn', '- a `running` turn', '- a background process']);
+    expect(list.split('\n')).toEqual([
+      '- a `queued` turn',
+      '- a `running` turn',
+      '- a background process',
+      '- an operator who parked the session; its release counts as activity',
+    ]);
   });
 });

@@ -6,6 +6,7 @@ import type {
   ResumeReason,
   SessionKind,
   SessionState,
+  SuspendReason,
   TurnOutcome,
   TurnState,
 } from './states.ts';
@@ -57,6 +58,8 @@ export interface Session {
 
   readonly resumeReason: ResumeReason | null;
   readonly resumeAt: number | null;
+  /** Why it is `suspended`; null in every other state. */
+  readonly suspendReason: SuspendReason | null;
   /** Interruptions in a row; a finished turn sets it back to 0. */
   readonly cuts: number;
   /** Live background processes: each holds the deadline off. */
@@ -110,6 +113,11 @@ export function isSameSpeaker(one: Turn, other: Turn): boolean {
 export interface SessionWithTurns {
   readonly session: Session;
   readonly turns: readonly Turn[];
+}
+
+/** Parked by an operator: whatever is said in it waits until it is released, and it does not expire meanwhile. */
+export function isParked(session: Pick<Session, 'state' | 'suspendReason'>): boolean {
+  return session.state === 'suspended' && session.suspendReason === 'operator';
 }
 
 export function runningTurn(loaded: SessionWithTurns): Turn | undefined {

@@ -38,11 +38,14 @@ export const MOVES = {
     end: 'ended',
   },
   suspended: {
+    touch: 'suspended',
+    enqueue: 'suspended',
     append: 'suspended',
     finish: 'suspended',
     title: 'suspended',
     note: 'suspended',
     release: 'suspended',
+    reopen: 'open',
     end: 'ended',
   },
   ended: {},
@@ -108,6 +111,10 @@ export type Lineage = (typeof LINEAGES)[number];
 
 export const RESUME_REASONS = ['restart', 'shutdown', 'crash'] as const;
 export type ResumeReason = (typeof RESUME_REASONS)[number];
+
+/** `stuck_loop`: its turn was cut too often in a row. `operator`: somebody parked it, and what is said waits for them. */
+export const SUSPEND_REASONS = ['stuck_loop', 'operator'] as const;
+export type SuspendReason = (typeof SUSPEND_REASONS)[number];
 
 /** `cut`: interrupted in the middle, waiting to be continued under the same id. */
 export const TURN_STATES = ['queued', 'running', 'cut', 'over'] as const;

@@ -43,6 +43,7 @@ export const STEPS: {
   finish,
   interrupt,
   suspend,
+  reopen,
   release,
   background,
   compress: (_, { beforeTokens, afterTokens, count }) => {
@@ -136,13 +137,14 @@ function interrupt(current: SessionWithTurns, { reason }: Named<'interrupt'>, co
     agentEnd(session, turn, CUT_SHORT),
     { type: 'session:resume_pending', fields: { reason, turn_id: turn.id } },
   ];
-  if (stuck) events.push({ type: 'session:suspend', fields: { reason: 'stuck_loop' } });
+  if (stuck) events.push({ type: 'session:suspend', fields: { reason: 'stuck_loop', turn_id: turn.id } });
   return {
     session: {
       owner: null,
       background: 0,
       resumeReason: stuck ? null : reason,
       resumeAt: stuck ? null : context.now,
+      suspendReason: stuck ? 'stuck_loop' : null,
       lastSystemAt: context.now,
       cuts,
     },
@@ -157,13 +159,30 @@ function interrupt(current: SessionWithTurns, { reason }: Named<'interrupt'>, co
   };
 }
 
-function suspend(current: SessionWithTurns, _: Named<'suspend'>, context: TransitionContext): Step {
+function suspend(current: SessionWithTurns, { reason }: Named<'suspend'>, context: TransitionContext): Step {
   const { session } = current;
   const started = current.turns.filter((turn) => turn.state !== 'queued');
   return {
-    session: { owner: session.attached ? session.owner : null, background: 0, resumeReason: null, resumeAt: null },
+    session: {
+      owner: session.attached ? session.owner : null,
+      background: 0,
+      resumeReason: null,
+      resumeAt: null,
+      suspendReason: reason,
+    },
     turns: started.map((turn) => over(turn, 'interrupted', context.now)),
-    events: [...interruptedRuns(current), { type: 'session:suspend', fields: { reason: 'operator' } }],
+    events: [
+      ...interruptedRuns(current),
+      { type: 'session:suspend', fields: { reason, turn_id: started[0]?.id ?? null } },
+    ],
+  };
+}
+
+/** Counts as activity: a session must not expire in the moment in which it is released. */
+function reopen({ session }: SessionWithTurns, _: Named<'reopen'>, { now }: TransitionContext): Step {
+  return {
+    session: { ...activity(session, 'user', now), suspendReason: null, cuts: 0 },
+    events: [{ type: 'session:release', fields: { reason: session.suspendReason } }],
   };
 }
 
@@ -209,6 +228,7 @@ function end(current: SessionWithTurns, command: Named<'end'>, context: Transiti
       endedAt: context.now,
       endReason: command.reason,
       endCause: command.cause,
+      suspendReason: null,
       owner: null,
       background: 0,
       resumeReason: null,

@@ -6,7 +6,7 @@ import type { Command, StartCommand } from './commands.ts';
 import { deadlineOf } from './deadline.ts';
 import { EVENT_TYPES, isNumbered } from './events.ts';
 import { DEFAULT_RESET_RULES, type ResetMode, type ResetPolicy } from './reset-policy.ts';
-import type { Session, SessionWithTurns, Turn } from './session.ts';
+import { isParked, type Session, type SessionWithTurns, type Turn } from './session.ts';
 import { type CommandName, MOVES, moveFrom, SESSION_STATES, type SessionState } from './states.ts';
 import type { TransitionContext } from './steps.ts';
 import { type Transition, transition } from './transition.ts';
@@ -51,7 +51,8 @@ const COMMANDS: { readonly [N in CommandName]: Extract<Command, { name: N }> } =
   append: { name: 'append', messages: 2, epoch: null },
   finish: { name: 'finish', turnId: 'waiting', epoch: null, ...RESULT },
   interrupt: { name: 'interrupt', reason: 'restart', epoch: null },
-  suspend: { name: 'suspend' },
+  suspend: { name: 'suspend', reason: 'operator' },
+  reopen: { name: 'reopen' },
   background: { name: 'background', running: 1, epoch: null },
   release: { name: 'release' },
   compress: { name: 'compress', beforeTokens: 9, afterTokens: 3, count: 1, epoch: null },
@@ -290,7 +291,7 @@ const anyCommand: fc.Arbitrary<Step['command']> = fc.oneof(
     })),
   },
   { weight: 5, arbitrary: fenced((epoch) => ({ name: 'interrupt', reason: 'crash', epoch })) },
-  { weight: 1, arbitrary: fc.constant(plain({ name: 'suspend' })) },
+  { weight: 1, arbitrary: fc.constant(plain({ name: 'suspend', reason: 'operator' })) },
   {
     weight: 3,
     arbitrary: fc.tuple(epochs, fc.nat(2)).map(([belief, count]) => (current: SessionWithTurns | null) => ({
@@ -299,6 +300,7 @@ const anyCommand: fc.Arbitrary<Step['command']> = fc.oneof(
       epoch: epochOf(belief, current),
     })),
   },
+  { weight: 1, arbitrary: fc.constant(plain({ name: 'reopen' })) },
   { weight: 2, arbitrary: fc.constant(plain({ name: 'release' })) },
   { weight: 1, arbitrary: fenced((epoch) => ({ name: 'compress', beforeTokens: 9, afterTokens: 3, count: 1, epoch })) },
   { weight: 1, arbitrary: fc.constant(plain({ name: 'title', title: 'a title' })) },
@@ -407,7 +409,8 @@ function assertSession({ session, turns }: SessionWithTurns, policy: ResetPolicy
   const count = (state: Turn['state']) => turns.filter((turn) => turn.state === state).length;
   const ended = session.state === 'ended';
   const held = session.background > 0 || count('queued') + count('running') > 0;
-  const timeless = session.attached || ended || held || policy.mode === 'none';
+  assert.equal(session.suspendReason !== null, session.state === 'suspended');
+  const timeless = session.attached || ended || isParked(session) || held || policy.mode === 'none';
   assert.equal(session.expiresAt === null, timeless);
   assert.equal(session.expiresCause === null, timeless);
   const { expiresAt, expiresCause } = session;

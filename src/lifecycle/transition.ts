@@ -77,6 +77,7 @@ function start(current: SessionWithTurns | null, command: StartCommand, context:
     lastHeartbeatAt: attached ? now : null,
     resumeReason: null,
     resumeAt: null,
+    suspendReason: null,
     cuts: 0,
     background: 0,
     seq: 0,

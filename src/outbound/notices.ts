@@ -5,7 +5,7 @@ import { policyFor, type ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { ResetCause, SessionKind } from '../lifecycle/states.ts';
 import { deliverable } from '../turns/reply-target.ts';
-import { expiredText, rolledOverText, STUCK_TEXT } from '../turns/texts.ts';
+import { expiredText, PARKED_IN_TURN_TEXT, rolledOverText, STUCK_TEXT } from '../turns/texts.ts';
 import { outgoing } from './outgoing.ts';
 
 /** What is told when a session of a kind has ended that worked for somebody else. */
@@ -41,7 +41,11 @@ export function noticesSubscriber(engine: Engine, rules: () => ResetRules, ended
 
 /** What to say about an event; null for what needs no words. */
 export function noticeFor(event: MoiraiEvent, session: Session, rules: ResetRules): string | null {
-  if (event.type === 'session:suspend') return event.reason === 'stuck_loop' ? STUCK_TEXT : null;
+  if (event.type === 'session:suspend') {
+    if (event.reason === 'stuck_loop') return STUCK_TEXT;
+    // Who waits for nothing is told when they write.
+    return event.turn_id === null ? null : PARKED_IN_TURN_TEXT;
+  }
   const { notify, notifyExclude, idleMs } = policyFor(rules, session.key);
   if (!notify || notifyExclude.includes(session.platform)) return null;
   if (event.reason === 'auto_reset') return rolledOverText(event.cause as ResetCause, idleMs, session.id);

@@ -4,24 +4,26 @@ import type { Store } from '../store/port.ts';
 
 const POLL_MS = 500;
 const PAGE = 200;
+const HEARD = ['session:end', 'session:suspend', 'session:release'] as const;
+type HeardType = (typeof HEARD)[number];
 
 /**
- * Hears of every session that ends, wherever it ended, as long as this process lives: for what only this process holds
- * (a running turn, open tools). What must be heard in any case is a subscriber's business, not this one's.
+ * Hears of every session that ends, is parked or released, wherever that was done, as long as this process lives: for
+ * what only this process holds (a running turn, open tools). What must be heard in any case is a subscriber's business, not this one's.
  */
 export class EndedSessions {
   readonly #store: Store;
   readonly #timers: Timers;
   readonly #log: Logger;
-  readonly #ended: (sessionId: string) => void;
+  readonly #heard: (sessionId: string, type: HeardType) => void;
   #after: number | null = null;
   #stop: () => void = () => undefined;
 
-  constructor(store: Store, timers: Timers, log: Logger, ended: (sessionId: string) => void) {
+  constructor(store: Store, timers: Timers, log: Logger, heard: (sessionId: string, type: HeardType) => void) {
     this.#store = store;
     this.#timers = timers;
     this.#log = log;
-    this.#ended = ended;
+    this.#heard = heard;
   }
 
   start(): void {
@@ -39,11 +41,13 @@ export class EndedSessions {
     for (let full = true; full; ) {
       const page = await this.#store.read('listEvents', {
         after,
-        types: ['session:end'],
+        types: HEARD,
         sessionId: null,
         limit: PAGE,
       });
-      for (const { event } of page.events) if (event.session_id !== null) this.#ended(event.session_id);
+      for (const { event } of page.events) {
+        if (event.session_id !== null) this.#heard(event.session_id, event.type as HeardType);
+      }
       after = page.next;
       full = page.events.length === PAGE;
     }

@@ -29,7 +29,7 @@ export function commandUnknownText(command: string): string {
 const RESET_TEXTS: Readonly<Record<ResetCause, (idleMs: number) => string>> = {
   idle: (idleMs) => `after ${formatDuration(idleMs)} without a message`,
   daily: () => 'at its daily reset',
-  suspended: () => 'because it had been parked',
+  suspended: () => 'because it had been interrupted too often',
   resume_expired: () => 'because it was interrupted too long ago to go on',
 };
 
@@ -46,6 +46,14 @@ export function expiredText(reason: 'idle_expiry' | 'daily_reset', idleMs: numbe
 
 export const STUCK_TEXT =
   'Your last message was interrupted several times in a row, so I stopped trying. The next message starts a fresh session.';
+
+/** To a person who writes into a session that an operator parked. */
+export const PARKED_TEXT =
+  'An operator parked this conversation. Your message is kept and answered when they release it; /new starts a fresh session instead.';
+
+/** To a person whose turn was under way, or waited, when an operator parked the session. */
+export const PARKED_IN_TURN_TEXT =
+  'An operator parked this conversation, and what was under way is stopped. What you write is kept and answered when they release it; /new starts a fresh session instead.';
 
 /** Sent to whoever has a turn under way when the gateway stops. */
 export function stoppingText(reason: ResumeReason): string {

@@ -4,7 +4,7 @@ import type { Finished } from '../engine/engine.ts';
 import type { Hold } from '../engine/holdings.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
-import type { Session, SessionWithTurns, Turn } from '../lifecycle/session.ts';
+import { isParked, type Session, type SessionWithTurns, type Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
@@ -191,10 +191,21 @@ export class TurnRun {
     try {
       await this.#deps.engine.append(this.#hold, messages);
     } catch (thrown) {
-      if (isOver(thrown)) this.stop({ type: 'lost' });
+      if (!isOver(thrown)) throw thrown;
+      this.stop({ type: 'lost' });
+      await this.#keepBeside(messages);
       throw thrown;
     }
     if (messages.some((row) => row.role === 'user' && row.turnId === this.turn.id)) this.#userKept = true;
+  }
+
+  /** An operator parked the session meanwhile: what was shown stays in its transcript. What was said is there already. */
+  async #keepBeside(messages: readonly MessageToAppend[]): Promise<void> {
+    const { engine } = this.#deps;
+    const session = await engine.store.read('getSession', { sessionId: this.session.id });
+    const rows = messages.filter(({ role }) => role !== 'user');
+    if (session === null || !isParked(session) || rows.length === 0) return;
+    await engine.appendBeside(session.id, rows);
   }
 
   #progressed(): void {

@@ -1,6 +1,6 @@
 import type { Engine, Inbound } from '../engine/engine.ts';
 import { hasCode } from '../errors/moirai-error.ts';
-import { isSameSpeaker, type Session, type SessionWithTurns, type Turn } from '../lifecycle/session.ts';
+import { isParked, isSameSpeaker, type Session, type SessionWithTurns, type Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import { repeat, type Timers } from '../queue/timers.ts';
@@ -25,6 +25,8 @@ export interface TurnsOptions {
   readonly admits: (session: Session, turn: Turn) => Promise<boolean>;
   /** A message is durable, and was not before. */
   readonly received: (session: Session, turn: Turn, elapsed: Elapsed) => void;
+  /** A message waits in a session that an operator parked. */
+  readonly parked: (session: Session, turn: Turn) => Promise<void>;
   /** A turn begins to run here: whoever shows or measures it subscribes to its channel. */
   readonly started: (run: TurnRun) => void;
   /** What a run needs beside what this class gives it. */
@@ -115,6 +117,7 @@ export class Turns {
     }
     // The run before it may still be listed: its end is written, or this one could not have begun.
     if (received.begun) this.#start({ session, turns: [turn] }, turn, null);
+    else if (turn.state === 'queued' && isParked(session)) await this.#options.parked(session, turn);
     else if (turn.state === 'queued' && !received.duplicate) {
       if (settleMs > 0 && !this.#running.has(session.id)) this.#pieces.add(session.id, turn.id, settleMs);
       else this.#queue(session.id, turn, mode);
@@ -220,7 +223,7 @@ export class Turns {
   async #advance(sessionId: string): Promise<void> {
     const { engine } = this.#options;
     const session = await engine.store.read('getSession', { sessionId });
-    if (session === null || session.state === 'ended') return;
+    if (session === null || session.state === 'ended' || isParked(session)) return;
     if (session.owner !== null && session.owner !== engine.instance) return;
     const [next, ...behind] = await engine.store.read('openTurns', { sessionId, limit: LOOK_AHEAD });
     if (next === undefined) return;

@@ -172,3 +172,23 @@ describe('a session', () => {
     expect([late.status, late.json.error.code]).toEqual([409, 'session_ended']);
   });
 });
+
+test('an operator parks a session and releases it, and doing so twice changes nothing', async () => {
+  const { id } = await talk('parked');
+  for (const _ of [1, 2]) {
+    const { status, json } = await post(`/v1/sessions/${id}/suspend`);
+    expect({ status, json }).toMatchObject({
+      status: 200,
+      json: { id, state: 'suspended', suspend_reason: 'operator' },
+    });
+  }
+  for (const _ of [1, 2]) {
+    const { status, json } = await post(`/v1/sessions/${id}/release`);
+    expect({ status, json }).toMatchObject({ status: 200, json: { id, state: 'open', suspend_reason: null } });
+  }
+  const { json } = await get(`/v1/sessions/${id}/events`);
+  const types = json.data.map(({ type }: { type: string }) => type);
+  expect(types.slice(-2)).toEqual(['session:suspend', 'session:release']);
+  await post(`/v1/sessions/${id}/end`);
+  expect(await post(`/v1/sessions/${id}/suspend`)).toMatchObject({ status: 409 });
+});

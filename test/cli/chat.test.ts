@@ -473,13 +473,27 @@ describe.skipIf(!hasTerminal())('in a terminal', () => {
     expect(await sessions()).toMatchObject([{ state: 'open' }, { id, end_reason: 'admin_close' }]);
   });
 
+  test('a session that an operator parks says so, and answers what was said once it is released', async () => {
+    const talk = await begin();
+    await talk.exchange();
+    const [{ id }] = await sessions();
+    await cli.moirai('sessions', 'suspend', id);
+    await talk.say('how many messages', 'An operator parked this conversation. Your message is kept');
+    await cli.moirai('sessions', 'release', id);
+    await talk.sees('You had written 1 message ');
+    expect(await sessions()).toMatchObject([{ id, state: 'open' }]);
+  });
+
   test('a session that cannot go on is told when the next message rolls it over', async () => {
     const talk = await begin();
     await talk.exchange();
     const [{ id }] = await sessions();
-    await cli.live((engine) => engine.suspend(id));
+    const command = { name: 'suspend', reason: 'stuck_loop' } as const;
+    await cli.live((engine) =>
+      engine.store.write('command', { context: engine.commandContext(), sessionId: id, command }),
+    );
     await talk.say('how many messages', 'You had written 0 messages');
-    const told = `Your last session ended because it had been parked; this is a fresh one. /resume ${id} brings it back.`;
+    const told = `Your last session ended because it had been interrupted too often; this is a fresh one. /resume ${id} brings it back.`;
     expect(talk.shown.split(told)).toHaveLength(2);
     expect(talk.shown.indexOf(told)).toBeLessThan(talk.shown.indexOf('You had written'));
     await talk.say(`/resume ${id}`, 'Back in: ');

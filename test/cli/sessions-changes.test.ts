@@ -45,6 +45,17 @@ describe('sessions resume', () => {
   });
 });
 
+test('sessions suspend parks a session, show says why and what to do, and release opens it again', async () => {
+  const id = await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
+  const { code, output } = await cli.moirai('sessions', 'suspend', id);
+  expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining(`moirai sessions release ${id}`) });
+  expect((await cli.moirai('sessions', 'show', id)).output).toMatch(
+    /parked +by an operator; what is said waits until: moirai sessions release/,
+  );
+  expect(await cli.json('sessions', 'suspend', id)).toMatchObject({ state: 'suspended', suspend_reason: 'operator' });
+  expect(await cli.json('sessions', 'release', id)).toMatchObject({ state: 'open', suspend_reason: null });
+});
+
 test('sessions branch starts another one beside it, with a title', async () => {
   const id = await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
   const { code, output } = await cli.moirai('sessions', 'branch', id, '--title', 'another way');

@@ -40,6 +40,7 @@ describe('sessions list', () => {
           owner: null,
           last_heartbeat_at: iso,
           resume_reason: null,
+          suspend_reason: null,
           tokens: { input: 3, output: 5 },
         },
       ],

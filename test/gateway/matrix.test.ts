@@ -79,13 +79,13 @@ const PATHS: readonly Path[] = [
     go: () => inScene(IDLE, (scene, session) => rolledOver(scene, session, DAY)),
   },
   {
-    name: 'suspended, then a message',
+    name: 'stuck, then a message',
     ends: { reason: 'auto_reset', cause: 'suspended', trigger: 'message' },
-    tells: /parked.*fresh/,
+    tells: /interrupted too often.*fresh/,
     successor: true,
     go: () =>
       inScene(NEVER, async (scene, session) => {
-        await scene.gateway.engine.suspend(session.id);
+        await suspendAsStuck(scene, session);
         return rolledOver(scene, session, 0);
       }),
   },
@@ -320,6 +320,13 @@ async function ended(scene: Scene, session: Session): Promise<Evidence> {
   await scene.until('it expired', async () => (await scene.session(session.id)).state === 'ended');
   await scene.until('it was told', () => scene.pigeons.textsTo('1').length > TALK.length);
   return evidence(scene, session, {});
+}
+
+/** As after too many cuts in a row. */
+async function suspendAsStuck(scene: Scene, { id: sessionId }: Session): Promise<void> {
+  const command = { name: 'suspend', reason: 'stuck_loop' } as const;
+  const context = scene.gateway.engine.commandContext();
+  await scene.store.write('command', { context, sessionId, command });
 }
 
 /** A message comes after a while, and begins a fresh session. */

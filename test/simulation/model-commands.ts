@@ -4,7 +4,7 @@ import { Deliver } from './model-delivery.ts';
 import { Beat, Boot, Expire, Pass, Reap, Reconcile } from './model-liveness.ts';
 import { AddJob, ReleaseClaims, RemoveJob, SendReplies, TakeTicks } from './model-queue.ts';
 import type { AnyCommand } from './model-step.ts';
-import { Background, Begin, CutLoop, Finish, Interrupt, Suspend, Title, Touch } from './model-turns.ts';
+import { Background, Begin, CutLoop, Finish, Interrupt, Reopen, Suspend, Title, Touch } from './model-turns.ts';
 
 /** Every kind of step, the usual ones more often. */
 export function modelCommands(): fc.Arbitrary<AnyCommand>[] {
@@ -36,6 +36,7 @@ export function modelCommands(): fc.Arbitrary<AnyCommand>[] {
     ...[interrupt, interrupt],
     fc.tuple(i, s).map((tuple) => new CutLoop(...tuple)),
     fc.tuple(i, s).map((tuple) => new Suspend(...tuple)),
+    fc.tuple(i, s).map((tuple) => new Reopen(...tuple)),
     fc.tuple(i, s, actor).map((tuple) => new Touch(...tuple)),
     fc.tuple(i, s).map((tuple) => new Title(...tuple)),
     ...[background, background],

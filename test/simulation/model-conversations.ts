@@ -54,7 +54,8 @@ export class Receive extends ByInstance {
       real.sessionIds.push(newId);
       session.turns.push(...waiting);
     }
-    const free = session.turns.length === 0 && (session.owner === null || session.owner === instance);
+    const free =
+      session.turns.length === 0 && !session.parked && (session.owner === null || session.owner === instance);
     model.enqueue(session, { id: turnId, by: this.by, state: 'queued' });
     if (this.begin && free) model.begin(session, turnId, instance);
   }

@@ -74,7 +74,7 @@ export class Expire extends ByInstance {
       for (const session of model.sessions.values()) {
         const deadline = model.deadline(session);
         if (deadline === null || deadline > model.now) continue;
-        model.end(session, session.key.includes(':discord:') ? 'daily_reset' : 'idle_expiry', null);
+        model.end(session, session.key.includes(':discord:') ? 'daily_reset' : 'idle_expiry', null, false);
       }
     }
     const args = { context: context(real, instance), limit: 1000, trigger: 'watcher' } as const;

@@ -23,6 +23,8 @@ export interface ModelSession {
   readonly parent: string | null;
   readonly child: boolean;
   state: string;
+  /** Suspended by an operator. */
+  parked: boolean;
   owner: string | null;
   epoch: number;
   activity: number;
@@ -63,7 +65,7 @@ export class Model {
 
   deadline(session: ModelSession): number | null {
     const held = session.background > 0 || session.turns.some((turn) => turn.state !== 'cut');
-    if (session.attached || session.state === 'ended' || held) return null;
+    if (session.attached || session.state === 'ended' || session.parked || held) return null;
     const base = this.#policyDeadline(session);
     if (base === null || session.resumeAt === null) return base;
     return session.turns.length > 0 ? Math.max(base, session.resumeAt + MODEL_RESUME_MS) : base;
@@ -78,7 +80,18 @@ export class Model {
   start(id: string, key: string, facts: Partial<ModelSession>, by: string): ModelSession {
     const attached = facts.attached ?? false;
     const session: ModelSession = {
-      ...{ id, key, attached, parent: null, child: false, state: 'open', activity: this.now, turns: [], cuts: 0 },
+      ...{
+        id,
+        key,
+        attached,
+        parent: null,
+        child: false,
+        state: 'open',
+        parked: false,
+        activity: this.now,
+        turns: [],
+        cuts: 0,
+      },
       ...{ resumeAt: null, background: 0, messages: 0, reason: null, cause: null, log: ['session:start'] },
       owner: attached ? by : null,
       epoch: attached ? 1 : 0,
@@ -90,6 +103,7 @@ export class Model {
 
   /** Why a message could not continue this session. */
   arrival(session: ModelSession): string | null {
+    if (session.parked) return null;
     if (session.state === 'suspended') return 'suspended';
     const deadline = this.deadline(session);
     if (deadline !== null && deadline <= this.now) return session.key.includes(':discord:') ? 'daily' : 'idle';
@@ -153,6 +167,7 @@ export class Model {
     Object.assign(session, { owner: null, background: 0 });
     if (session.cuts >= MODEL_STUCK_AFTER) {
       session.log.push('session:suspend');
+      this.#keepWords(session);
       session.turns = session.turns.filter((turn) => turn !== running);
       Object.assign(session, { state: 'suspended', resumeAt: null });
     } else {
@@ -162,25 +177,44 @@ export class Model {
     return 'ok';
   }
 
+  /** An operator lets a parked session go on. */
+  reopen(session: ModelSession): Expected {
+    if (session.state === 'ended') return 'session_ended';
+    if (session.state !== 'suspended') return 'illegal_move';
+    session.log.push('session:release');
+    this.touch(session, 'user');
+    Object.assign(session, { state: 'open', parked: false, cuts: 0 });
+    return 'ok';
+  }
+
+  /** What people wrote in turns that are under way stays in the transcript when those are ended from outside. */
+  #keepWords(session: ModelSession): void {
+    session.messages += session.turns.filter((turn) => turn.state !== 'queued').length;
+  }
+
   suspend(session: ModelSession): Expected {
     if (session.state === 'ended') return 'session_ended';
     if (session.state === 'suspended') return 'illegal_move';
     if (session.turns.some((turn) => turn.state === 'running')) session.log.push('agent:end');
+    this.#keepWords(session);
     session.turns = session.turns.filter((turn) => turn.state === 'queued');
     session.log.push('session:suspend');
     if (!session.attached) session.owner = null;
-    Object.assign(session, { state: 'suspended', background: 0, resumeAt: null });
+    Object.assign(session, { state: 'suspended', parked: true, background: 0, resumeAt: null });
     return 'ok';
   }
 
   /** Ends a session and its children; returns the messages that waited in it. */
-  end(session: ModelSession, reason: string, cause: string | null): ModelTurn[] {
+  end(session: ModelSession, reason: string, cause: string | null, keepsWords = true): ModelTurn[] {
+    if (keepsWords) this.#keepWords(session);
     if (session.turns.some((turn) => turn.state === 'running')) session.log.push('agent:end');
     session.log.push('session:end');
     const waiting = session.turns.filter((turn) => turn.state === 'queued');
-    Object.assign(session, { state: 'ended', reason, cause, owner: null, background: 0, resumeAt: null, turns: [] });
+    Object.assign(session, { state: 'ended', parked: false, reason, cause, owner: null, background: 0 });
+    Object.assign(session, { resumeAt: null, turns: [] });
     for (const child of this.sessions.values()) {
-      if (child.parent === session.id && child.child && child.state !== 'ended') this.end(child, 'parent_ended', null);
+      if (child.parent === session.id && child.child && child.state !== 'ended')
+        this.end(child, 'parent_ended', null, false);
     }
     return waiting;
   }

@@ -82,7 +82,14 @@ export class CutLoop extends OnSession {
 export class Suspend extends OnSession {
   on(model: Model, real: Real, instance: string, session: ModelSession, up: boolean): Prediction {
     const answer = up ? model.suspend(session) : 'ok';
-    return commanded(answer, real, instance, session, { name: 'suspend' });
+    return commanded(answer, real, instance, session, { name: 'suspend', reason: 'operator' });
+  }
+}
+
+export class Reopen extends OnSession {
+  on(model: Model, real: Real, instance: string, session: ModelSession, up: boolean): Prediction {
+    const answer = up ? model.reopen(session) : 'ok';
+    return commanded(answer, real, instance, session, { name: 'reopen' });
   }
 }
 
@@ -93,8 +100,7 @@ export class Touch extends OnSession {
     this.by = by;
   }
   on(model: Model, real: Real, instance: string, session: ModelSession, up: boolean): Prediction {
-    const answer: Expected =
-      session.state === 'ended' ? 'session_ended' : session.state === 'suspended' ? 'illegal_move' : 'ok';
+    const answer: Expected = session.state === 'ended' ? 'session_ended' : 'ok';
     if (up && answer === 'ok') model.touch(session, this.by);
     return commanded(answer, real, instance, session, { name: 'touch', by: this.by });
   }

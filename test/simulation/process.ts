@@ -206,7 +206,8 @@ export class SimProcess {
     const sessionId = this.#world.history.anySession(random);
     if (sessionId === null) return;
     if (dice < 0.79) await engine.end(sessionId, { reason: random.pick(ENDINGS), trigger: 'api' });
-    else if (dice < 0.82) await engine.suspend(sessionId);
+    else if (dice < 0.805) await engine.suspend(sessionId);
+    else if (dice < 0.82) await engine.release(sessionId);
     else if (dice < 0.86) await engine.touch(sessionId, random.pick(['user', 'system'] as const));
     else if (dice < 0.9) await engine.note(sessionId, { command: 'status', args: '' });
     else if (dice < 0.93) await engine.setTitle(sessionId, `title ${random.between(1, 9)}`);
@@ -335,10 +336,18 @@ export class SimProcess {
       }
     }
     if (this.#world.working) return;
+    await this.#releaseParked(engine);
     for (const { sessionId } of engine.holds) {
       const session = await engine.store.read('getSession', { sessionId });
       if (session !== null && session.background > 0) await engine.background(sessionId, 0);
     }
+  }
+
+  /** At the end of the day the operator lets everything go on. */
+  async #releaseParked(engine: Engine): Promise<void> {
+    const filter = { ...NO_FILTER, states: ['suspended'] };
+    const { sessions } = await engine.store.read('listSessions', filter);
+    for (const { id } of sessions) await engine.release(id).catch((thrown) => this.#tolerate(thrown));
   }
 
   /** A session that belongs to this process, with a child now and then. */
@@ -377,5 +386,10 @@ export class SimProcess {
 export const SENDER = 'telegram';
 const quiet = (): undefined => undefined;
 const SILENT: Logger = { debug: quiet, info: quiet, warn: quiet, error: quiet, child: () => SILENT };
+
+const NO_FILTER = {
+  ...{ kinds: [], reasons: [], platforms: [], key: null, user: null, text: null, since: null, limit: 500 },
+  cursor: null,
+};
 
 const ENDINGS: readonly EndReason[] = ['api_close', 'admin_close', 'deleted', 'webhook_complete'];

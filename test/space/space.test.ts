@@ -155,6 +155,20 @@ describeInBrowser('Space over four gateways', () => {
     }
   });
 
+  testInFullRun('parks a session, says why it is parked, and releases it', { timeout: 60_000 }, async () => {
+    const page = await open(`${stage.space}/#sessions`);
+    const gateway = stage.gateways[1]!;
+    const { session_id: id } = await gateway.chat({ text: 'hello', conversation: 'to be parked' });
+    await page.locator('#search').fill(id);
+    await page.locator(`[role=row][data-session="${id}"]`).click();
+    await page.locator('[data-action=suspend]').click();
+    expect(await page.locator('[data-parked=operator]').textContent()).toContain('waits until it is released');
+    expect(await gateway.get(`/v1/sessions/${id}`)).toMatchObject({ state: 'suspended', suspend_reason: 'operator' });
+    await page.locator('[data-action=release]').click();
+    await page.locator('[data-action=suspend]').waitFor();
+    expect(await gateway.get(`/v1/sessions/${id}`)).toMatchObject({ state: 'open', suspend_reason: null });
+  });
+
   testInFullRun('ends a session when asked twice, and says how it ended', { timeout: 60_000 }, async () => {
     const page = await open(`${stage.space}/#sessions`);
     const gateway = stage.gateways[1]!;

@@ -67,7 +67,8 @@ async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
   }
   await scene.command(id, { name: 'title', title: 'a title' });
   await scene.command(id, { name: 'compress', beforeTokens: 2, afterTokens: 1, count: 1, epoch: null });
-  await scene.command(id, { name: 'suspend' });
+  await scene.command(id, { name: 'suspend', reason: 'operator' });
+  await scene.command(id, { name: 'reopen' });
   await scene.reset('1', { command: 'new', args: '' });
   await scene.joinedBy('dying');
   await scene.reap(['dying']);

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { parkSession } from '../../engine/parking.ts';
 import { messageView, sessionView } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { parseList, parseNames } from '../../lifecycle/list-filters.ts';
@@ -81,6 +82,12 @@ const rename = route('post', '/v1/sessions/{id}/title', 'setTitle', {
   responses: { 200: json(SessionSchema, 'The session with its title.') },
 });
 
+/** What an operator may do to a session that is to wait, or to go on. */
+const PARKING = {
+  suspend: 'Parks a session: a turn that runs is stopped, and what is said waits until it is released',
+  release: 'Opens a parked session again; what waited in it goes on',
+} as const;
+
 /** Sessions to look at. */
 export function addSessionRoutes(app: Api, { engine }: ApiParts): void {
   const { store } = engine;
@@ -141,6 +148,17 @@ export function addSessionChangeRoutes(app: Api, { engine }: ApiParts): void {
     const { session } = await engine.setTitle(id, c.req.valid('json').title);
     return c.json(sessionView(session), 200);
   });
+  for (const verb of ['suspend', 'release'] as const) {
+    const park = route('post', `/v1/sessions/{id}/${verb}`, `${verb}Session`, {
+      summary: PARKING[verb],
+      request: { params: idParams },
+      responses: { 200: json(SessionSchema, 'The session as it is now; it may have been so before.') },
+    });
+    app.openapi(park, async (c) => {
+      const { id } = await findSession(store, c.req.valid('param').id);
+      return c.json(sessionView(await parkSession(engine, id, verb)), 200);
+    });
+  }
   for (const lineage of ['resume', 'branch'] as const) {
     const goOn = route('post', `/v1/sessions/{id}/${lineage}`, `${lineage}Session`, {
       summary: CONTINUATIONS[lineage],

@@ -8,6 +8,7 @@ import {
   continueSession,
   deleteSession,
   endSession,
+  parkSession,
   parseReason,
   prune,
   REASONS,
@@ -90,6 +91,19 @@ function defineChanges(group: Command): void {
     .argument(...ID)
     .option('--reason <reason>', `${REASONS.join(' or ')} (default: admin_close)`, parseReason)
     .action(inStore(endSession));
+  group
+    .command('suspend')
+    .summary('park it: what is said in it waits')
+    .description('Parks a session: a turn that runs is stopped, and what is said in it waits until it is released.')
+    .argument(...ID)
+    .addHelpText('after', '\nWhoever writes into it is told that it is parked. It does not expire meanwhile.')
+    .action(inStore((here, id: string) => parkSession(here, id, 'suspend')));
+  group
+    .command('release')
+    .summary('let a parked session go on')
+    .description('Opens a parked session again. What waited in it goes on where a gateway runs.')
+    .argument(...ID)
+    .action(inStore((here, id: string) => parkSession(here, id, 'release')));
   group
     .command('resume')
     .summary('go on with a session in a new one')

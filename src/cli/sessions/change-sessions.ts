@@ -1,3 +1,4 @@
+import { parkSession as park } from '../../engine/parking.ts';
 import { pruneRules } from '../../engine/upkeep.ts';
 import { sessionView } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
@@ -30,6 +31,21 @@ export async function endSession(
   const shown = printable(`${reasonOf(session)}`);
   const before = `${id} had ended before: ${shown}, ${relativeTime(session.endedAt ?? 0)}`;
   return { json: sessionView(session), text: already ? before : `Ended ${id}: ${shown}` };
+}
+
+/** Parks a session, or lets a parked one go on. */
+export async function parkSession(
+  here: StoreSession,
+  idOrPrefix: string,
+  verb: 'suspend' | 'release',
+): Promise<Answer> {
+  const { id } = await here.store.read('findSession', { idOrPrefix });
+  const session = await park(await here.engine(), id, verb);
+  const text =
+    verb === 'suspend'
+      ? `Parked ${id}. What is said in it waits until: moirai sessions release ${id}`
+      : `Released ${id}: it is ${session.state}. What waited in it goes on where a gateway runs.`;
+  return { json: sessionView(session), text };
 }
 
 /** Continues a session in a new one of its conversation, and shows it. */

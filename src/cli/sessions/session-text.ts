@@ -29,6 +29,14 @@ export function reasonOf({ endReason, endCause }: Session): string | null {
   return `${endReason} (${endCause})`;
 }
 
+/** Why a session is suspended and what to do about it; null when it is not. */
+function parkedText({ id, suspendReason }: Session): string | null {
+  if (suspendReason === null) return null;
+  return suspendReason === 'operator'
+    ? `by an operator; what is said waits until: moirai sessions release ${id}`
+    : `its turn was interrupted too often in a row; the next message starts a new session, or: moirai sessions release ${id}`;
+}
+
 export function sessionFacts(session: Session): Record<string, string | number | null> {
   const time = (at: number | null): string | null => (at === null ? null : `${isoTime(at)} (${relativeTime(at)})`);
   const { endedAt, startedAt } = session;
@@ -36,6 +44,7 @@ export function sessionFacts(session: Session): Record<string, string | number |
     id: session.id,
     title: session.title,
     state: session.state,
+    parked: parkedText(session),
     kind: session.kind,
     platform: session.platform,
     user: session.userId,

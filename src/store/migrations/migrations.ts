@@ -11,6 +11,7 @@ import { statements as timeline } from './0006-timeline.ts';
 import { statements as queue } from './0007-queue.ts';
 import { statements as commands } from './0008-commands.ts';
 import { statements as speakers } from './0009-speakers.ts';
+import { statements as parking } from './0010-parking.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -23,6 +24,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   queue,
   commands,
   speakers,
+  parking,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

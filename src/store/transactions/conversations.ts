@@ -2,7 +2,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { arrive } from '../../lifecycle/arrival.ts';
 import type { Command, StartCommand } from '../../lifecycle/commands.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
-import type { Session, SessionWithTurns, Turn } from '../../lifecycle/session.ts';
+import { isParked, type Session, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
 import type { Actor, ResetCause } from '../../lifecycle/states.ts';
 import { storableText } from '../text.ts';
 import { type Ask, batch, type Query, query, type Tx, type TxContext } from '../transaction.ts';
@@ -11,6 +11,7 @@ import { takeUnanswered } from './external-notes.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
 import { TURNS } from './rows.ts';
 import { type CommandContext, enterKey, sessionQuery, type WriteScope, withTurns } from './sessions.ts';
+import { applyKeepingWords } from './turn-words.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
 export type ConversationRef = Pick<Session, 'key' | 'kind' | 'platform' | 'userId' | 'origin' | 'attached'>;
@@ -113,7 +114,9 @@ function* enqueue(
   const text = storableText(args.text, 'the message');
   const owner = loaded?.session.owner ?? args.context.instanceId;
   // What another instance holds, it alone may begin; the message waits for it rather than be refused.
-  const free = args.begin && (loaded?.turns.length ?? 0) === 0 && owner === args.context.instanceId;
+  // What waits for an operator begins when they release it.
+  const isFree = loaded === null || (loaded.turns.length === 0 && !isParked(loaded.session));
+  const free = args.begin && isFree && owner === args.context.instanceId;
   const { before = [] } = args;
   const commands: Command[] = [
     ...appendCommand(before, null),
@@ -189,7 +192,7 @@ export function* replace(
   const old = yield* withTurns(beginning, 'all');
   const waiting = old.turns.filter((turn) => turn.state === 'queued');
   const endCommand: Command = { name: 'end', ...end, successorId: start.sessionId, epoch: null };
-  yield* apply(ctx, scope, old, [...before, endCommand]);
+  yield* applyKeepingWords(ctx, scope, old, endCommand, before);
   const successor = yield* applyStart(ctx, scope, start, []);
   if (waiting.length === 0) return successor;
   const turns = waiting.map((turn) => ({ ...turn, sessionId: start.sessionId }));

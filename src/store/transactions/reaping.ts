@@ -2,10 +2,10 @@ import type { Command } from '../../lifecycle/commands.ts';
 import { runningTurn, type SessionWithTurns } from '../../lifecycle/session.ts';
 import { flag, integer, type RowOf, selectValues, Table, text } from '../table.ts';
 import { placeholders, query, type Tx, type TxContext } from '../transaction.ts';
-import { apply } from './apply.ts';
 import { announce, countOwned } from './liveness.ts';
 import { claimsOf, type LaneClaim, releaseClaims, releaseStrays } from './queue.ts';
 import { type CommandContext, enter, lockSessions, type WriteScope } from './sessions.ts';
+import { applyKeepingWords } from './turn-words.ts';
 
 export interface ReapArgs {
   readonly context: CommandContext;
@@ -86,7 +86,7 @@ function* settleOrphans(
     // Between the listing and the lock another reaper may have settled it, and somebody alive taken it.
     if (loaded?.session.owner !== owner || loaded.session.epoch !== (epoch ?? loaded.session.epoch)) continue;
     const command = held ? afterLostBegin(loaded) : afterOwner(loaded);
-    yield* apply(ctx, scope, loaded, [command]);
+    yield* applyKeepingWords(ctx, scope, loaded, command);
     const list = command.name === 'end' ? reaped : command.name === 'interrupt' ? interrupted : released;
     list.push(id);
   }

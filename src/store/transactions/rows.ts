@@ -44,6 +44,7 @@ export const SESSIONS = new Table('sessions', {
   lastHeartbeatAt: nullableInteger,
   resumeReason: nullableWord<NonNullable<Session['resumeReason']>>(),
   resumeAt: nullableInteger,
+  suspendReason: nullableWord<NonNullable<Session['suspendReason']>>(),
   cuts: integer,
   background: integer,
   seq: integer,
@@ -79,6 +80,7 @@ const QUIET_FIELDS = [
   'endCause',
   'resumeReason',
   'resumeAt',
+  'suspendReason',
   'background',
 ] as const satisfies (keyof Session)[];
 const ALL_FIELDS = [...BUSY_FIELDS, ...QUIET_FIELDS];

@@ -22,6 +22,7 @@ import {
   sessionQuery,
   withTurns,
 } from './sessions.ts';
+import { applyKeepingWords } from './turn-words.ts';
 
 export interface StartArgs extends Partial<Pick<StartCommand, 'parentId' | 'lineage' | 'title'>> {
   readonly context: CommandContext;
@@ -165,14 +166,27 @@ export function* endSession(ctx: TxContext, args: EndArgs): Tx<{ session: Sessio
   if (loaded.session.state === 'ended') return { session: loaded.session, already };
   const { reason, cause = null, trigger, epoch = null } = args;
   const whole = yield* withTurns(loaded, 'all');
-  const after = yield* apply(ctx, scope, whole, [{ name: 'end', reason, cause, trigger, successorId: null, epoch }]);
+  const end: Command = { name: 'end', reason, cause, trigger, successorId: null, epoch };
+  const after = yield* applyKeepingWords(ctx, scope, whole, end);
   return { session: after.session, already: false };
 }
 
 /** The commands that change one session and need nothing else from the store. */
 export type PlainCommand = Extract<
   Command,
-  { name: 'touch' | 'begin' | 'interrupt' | 'suspend' | 'background' | 'release' | 'compress' | 'title' | 'note' }
+  {
+    name:
+      | 'touch'
+      | 'begin'
+      | 'interrupt'
+      | 'suspend'
+      | 'reopen'
+      | 'background'
+      | 'release'
+      | 'compress'
+      | 'title'
+      | 'note';
+  }
 >;
 
 /** Applies one plain command to a session; repeated with the same command id it changes nothing. */
@@ -184,5 +198,5 @@ export function* command(
   if (hasApplied(loaded.session, args.context.commandId)) return loaded;
   const { command } = args;
   const needed = command.name === 'suspend' ? 'all' : command.name === 'begin' ? [command.turnId] : [];
-  return yield* apply(ctx, scope, yield* withTurns(loaded, needed), [command]);
+  return yield* applyKeepingWords(ctx, scope, yield* withTurns(loaded, needed), command);
 }

@@ -133,9 +133,18 @@ export function* openTurns(_ctx: TxContext, args: { sessionId: string; limit: nu
   return yield* TURNS.select(oldest, args.sessionId, args.limit);
 }
 
-/** The oldest unfinished turns of the store: what a gateway carries on with after a restart. */
+/**
+ * The oldest unfinished turns of the store that may be carried on with: after a restart, or when another gateway died.
+ * What waits in a parked session waits for its release, however much it is: it must not hide what is behind it.
+ */
 export function* unfinishedTurns(_ctx: TxContext, args: { limit: number }): Tx<Turn[]> {
-  return yield* TURNS.select("WHERE state <> 'over' ORDER BY created_at, id LIMIT ?", args.limit);
+  return yield* TURNS.select(
+    `WHERE state <> 'over' AND NOT EXISTS (
+       SELECT 1 FROM sessions WHERE sessions.id = turns.session_id AND sessions.state = 'suspended'
+         AND sessions.suspend_reason = 'operator'
+     ) ORDER BY created_at, id LIMIT ?`,
+    args.limit,
+  );
 }
 
 /** The full text of a turn; transitions read only its beginning. */

@@ -159,7 +159,7 @@ export function deadlinesContract(open: Open): void {
 
     test('of a suspended session passes like any other', async (scene) => {
       const { id } = await scene.start('42');
-      await scene.command(id, { name: 'suspend' });
+      await scene.command(id, { name: 'suspend', reason: 'stuck_loop' });
       scene.clock.advance(DAY);
       expect((await scene.expire()).ended).toEqual([id]);
     });

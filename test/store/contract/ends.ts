@@ -60,7 +60,7 @@ const WAYS: Readonly<Record<EndReason, Way>> = {
     trigger: 'message',
     live: async (scene) => {
       const { id } = await scene.start('42');
-      await scene.command(id, { name: 'suspend' });
+      await scene.command(id, { name: 'suspend', reason: 'stuck_loop' });
       await scene.say('42', 'hello again');
       return id;
     },
@@ -183,7 +183,7 @@ export function endsContract(open: Open): void {
         scene.command(session.id, { name: 'touch', by: 'user' }),
         scene.command(session.id, { name: 'begin', turnId: asked.turn.id }),
         scene.command(session.id, { name: 'interrupt', reason: 'crash', epoch: null }),
-        scene.command(session.id, { name: 'suspend' }),
+        scene.command(session.id, { name: 'suspend', reason: 'stuck_loop' }),
         scene.command(session.id, { name: 'release' }),
         scene.command(session.id, { name: 'background', running: 1, epoch: null }),
         scene.command(session.id, { name: 'compress', beforeTokens: 2, afterTokens: 1, count: 1, epoch: null }),

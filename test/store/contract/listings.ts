@@ -44,7 +44,7 @@ export function listingsContract(open: Open): void {
       await scene.end(batch.id, 'batch_complete');
       const closed = await started(scene, '4');
       await scene.end(closed.id, 'admin_close');
-      await scene.command(web.id, { name: 'suspend' });
+      await scene.command(web.id, { name: 'suspend', reason: 'operator' });
       const ids = async (filter: Partial<SessionFilter>) => (await list(scene, filter)).ids;
       expect(await ids({})).toEqual([closed.id, batch.id, web.id, chat.id]);
       expect(await ids({ states: ['ended'] })).toEqual([closed.id, batch.id]);

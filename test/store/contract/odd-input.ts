@@ -119,7 +119,7 @@ export function oddInputContract(open: Open): void {
       const unknown = { id: 'ses-unknown', epoch: 1 };
       const codes = {
         end: scene.end(unknown.id),
-        command: scene.command(unknown.id, { name: 'suspend' }),
+        command: scene.command(unknown.id, { name: 'suspend', reason: 'operator' }),
         finish: scene.finish({ session: unknown, turn: { id: 'trn' } }),
         continue: scene.continue(unknown.id, 'resume'),
         find: scene.store.read('findSession', { idOrPrefix: unknown.id }),

@@ -83,7 +83,7 @@ export function rolloversContract(open: Open): void {
 
     test('that finds its session suspended starts a new one, whatever else is due', async (scene) => {
       const { id } = await scene.start('42');
-      await scene.command(id, { name: 'suspend' });
+      await scene.command(id, { name: 'suspend', reason: 'stuck_loop' });
       scene.clock.advance(2 * DAY);
       expect((await scene.say('42', 'hello')).ended).toEqual({ id, cause: 'suspended' });
     });
@@ -91,7 +91,7 @@ export function rolloversContract(open: Open): void {
     test('that finds a stuck session takes what waited there along, in order', async (scene) => {
       const asked = await scene.ask('42', 'one');
       const waiting = await scene.say('42', 'two');
-      await scene.command(asked.session.id, { name: 'suspend' });
+      await scene.command(asked.session.id, { name: 'suspend', reason: 'stuck_loop' });
       const said = await scene.say('42', 'three', { begin: true });
       expect(said).toMatchObject({ begun: false, ended: { id: asked.session.id, cause: 'suspended' } });
       const unfinished = await scene.store.read('unfinishedTurns', { limit: 10 });
@@ -151,7 +151,7 @@ export function rolloversContract(open: Open): void {
       const rollOver = (newSessionId: string) =>
         scene.store.write('rollOver', { context: scene.context(), sessionId: asked.session.id, newSessionId });
       expect(await rollOver('ses-new')).toBeNull();
-      await scene.command(asked.session.id, { name: 'suspend' });
+      await scene.command(asked.session.id, { name: 'suspend', reason: 'stuck_loop' });
       const rolled = await rollOver('ses-new');
       expect(rolled).toMatchObject({
         session: { id: 'ses-new', parentId: asked.session.id, lineage: 'reset', expiresAt: null },
@@ -173,7 +173,7 @@ export function rolloversContract(open: Open): void {
 
     test('moves nothing when nothing waits', async (scene) => {
       const { id } = await scene.start('42');
-      await scene.command(id, { name: 'suspend' });
+      await scene.command(id, { name: 'suspend', reason: 'stuck_loop' });
       const args = { context: scene.context(), sessionId: id, newSessionId: 'ses-new' };
       expect(await scene.store.write('rollOver', args)).toBeNull();
       expect((await scene.session(id)).state).toBe('suspended');

@@ -4,6 +4,7 @@ import type { Session } from '../../../src/lifecycle/session.ts';
 import { codeOf } from './code-of.ts';
 import { type Open, sceneTests } from './scene.ts';
 
+const DAY = 24 * 3_600_000;
 const ISO: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const NUMBER: unknown = expect.any(Number);
 
@@ -162,13 +163,68 @@ export function livesContract(open: Open): void {
     test('an operator suspends a session in the middle of a turn', async (scene) => {
       const asked = await scene.ask('42');
       const waiting = await scene.say('42', 'and this');
-      const { session, turns } = await scene.command(asked.session.id, { name: 'suspend' });
-      expect(session).toMatchObject({ state: 'suspended', owner: null });
+      const { session, turns } = await scene.command(asked.session.id, { name: 'suspend', reason: 'operator' });
+      expect(session).toMatchObject({ state: 'suspended', suspendReason: 'operator', owner: null, expiresAt: null });
       expect(turns).toMatchObject([{ id: waiting.turn.id, state: 'queued' }]);
       expect((await scene.events(session.id)).slice(-2)).toMatchObject([
         { type: 'agent:end', outcome: 'interrupted', turn_id: asked.turn.id },
-        { type: 'session:suspend', reason: 'operator' },
+        { type: 'session:suspend', reason: 'operator', turn_id: asked.turn.id },
       ]);
+    });
+
+    test('what is said in a session that an operator parked waits there until it is released', async (scene) => {
+      const { id } = await scene.start('42');
+      await scene.command(id, { name: 'suspend', reason: 'operator' });
+      scene.clock.advance(9 * DAY);
+      const said = await scene.say('42', 'hello', { begin: true });
+      expect(said).toMatchObject({ begun: false, ended: null, session: { id, state: 'suspended', expiresAt: null } });
+      expect(await codeOf(scene.begin(id, said.turn.id))).toBe('illegal_move');
+      expect(await scene.store.read('unfinishedTurns', { limit: 10 })).toEqual([]);
+      expect((await scene.expire()).ended).toEqual([]);
+      const { session } = await scene.command(id, { name: 'reopen' });
+      expect(session).toMatchObject({ state: 'open', suspendReason: null });
+      expect(await scene.store.read('unfinishedTurns', { limit: 10 })).toMatchObject([{ id: said.turn.id }]);
+      expect((await scene.begin(id, said.turn.id)).turns).toMatchObject([{ state: 'running' }]);
+      expect((await scene.events(id)).map(({ type }) => type)).toEqual([
+        'session:start',
+        'session:suspend',
+        'session:release',
+        'agent:start',
+      ]);
+    });
+
+    test('a session that was released with nothing waiting expires an idle time later, not at once', async (scene) => {
+      const { id } = await scene.start('42');
+      await scene.command(id, { name: 'suspend', reason: 'operator' });
+      scene.clock.advance(9 * DAY);
+      const { session } = await scene.command(id, { name: 'reopen' });
+      expect(session.expiresAt).toBe(scene.clock.now() + DAY);
+    });
+
+    test('what a person wrote stays in the transcript when their turn is ended from outside', async (scene) => {
+      const parked = await scene.ask('1', 'parked');
+      await scene.command(parked.session.id, { name: 'suspend', reason: 'operator' });
+      const ended = await scene.ask('2', 'ended');
+      await scene.end(ended.session.id);
+      const replaced = await scene.ask('3', 'replaced');
+      await scene.reset('3', { command: 'new', args: '' });
+      const kept = await scene.ask('4', 'kept once');
+      await scene.store.write('appendMessages', {
+        ...{ context: scene.context(), sessionId: kept.session.id, epoch: kept.session.epoch },
+        messages: [{ role: 'user', text: 'kept once', turnId: kept.turn.id }],
+      });
+      await scene.command(kept.session.id, { name: 'suspend', reason: 'operator' });
+      const stuck = await scene.ask('5', 'stuck');
+      await scene.cut(stuck.session.id);
+      for (const _ of [2, 3]) {
+        await scene.begin(stuck.session.id, stuck.turn.id);
+        await scene.cut(stuck.session.id);
+      }
+      for (const { session, turn } of [parked, ended, replaced, kept, stuck]) {
+        const rows = await scene.store.read('listMessages', { sessionId: session.id, after: 0, limit: 9 });
+        expect(rows).toMatchObject([{ role: 'user', text: turn.text, turnId: turn.id }]);
+        expect((await scene.session(session.id)).messageCount).toBe(1);
+      }
     });
 
     test('turns wait for each other, first come first served, and a waiting one can be dropped silently', async (scene) => {
@@ -205,7 +261,7 @@ export function livesContract(open: Open): void {
       await scene.cut(asked.session.id);
       await scene.begin(asked.session.id, asked.turn.id);
       await scene.command(asked.session.id, { name: 'touch', by: 'user' });
-      await scene.command(asked.session.id, { name: 'suspend' });
+      await scene.command(asked.session.id, { name: 'suspend', reason: 'operator' });
       await scene.say('42', 'again');
       const events = await scene.events(asked.session.id);
       expect(events.map(({ session_seq }) => session_seq)).toEqual(events.map((_, i) => i + 1));

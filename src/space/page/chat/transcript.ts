@@ -148,7 +148,7 @@ const ENDS: Readonly<Record<string, string>> = {
 const CAUSES: Readonly<Record<string, string>> = {
   idle: 'a long time without a message',
   daily: 'the daily reset',
-  suspended: 'it had been parked',
+  suspended: 'it had been interrupted too often',
   resume_expired: 'interrupted too long ago to go on',
 };
 

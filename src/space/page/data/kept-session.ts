@@ -22,6 +22,8 @@ export interface KeptSession {
   readonly owner: string | null;
   readonly last_heartbeat_at: string | null;
   readonly resume_reason: string | null;
+  /** Why it is `suspended`; null in every other state. */
+  readonly suspend_reason: string | null;
   readonly tokens: { readonly input: number; readonly output: number };
 }
 

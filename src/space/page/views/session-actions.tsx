@@ -21,9 +21,12 @@ export function SessionActions({ kept, source, label }: ActionsProps) {
       {kept.state === 'ended' ? (
         <Resume kept={kept} source={source} />
       ) : (
-        <Button class="danger" data-action="end" onClick={() => setAsking(true)}>
-          End this session
-        </Button>
+        <>
+          <Parking kept={kept} source={source} />
+          <Button class="danger" data-action="end" onClick={() => setAsking(true)}>
+            End this session
+          </Button>
+        </>
       )}
       {after !== null && (
         <p class="notice" data-ended={after.end_reason}>
@@ -42,6 +45,36 @@ export function SessionActions({ kept, source, label }: ActionsProps) {
         />
       )}
     </div>
+  );
+}
+
+const PARKED_BECAUSE: Readonly<Record<string, string>> = {
+  operator: 'An operator parked it. What is said in it waits until it is released.',
+  stuck_loop:
+    'Its turn was interrupted too often in a row. The next message starts a new session, unless this one is released.',
+};
+
+/** Parks a session, or says why it is parked and lets it go on. */
+function Parking({ kept, source }: { kept: KeptSession; source: Source }) {
+  const { trouble, busy, attempt } = useAttempt();
+  const isParked = kept.state === 'suspended';
+  const verb = isParked ? 'release' : 'suspend';
+  const act = async (): Promise<void> => {
+    await postJson<KeptSession>(source, `${pathOf(kept.id)}/${verb}`, {});
+    announce(isParked ? 'The session was released' : 'The session is parked');
+  };
+  return (
+    <>
+      {isParked && (
+        <p class="notice" data-parked={kept.suspend_reason}>
+          {PARKED_BECAUSE[kept.suspend_reason ?? ''] ?? 'It is parked.'}
+        </p>
+      )}
+      <Button data-action={verb} disabled={busy} onClick={() => void attempt(act)}>
+        {isParked ? 'Release this session' : 'Park this session'}
+      </Button>
+      <Trouble text={trouble} />
+    </>
   );
 }
 

@@ -56,6 +56,8 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   lease_lost: 503,
   store_full: 503,
   store_locked: 503,
+  store_read_only: 503,
+  store_corrupt: 503,
   store_unreachable: 503,
   store_closed: 503,
   store_io: 503,

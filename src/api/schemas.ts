@@ -117,7 +117,7 @@ export const JobSchema = z
 
 export const ReadinessSchema = z
   .object({
-    state: z.enum(['starting', 'ready', 'draining', 'stopped']),
+    state: z.enum(['starting', 'ready', 'refusing', 'draining', 'stopped']),
     checks: z.record(z.string(), z.object({ ok: z.boolean(), detail: z.string() })),
   })
   .openapi('Readiness');

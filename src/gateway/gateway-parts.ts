@@ -7,6 +7,7 @@ import { JobService } from '../cron/job-service.ts';
 import { schedulePort } from '../cron/schedule-port.ts';
 import { Upkeep } from '../engine/upkeep.ts';
 import { SessionMemory } from '../memory/session-memory.ts';
+import { ArrivedReplies } from '../outbound/arrived-replies.ts';
 import { Outbox } from '../outbound/outbox.ts';
 import { Approvals } from '../people/approvals.ts';
 import { processTimers } from '../queue/timers.ts';
@@ -26,7 +27,10 @@ import { toolPorts } from './tool-ports.ts';
 export type GatewayParts = ReturnType<typeof composeGateway>;
 
 /** Makes the parts of a gateway and hands them to each other; begins nothing. */
-export function composeGateway(options: GatewayOptions, { engine, ids, dispatcher, plugins, providers }: Foundation) {
+export function composeGateway(
+  options: GatewayOptions,
+  { engine, health, ids, dispatcher, plugins, providers }: Foundation,
+) {
   const { config, log, primary } = options;
   const timers = processTimers;
   const observer = observerOf(options, engine.instance);
@@ -89,8 +93,9 @@ export function composeGateway(options: GatewayOptions, { engine, ids, dispatche
     ...{ restart: options.restart, prices: pricesOf(config.model), more: () => plugins.commands() },
   };
   const commands = slashCommands(commandDeps);
-  const conversations = new Conversations({ engine, turns, commands, gate: dispatchGate(plugins) });
-  const outbox = new Outbox({ engine, log, random: Math.random, senders: () => chat.senders, observer });
+  const conversations = new Conversations({ engine, health, turns, commands, gate: dispatchGate(plugins) });
+  const { arrived = new ArrivedReplies() } = options;
+  const outbox = new Outbox({ engine, log, arrived, random: Math.random, senders: () => chat.senders, observer });
   const ended = new EndedSessions(engine.store, timers, log, (sessionId, type) => {
     if (type === 'session:release') return turns.wake(sessionId);
     turns.runOf(sessionId)?.stop({ type: 'lost' });
@@ -107,7 +112,8 @@ export function composeGateway(options: GatewayOptions, { engine, ids, dispatche
     expire: primary,
     ...(primary ? { retention: config.sessions.retentionMs } : {}),
     failed: (error) => log.warn('upkeep failed; trying again', { error }),
-    lost: options.lost,
+    // While nothing can be written, another gateway in this process could not begin.
+    lost: () => void health.writable().then(options.lost),
   });
   return { runner, turns, conversations, approvals, transcripts, memory, chat, cron, children, outbox, ended, upkeep };
 }

@@ -3,6 +3,7 @@ import type { Readiness } from '../api/backend.ts';
 import type { JobRuns } from '../cron/job-runs.ts';
 import type { Engine } from '../engine/engine.ts';
 import { isLeaseLost } from '../engine/instance.ts';
+import type { MoiraiError } from '../errors/moirai-error.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
@@ -74,6 +75,11 @@ export class Gateway {
     return { running: this.turns.running.length, waiting: this.turns.waiting };
   }
 
+  /** What is wrong with the store: looks, unless it did a moment ago. */
+  storeProblem(): Promise<MoiraiError | null> {
+    return this.#foundation.health.check();
+  }
+
   /** How plugins and the memory of a plugin stand. */
   get pluginChecks(): Readiness['checks'] {
     return pluginChecks(this.#foundation.plugins, this.#options.config.memory.provider);
@@ -112,6 +118,7 @@ export class Gateway {
       if (!isLeaseLost(thrown)) throw thrown;
       await this.#abandon();
     }
+    this.#foundation.health.stop();
     this.#options.log.info('stopped', { reason });
   }
 

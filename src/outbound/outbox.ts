@@ -5,11 +5,13 @@ import { type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
 import { backoff } from '../queue/retry-until-known.ts';
 import { type Delivery, type DeliveryOutcome, type ReplyLane, replyQueue } from '../store/transactions/deliveries.ts';
 import { type Observer, stopwatch } from '../turns/observer.ts';
+import type { ArrivedReplies } from './arrived-replies.ts';
 
 export interface OutboxOptions {
   readonly engine: Engine;
   readonly log: Logger;
   readonly random: () => number;
+  readonly arrived: ArrivedReplies;
   /** Read each time: platforms come and go. */
   readonly senders: () => readonly Sender[];
   readonly observer: Pick<Observer, 'tried' | 'sent'>;
@@ -119,11 +121,15 @@ export class Outbox {
     if (platform === undefined) {
       return { state: 'retry', afterMs: 1000, error: `there is no platform ${delivery.platform} now`, counts: false };
     }
+    const known = this.#options.arrived.find(delivery.id);
+    if (known !== undefined) return sentAs(known.messageId);
     const text = before.interrupted ? `${delivery.text}\n\n${DUPLICATE_MARK}` : delivery.text;
     try {
       const signal = AbortSignal.any([stopping, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
       const sent = await platform.send(delivery.target, text, signal, delivery.shape);
-      return sent === null ? { state: 'sent' } : { state: 'sent', messageId: sent.messageId };
+      const messageId = sent?.messageId ?? null;
+      this.#options.arrived.note(delivery.id, messageId);
+      return sentAs(messageId);
     } catch (thrown) {
       return stopping.aborted ? null : this.#afterFailure(before, thrown);
     }
@@ -159,6 +165,7 @@ export class Outbox {
         more,
       }),
     );
+    if (settled !== null) this.#options.arrived.forget(deliveryId);
     if (settled !== null && outcome.state === 'sent') observer.sent(delivery, settled.ms);
   }
 }
@@ -178,6 +185,10 @@ interface Settlement {
   readonly outcome: DeliveryOutcome;
   readonly before: Tries;
   readonly more: boolean;
+}
+
+function sentAs(messageId: string | null): DeliveryOutcome {
+  return messageId === null ? { state: 'sent' } : { state: 'sent', messageId };
 }
 
 function triesOf({ attempts, waits }: Tries): number {

@@ -41,6 +41,7 @@ export const WRITES = {
   indexMessages: messages.indexMessages,
   bootInstance: liveness.bootInstance,
   beat: liveness.beat,
+  probe: liveness.probe,
   stopInstance: liveness.stopInstance,
   forgetInstances: liveness.forgetInstances,
   announceInstance: liveness.announceInstance,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '../engine/engine.ts';
+import type { StoreHealth } from '../engine/store-health.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Answerer } from '../people/approvals.ts';
@@ -52,6 +53,7 @@ export type Gate = (message: InboundMessage) => Promise<{ readonly text: string 
 
 export interface ConversationsDeps {
   readonly engine: Engine;
+  readonly health: Pick<StoreHealth, 'assertWritable'>;
   readonly turns: Turns;
   /** Read each time: plugins bring commands. */
   readonly commands: () => readonly SlashCommand[];
@@ -85,6 +87,8 @@ export class Conversations {
   }
 
   async #receive(given: InboundMessage): Promise<ReceiveResult> {
+    // Before the code of others sees it, and before anything of it is done.
+    this.#deps.health.assertWritable();
     const passed = await this.#deps.gate(given);
     if ('skipped' in passed) return this.#answer(given, passed.skipped);
     const message = { ...given, text: passed.text };

@@ -424,4 +424,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'turn.createdAt < args.refTtlMs - ctx.now',
     layer: 'acceptance',
   },
+  {
+    name: 'a reply that arrived is forgotten with the lease',
+    file: 'src/outbound/outbox.ts',
+    find: 'this.#options.arrived.note(delivery.id, messageId);',
+    replace: '',
+    layer: 'queue',
+  },
 ];

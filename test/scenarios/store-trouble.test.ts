@@ -6,6 +6,7 @@ import { Upkeep } from '../../src/engine/upkeep.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import { Dispatcher } from '../../src/events/dispatcher.ts';
 import { createLogger } from '../../src/log/logger.ts';
+import { ArrivedReplies } from '../../src/outbound/arrived-replies.ts';
 import { Outbox } from '../../src/outbound/outbox.ts';
 import { SendFailure, type Target } from '../../src/platforms/platform.ts';
 import type { WriteName } from '../../src/store/catalogue.ts';
@@ -40,7 +41,12 @@ class Process {
     this.#time = time;
   }
 
-  static async start(opened: OpenedStore, time: VirtualTime, id: string): Promise<Process> {
+  static async start(
+    opened: OpenedStore,
+    time: VirtualTime,
+    id: string,
+    arrived = new ArrivedReplies(),
+  ): Promise<Process> {
     const store = troubled(opened.store, time);
     const random = (): number => 0.5;
     const facts = { name: null, version: 'test', host: 'here', bootId: null, pidSpace: null, pid: 1, pidStarted: null };
@@ -65,7 +71,7 @@ class Process {
     });
     void upkeep.start();
     const outbox = new Outbox({
-      ...{ engine, log, random, observer: { tried: () => undefined, sent: () => undefined } },
+      ...{ engine, log, random, arrived, observer: { tried: () => undefined, sent: () => undefined } },
       senders: () => [{ name: 'telegram', send: (target, text) => process.#send(target, text) }],
     });
     outbox.refresh();
@@ -110,13 +116,15 @@ let files: SqliteFiles;
 let time: VirtualTime;
 let opened: OpenedStore;
 let running: Process;
+let arrived: ArrivedReplies;
 const NOTHING_LEFT = { turns: [], replies: {}, claims: [] };
 
 beforeEach(async () => {
   files = new SqliteFiles();
   time = new VirtualTime(Date.UTC(2026, 2, 7, 12));
   opened = await files.open(time);
-  running = await Process.start(opened, time, 'ins_1');
+  arrived = new ArrivedReplies();
+  running = await Process.start(opened, time, 'ins_1', arrived);
 });
 afterEach(async () => {
   await opened.close();
@@ -151,6 +159,23 @@ describe('a living process whose store refuses every write for a minute', () => 
     expect(running.sent).toEqual(['one', 'two']);
     expect(await running.leftovers()).toEqual(NOTHING_LEFT);
   });
+});
+
+test('a reply that arrived and could not be settled before the lease was lost is settled by the next instance of the process, not sent again', async () => {
+  const first = running;
+  await first.answer(1, ['one', 'two']);
+  // Nothing can be written once the first part has left.
+  first.trouble(2 * MINUTE, (name) =>
+    name === 'settleReply' || name === 'beat' ? new MoiraiError('store_full', 'no space') : null,
+  );
+  await pass(2 * MINUTE);
+  expect(first.sent[0]).toBe('one');
+  await pass(MINUTE);
+  expect(first.sent).toContain('LEASE LOST');
+  const next = await Process.start(opened, time, 'ins_next', arrived);
+  await pass(3 * MINUTE);
+  expect([...first.sent, ...next.sent].filter((text) => text !== 'LEASE LOST')).toEqual(['one', 'two']);
+  expect(await next.leftovers()).toEqual(NOTHING_LEFT);
 });
 
 describe('an answer that is lost', () => {

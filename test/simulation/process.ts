@@ -9,6 +9,7 @@ import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { SessionWithTurns } from '../../src/lifecycle/session.ts';
 import type { EndReason, SessionKind } from '../../src/lifecycle/states.ts';
 import type { Logger } from '../../src/log/logger.ts';
+import { ArrivedReplies } from '../../src/outbound/arrived-replies.ts';
 import { Outbox } from '../../src/outbound/outbox.ts';
 import { SendFailure } from '../../src/platforms/platform.ts';
 import type { Timers } from '../../src/queue/timers.ts';
@@ -50,6 +51,8 @@ export class SimProcess {
   #resume: () => void = () => undefined;
   paused = false;
   readonly #attached = new Set<string>();
+  /** Outlives its leases, as in a gateway that begins again in its process. */
+  readonly #arrived = new ArrivedReplies();
 
   constructor(world: World, name: string) {
     this.#world = world;
@@ -265,7 +268,7 @@ export class SimProcess {
   #makeOutbox(engine: Engine): Outbox {
     const { random } = this.#world;
     return new Outbox({
-      ...{ engine, log: SILENT, random: random.next },
+      ...{ engine, log: SILENT, random: random.next, arrived: this.#arrived },
       observer: { tried: () => undefined, sent: () => undefined },
       senders: () => [{ name: SENDER, send: (_, text) => this.#send(text) }],
     });

@@ -3,6 +3,7 @@ import { Scheduler } from '../../src/cron/scheduler.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { hasCode } from '../../src/errors/moirai-error.ts';
 import { createLogger } from '../../src/log/logger.ts';
+import { ArrivedReplies } from '../../src/outbound/arrived-replies.ts';
 import { Outbox } from '../../src/outbound/outbox.ts';
 import { SendFailure } from '../../src/platforms/platform.ts';
 import { processTimers } from '../../src/queue/timers.ts';
@@ -24,7 +25,7 @@ export function makeOutbox(engine: Engine, random: Random, faults: Faults, sent:
     return null;
   };
   return new Outbox({
-    ...{ engine, log: SILENT, random },
+    ...{ engine, log: SILENT, random, arrived: new ArrivedReplies() },
     observer: { tried: () => undefined, sent: () => undefined },
     senders: () => [{ name: 'telegram', send: (_, text) => send(text) }],
   });

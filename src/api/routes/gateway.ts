@@ -17,7 +17,10 @@ const ready = route('get', '/ready', 'getReadiness', {
   summary: 'Whether the gateway takes messages',
   responses: {
     200: json(ReadinessSchema, 'It does.'),
-    503: json(ReadinessSchema, 'It is starting, draining or stopped.'),
+    503: json(
+      ReadinessSchema,
+      'It is starting, draining or stopped, or the store keeps nothing (`refusing`, with its code).',
+    ),
   },
 });
 

@@ -3,11 +3,11 @@ import type { ApiBackend, Readiness } from '../../api/backend.ts';
 import { Figures } from '../../api/figures.ts';
 import { type RunningApi, startApi } from '../../api/server.ts';
 import type { Config } from '../../config/config.ts';
-import { MoiraiError } from '../../errors/moirai-error.ts';
 import { apiBackend } from '../../gateway/api-backend.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import type { PlatformStatus } from '../../inbound/platform-manager.ts';
 import type { Logger } from '../../log/logger.ts';
+import type { ArrivedReplies } from '../../outbound/arrived-replies.ts';
 import { configuredPlatforms, NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
 import { builtPage } from '../../space/page-files.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -20,14 +20,16 @@ export interface HostOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Asks the process to end, and to be started again. */
   readonly restart: () => Promise<boolean>;
-  /** The lease was lost: only a fresh start helps. */
+  /** The lease was lost: another gateway must begin. */
   readonly lost: () => void;
+  /** Replies that arrived, from gateways that ran in this process before. */
+  readonly arrived: ArrivedReplies;
 }
 
 export type RunningGateway = Awaited<ReturnType<typeof startGateway>>;
 
 /** Starts a gateway with its store and its HTTP server. */
-export async function startGateway({ config, log, environment, restart, lost }: HostOptions) {
+export async function startGateway({ config, log, environment, restart, lost, arrived }: HostOptions) {
   const store = await openStore(config.store.url, config.home, config.sessions);
   let phase: Readiness['state'] = 'starting';
   for (const platform of notServed(config)) log.warn(`platform ${NOT_SERVED_TEXT}`, { platform });
@@ -36,7 +38,7 @@ export async function startGateway({ config, log, environment, restart, lost }: 
     const tracer = await startTracing(config.tracing, packageVersion(), log);
     const gateway = await Gateway.start({
       ...{ config, store, log, restart, lost, environment, primary: true, platforms: [] },
-      ...{ chat: configuredPlatforms(config), figures, tracer },
+      ...{ chat: configuredPlatforms(config), figures, tracer, arrived },
       version: packageVersion(),
       makeRunner: (ports) => createRunner(config, { ...ports, environment }, log),
     });
@@ -88,13 +90,11 @@ async function openDoor(config: Config, backend: ApiBackend, gateway: Gateway, l
 }
 
 async function readiness(gateway: Gateway, state: Readiness['state'], idle: readonly string[]): Promise<Readiness> {
-  const store = await probe(async () => {
-    await gateway.engine.store.read('lastSeq', {});
-    return gateway.engine.store.location;
-  });
+  const problem = await gateway.storeProblem();
+  const store = { ok: problem === null, detail: problem?.code ?? gateway.engine.store.location };
   const { running, waiting } = gateway.load;
   return {
-    state,
+    state: state === 'ready' && problem !== null ? 'refusing' : state,
     checks: {
       store,
       model: { ok: true, detail: gateway.runner.description },
@@ -109,12 +109,4 @@ async function readiness(gateway: Gateway, state: Readiness['state'], idle: read
 function platformCheck({ phase, problem, lastSuccessAt }: PlatformStatus): { ok: boolean; detail: string } {
   const last = lastSuccessAt === null ? 'never answered' : `last answer ${new Date(lastSuccessAt).toISOString()}`;
   return { ok: phase === 'connected', detail: [phase, problem, last].filter((part) => part !== null).join('; ') };
-}
-
-async function probe(look: () => Promise<string>): Promise<{ ok: boolean; detail: string }> {
-  try {
-    return { ok: true, detail: await look() };
-  } catch (thrown) {
-    return { ok: false, detail: MoiraiError.wrap(thrown).code };
-  }
 }

@@ -1,11 +1,14 @@
 import { closeSync, openSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
 import { configSettings } from '../../config/settings.ts';
 import { describeThisProcess } from '../../engine/host.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { createLogger, type Logger } from '../../log/logger.ts';
+import { ArrivedReplies } from '../../outbound/arrived-replies.ts';
 import { NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
+import { isStoreTrouble } from '../../queue/retry-until-known.ts';
 import { secretsOf } from '../../settings/show-settings.ts';
 import type { HomeLock } from '../../store/home-lock.ts';
 import { readConfig } from '../configuration.ts';
@@ -30,6 +33,7 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
   makeHome(settings.home);
   let lock: HomeLock<GatewayHolder> | null = null;
   let reason: Reason = 'again';
+  const kept: KeptAcrossRuns = { arrived: new ArrivedReplies(), port: null };
   try {
     while (reason === 'again') {
       const config = await readConfig(settings);
@@ -43,7 +47,7 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
         instance: null,
       };
       lock ??= await becomeGateway(config.home, holder);
-      reason = await runOnce(settings, config, lock, holder);
+      reason = await runOnce(settings, config, lock, holder, kept).catch(beginLater(config, kept));
     }
   } finally {
     lock?.release();
@@ -52,13 +56,38 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
   process.exitCode = EXIT_CODES[reason];
 }
 
+/** What a process that begins again goes on with. */
+interface KeptAcrossRuns {
+  readonly arrived: ArrivedReplies;
+  /** Where it listens; null before it did. */
+  port: number | null;
+}
+
+const BEGIN_LATER_MS = 1000;
+
+/** A gateway that ran before does not give up because its store is in trouble when it begins again. */
+function beginLater(config: Config, kept: KeptAcrossRuns): (thrown: unknown) => Promise<Reason> {
+  return async (thrown) => {
+    const error = MoiraiError.wrap(thrown);
+    if (kept.port === null || !isStoreTrouble(error)) throw error;
+    loggerOf(config).error('the store is in trouble; the gateway begins again later', { error });
+    await sleep(BEGIN_LATER_MS);
+    return 'again';
+  };
+}
+
+function loggerOf(config: Config): ReturnType<typeof createLogger> {
+  return createLogger({ ...config.log, secrets: secretsOf(configSettings, config) });
+}
+
 async function runOnce(
   settings: Settings,
   config: Config,
   lock: HomeLock<GatewayHolder>,
   holder: GatewayHolder,
+  kept: KeptAcrossRuns,
 ): Promise<Reason> {
-  const log = createLogger({ ...config.log, secrets: secretsOf(configSettings, config) });
+  const log = loggerOf(config);
   const { promise: ended, resolve: end } = Promise.withResolvers<Reason>();
   const restart = async (how: Reason): Promise<boolean> => {
     const could = await couldRestart(settings, log);
@@ -66,14 +95,15 @@ async function runOnce(
     return could;
   };
   const host = await startGateway({
-    ...{ config, log, environment: process.env },
+    ...{ config: onSamePort(config, kept.port), log, arrived: kept.arrived, environment: process.env },
     // One that a person started in a terminal begins again there; others are started again after their exit.
     restart: () => restart(holder.startedBy === 'person' ? 'again' : 'restart'),
     lost: () => {
-      log.error('the lease was lost; starting again is the only way on');
-      end('restart');
+      log.error('the lease was lost; the gateway begins again under a new one, in this process');
+      end('again');
     },
   });
+  kept.port = Number(new URL(host.url).port);
   lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
   await announce(config, host, settings.json);
   const deaf = new AbortController();
@@ -87,7 +117,13 @@ async function runOnce(
   return reason;
 }
 
-/** A gateway in the background has no supervisor: it starts its successor, also after /restart or a lost lease. */
+/** One that chose any free port stays on it. */
+function onSamePort(config: Config, port: number | null): Config {
+  if (port === null || config.gateway.port !== 0) return config;
+  return { ...config, gateway: { ...config.gateway, port } };
+}
+
+/** A gateway in the background has no supervisor: it starts its successor after /restart. */
 function comeBack(reason: Reason, settings: Settings, startedBy: GatewayHolder['startedBy']): void {
   if (reason === 'restart' && startedBy === 'start') launchGateway(settings);
 }

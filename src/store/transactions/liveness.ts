@@ -70,6 +70,12 @@ export function* beat(ctx: TxContext, args: { instance: string; ttlMs: number })
   );
 }
 
+/** Writes to the instance's own row and leaves its lease alone: finds out whether anything can be kept at all. */
+export function* probe(ctx: TxContext, args: { instance: string }): Tx<void> {
+  // Another value: SQLite does not write a row that stays as it is.
+  yield* query('UPDATE instances SET heartbeat_at = ? WHERE id = ?', ctx.now, args.instance);
+}
+
 /** An instance leaves in order. What it still owns is left to the reaper, at once. */
 export function* stopInstance(ctx: TxContext, args: { instance: string }): Tx<void> {
   // What it is still writing comes first: afterwards there is no instance that it could belong to.

@@ -26,6 +26,8 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['memory', 'look at what is remembered, and who remembers', () => import('./commands/memory.ts')],
   ['cron', 'have things done at their time', () => import('./commands/cron.ts')],
   ['config', 'look at the configuration, and try it', () => import('./commands/config.ts')],
+  ['backup', 'copy the store into one file, while it is in use', () => import('./commands/backup.ts')],
+  ['restore', 'put a backup in the place of the store', () => import('./commands/restore.ts')],
   ['doctor', 'check that everything holds', () => import('./commands/doctor.ts')],
   ['version', 'what this is', () => import('./commands/version.ts')],
 ];

@@ -40,7 +40,11 @@ export const ERROR_HINTS = {
   store_unsafe: 'The store cannot keep its promises in this setting; the message says which setting to change.',
   store_unreachable: 'Check that the database server runs and that store.url is right.',
   store_io: 'The disk reported an error. Check the disk, then start again; the store recovers from its log.',
+  store_in_use: 'Stop the processes that the message names, then try again; nothing was changed.',
+  store_not_empty: 'Add --force to replace the store; what is there now is kept aside.',
   store_closed: 'The store was closed; open it again before use.',
+  backup_exists: 'Name another file, or add --force to replace this one.',
+  backup_invalid: 'Use a file that `moirai backup` has written; nothing was changed.',
   store_outcome_unknown:
     'The connection broke during the commit. Repeat the same command id: it is applied at most once.',
 

@@ -8,6 +8,7 @@ import * as commands from '../turns/command-store.ts';
 import { storable } from './text.ts';
 import type { Tx, TxContext } from './transaction.ts';
 import * as activity from './transactions/activity.ts';
+import * as backups from './transactions/backups.ts';
 import * as conversations from './transactions/conversations.ts';
 import * as deletion from './transactions/deletion.ts';
 import * as deliveries from './transactions/deliveries.ts';
@@ -80,6 +81,7 @@ export const WRITES = {
   startRun: jobs.startRun,
   delayTick: jobs.delayTick,
   addExternalNote: externalNotes.addExternalNote,
+  recordBackup: backups.recordBackup,
 } as const;
 
 /** Transactions that only look. (On PostgreSQL, reading the log may number it first.) */
@@ -129,6 +131,7 @@ export const READS = {
   engineSettings: inspection.engineSettings,
   checkIntegrity: inspection.checkIntegrity,
   overdueSessions: expiry.overdueSessions,
+  lastBackup: backups.lastBackup,
 } as const;
 
 type Table = Record<string, (ctx: TxContext, args: never) => Tx<unknown>>;

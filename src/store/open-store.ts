@@ -16,16 +16,22 @@ export async function openStore(
   rules: ResetRules,
   options: OpenOptions = {},
 ): Promise<Store> {
+  const { engine, place } = placeOf(url, home);
+  if (engine === 'sqlite') {
+    const { InlineSqliteStore, SqliteStore } = await import('./sqlite/store.ts');
+    return options.inline ? new InlineSqliteStore(place, machineClock, rules) : SqliteStore.open(place, rules);
+  }
+  const { PostgresStore } = await import('./postgres/store.ts');
+  return PostgresStore.open(place, rules);
+}
+
+/** Which engine a store URL names, and where: the path of a file, or the URL itself. Throws `store_url`. */
+export function placeOf(url: string, home: string): { engine: Store['engine']; place: string } {
   if (url.startsWith('sqlite:')) {
     const file = url.slice('sqlite:'.length);
     if (file === '') throw new MoiraiError('store_url', `store URL "${url}" names no file`);
-    const path = isAbsolute(file) ? file : join(home, file);
-    const { InlineSqliteStore, SqliteStore } = await import('./sqlite/store.ts');
-    return options.inline ? new InlineSqliteStore(path, machineClock, rules) : SqliteStore.open(path, rules);
+    return { engine: 'sqlite', place: isAbsolute(file) ? file : join(home, file) };
   }
-  if (/^postgres(ql)?:\/\//.test(url)) {
-    const { PostgresStore } = await import('./postgres/store.ts');
-    return PostgresStore.open(url, rules);
-  }
+  if (/^postgres(ql)?:\/\//.test(url)) return { engine: 'postgres', place: url };
   throw new MoiraiError('store_url', `store URL "${url.replace(/:\/\/.*@/, '://***@')}" names no engine Moirai knows`);
 }

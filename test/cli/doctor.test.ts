@@ -64,6 +64,7 @@ describe('a doctor', () => {
         (name) => `promise:${name}`,
       ),
       ...['promise:end_comes_last', 'promise:removed_has_ended', 'owners', 'deadlines', 'instances', 'subscribers'],
+      'backup',
     ]);
     const { output } = await cli.moirai('doctor');
     expect(output).toMatch(/^ok {4}node: Node\.js 24\./);

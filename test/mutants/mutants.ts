@@ -36,6 +36,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/store/sqlite.contract.test.ts', '-t', 'a reply'],
     finding: FAILED_TEST,
   },
+  backups: {
+    args: ['VITEST', 'run', 'test/store/backup.test.ts', '-t', 'sqlite restored into postgres'],
+    finding: FAILED_TEST,
+  },
   cron: {
     args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
     finding: FAILED_TEST,
@@ -430,5 +434,12 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'this.#options.arrived.note(delivery.id, messageId);',
     replace: '',
     layer: 'queue',
+  },
+  {
+    name: 'the processes of a restored store count as alive',
+    file: 'src/store/transactions/restoring.ts',
+    find: "lost_at = ? WHERE state = 'up'",
+    replace: "lost_at = ? WHERE state = 'nowhere'",
+    layer: 'backups',
   },
 ];

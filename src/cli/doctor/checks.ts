@@ -71,6 +71,7 @@ const STORE_CHECKS: Readonly<Record<string, (store: Store) => Promise<Outcome | 
   deadlines: checkDeadlines,
   instances: checkInstances,
   subscribers: checkSubscribers,
+  backup: checkBackup,
 };
 
 /** Opening has refused what is unsafe; this shows what it found, and what has changed since. */
@@ -174,4 +175,23 @@ async function checkSubscribers(store: Store): Promise<Outcome[]> {
     };
   });
   return [{ status: 'ok', message: `${subscribers.length} registered` }, ...each];
+}
+
+/** Older than this, a backup is one that somebody has forgotten. */
+const OLD_BACKUP_MS = 7 * 86_400_000;
+
+async function checkBackup(store: Store): Promise<Outcome> {
+  const { backup, firstSessionAt } = await store.read('lastBackup', {});
+  const hint = 'Run `moirai backup FILE`, best of all every night.';
+  const now = Date.now();
+  if (backup === null) {
+    const atStake = firstSessionAt !== null && now - firstSessionAt > OLD_BACKUP_MS;
+    const message = 'there is none yet';
+    return atStake ? { status: 'warn', message, hint } : { status: 'ok', message };
+  }
+  const { at, file, bytes } = backup;
+  const size = bytes === null ? '' : `, ${bytes} bytes`;
+  const message = `the last one is of ${isoTime(at)} (${relativeTime(at, now)}): ${file}${size}`;
+  const details = { at: isoTime(at), file, bytes };
+  return now - at > OLD_BACKUP_MS ? { status: 'warn', message, hint, details } : { status: 'ok', message, details };
 }

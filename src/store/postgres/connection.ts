@@ -6,7 +6,7 @@ import { postgresDialect } from './dialect.ts';
 import { commit, runOn } from './transact.ts';
 
 const MIN_VERSION = 150_000;
-const SCHEMA = 'moirai';
+export const SCHEMA = 'moirai';
 /** A process that is frozen in the middle of a transaction must not hold a conversation longer than this. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 

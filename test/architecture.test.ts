@@ -8,6 +8,7 @@ import { findCycles, findViolations, packagesLoadedWith, type Table } from './su
 const table: Table = {
   layers: {
     errors: { layers: [], packages: [], builtins: false },
+    markdown: { layers: [], packages: [], builtins: false },
     log: { layers: ['errors'] },
     settings: { layers: ['errors', 'lifecycle'], packages: [] },
     config: {
@@ -54,10 +55,10 @@ const table: Table = {
     people: { layers: ['errors', 'lifecycle', 'store', 'queue', 'config', 'agent', 'platforms'] },
     tracing: { layers: ['log', 'config', 'agent', 'turns'] },
     platforms: {
-      layers: ['errors', 'settings'],
+      layers: ['errors', 'settings', 'markdown'],
       contract: ['platforms/platform.ts', 'platforms/descriptor.ts', 'platforms/chat-settings.ts'],
     },
-    space: { layers: ['errors', 'api'] },
+    space: { layers: ['errors', 'api', 'markdown'] },
     gateway: {
       layers: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine'],

@@ -95,7 +95,7 @@ function assertKey(c: ApiContext, expected: Buffer, failures: FailedKeys): void 
       details: { retryAfterSeconds: wait },
     });
   }
-  const given = /^Bearer +(.+)$/i.exec(c.env.incoming.headers.authorization ?? '')?.[1]?.trim();
+  const given = /^Bearer +(\S.*)$/i.exec(c.env.incoming.headers.authorization ?? '')?.[1]?.trim();
   if (given === undefined) throw new MoiraiError('unauthorized', 'the request has no key');
   // Headers are read byte by byte; a key may have letters that take more than one.
   if (timingSafeEqual(digest(Buffer.from(given, 'latin1')), expected)) return;

@@ -1,6 +1,6 @@
 import type { Problem } from './problem.ts';
 
-const LINE = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/;
+const LINE = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/;
 const DOUBLE_QUOTED = /^"((?:[^"\\]|\\.)*)"\s*(?:#.*)?$/;
 const SINGLE_QUOTED = /^'([^']*)'\s*(?:#.*)?$/;
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
@@ -15,7 +15,7 @@ export function parseDotEnv(file: string, text: string) {
   for (const [i, line] of text.split(/\r?\n/).entries()) {
     if (/^\s*(#|$)/.test(line)) continue;
     const [, name, written] = LINE.exec(line.trim()) ?? [];
-    const value = written === undefined ? null : unquote(written);
+    const value = written === undefined ? null : unquote(written.trimStart());
     if (name === undefined || value === null) problems.push(unreadable(file, i + 1, name));
     else values[name] = value;
   }
@@ -29,7 +29,8 @@ function unquote(written: string): string | null {
     );
   }
   if (written.startsWith("'")) return SINGLE_QUOTED.exec(written)?.[1] ?? null;
-  return written.replace(/(^|\s+)#.*$/, '');
+  const comment = written.search(/(?<=^|\s)#/);
+  return comment < 0 ? written : written.slice(0, comment).trimEnd();
 }
 
 /** Without the line itself, which may hold a secret. */

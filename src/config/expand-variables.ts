@@ -19,7 +19,7 @@ export function expandVariables(value: unknown, env: Environment, optional: read
   function expandText(text: string, path: Path): string | null {
     const whole = /^\$\{(\w+)\}$/.exec(text)?.[1];
     if (whole !== undefined && optional.includes(whole) && !env[whole]) return null;
-    return text.replace(/(\$?)\$\{([^}]*)\}/g, (written: string, dollar: string, name: string) => {
+    return text.replace(/(\$?)\$\{([^}]{0,256})\}/g, (written: string, dollar: string, name: string) => {
       if (dollar !== '') return written.slice(1);
       const found = Object.hasOwn(env, name) ? env[name] : undefined;
       if (found === undefined) faults.push({ path, message: faultOf(name) });

@@ -42,10 +42,16 @@ function valueAt(value: unknown, path: Path): unknown {
   );
 }
 
+/** A word that ends with `@`: what stands between its first colon and its end may be a password. */
+function hidePassword(word: string): string {
+  const colon = word.indexOf(':');
+  return colon < 0 ? word : `${word.slice(0, colon)}:***@`;
+}
+
 const SHOWN_CHARS = 60;
 
 function show(value: unknown): string {
   if (typeof value !== 'string') return String(value);
-  const shown = value.replace(/:[^@\s]*@/g, ':***@');
+  const shown = value.replace(/(?<![^@\s])[^@\s]+@/g, hidePassword);
   return JSON.stringify(shown.length > SHOWN_CHARS ? `${shown.slice(0, SHOWN_CHARS)}…` : shown);
 }

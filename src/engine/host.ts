@@ -48,7 +48,9 @@ function startFromPs(pid: number): string | null {
   const text = orNull(() =>
     execFileSync('ps', ['-o', 'lstart=,stat=', '-p', String(pid)], { encoding: 'utf8' }).trim(),
   );
-  return text === null || text === '' || /\sZ\S*$/.test(text) ? null : text.replace(/\s+\S+$/, '');
+  if (text === null || text === '') return null;
+  const beforeState = text.lastIndexOf(' ');
+  return text.startsWith('Z', beforeState + 1) ? null : text.slice(0, beforeState).trimEnd();
 }
 
 /** Without it only the lease tells the dead from the living. */

@@ -39,8 +39,19 @@ async function readTasks(path: string): Promise<string | null> {
     if (error.code === 'ENOENT') return '';
     throw error;
   });
-  const message = text.replaceAll(/<!--[\s\S]*?-->/g, '').replaceAll(/^\s*#.*$/gm, '');
-  return message.trim() === '' ? null : text.trim();
+  const lines = withoutComments(text).split('\n');
+  return lines.every((line) => /^\s*(?:#|$)/.test(line)) ? null : text.trim();
+}
+
+function withoutComments(text: string): string {
+  const kept: string[] = [];
+  for (let at = 0; ; ) {
+    const open = text.indexOf('<!--', at);
+    const close = open < 0 ? -1 : text.indexOf('-->', open + 4);
+    if (close < 0) return kept.join('') + text.slice(at);
+    kept.push(text.slice(at, open));
+    at = close + 3;
+  }
 }
 
 async function begin(

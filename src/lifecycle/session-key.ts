@@ -259,7 +259,8 @@ function unescapePart(part: string, text: string): string {
 
 /** Safe to print: cut short, and unsafe characters shown as their code points. */
 function quote(text: unknown): string {
-  const shown = String(text).slice(0, 80).replace(new RegExp(UNSAFE, 'gu'), codePoint);
+  const signs = [...String(text).slice(0, 80)];
+  const shown = signs.map((sign) => (UNSAFE.test(sign) ? codePoint(sign) : sign)).join('');
   return JSON.stringify(shown);
 }
 

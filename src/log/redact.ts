@@ -11,8 +11,8 @@ const SECRET_NAME =
   /(?:^|_)(?:api_?key|access_?key|private_?key|secret_?key|token|secret|authorization|password|passwd|passphrase|credentials?|cookie)$/;
 
 const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{4,}/gi;
-// No scheme is longer; without a limit, a text of nothing but dots and letters would take for ever.
-const URL_PASSWORD = /(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s:/@]*):[^\s/@]+@/gi;
+// Without the scheme before it: a text of nothing but dots and letters would take for ever.
+const URL_PASSWORD = /(:\/\/[^\s:/@]*):[^\s/@]+@/g;
 
 export interface Redactor {
   /** The text without any secret that is known or can be recognised. */

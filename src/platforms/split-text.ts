@@ -1,3 +1,4 @@
+import { closesFence, fenceOpening } from '../markdown/lines.ts';
 import type { Abilities } from './platform.ts';
 
 /** What of a platform decides how a text is split. */
@@ -194,7 +195,7 @@ function findFences(text: string): Fence[] {
     if (open === null) {
       const opening = openingOf(line);
       if (opening !== null) open = { ...opening, start, code: end };
-    } else if (isClosing(line, open.mark)) {
+    } else if (closesFence(line, open.mark)) {
       fences.push({ ...open, close: start, end });
       open = null;
     }
@@ -204,15 +205,10 @@ function findFences(text: string): Fence[] {
 }
 
 function openingOf(line: string): { mark: string; language: string } | null {
-  const [, mark, info = ''] = /^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)\n?$/.exec(line) ?? [];
-  if (mark === undefined || mark.length > MOST_MARK) return null;
+  const { mark, info } = fenceOpening(line) ?? { mark: '', info: '' };
+  if (mark === '' || mark.length > MOST_MARK) return null;
   return { mark, language: /^[\w+#.-]{1,16}/.exec(info)?.[0] ?? '' };
 }
 
 /** Longer ones are drawings, not fences. */
 const MOST_MARK = 8;
-
-function isClosing(line: string, mark: string): boolean {
-  const close = line.trim();
-  return close.length >= mark.length && close === mark.charAt(0).repeat(close.length);
-}

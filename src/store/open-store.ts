@@ -33,5 +33,8 @@ export function placeOf(url: string, home: string): { engine: Store['engine']; p
     return { engine: 'sqlite', place: isAbsolute(file) ? file : join(home, file) };
   }
   if (/^postgres(ql)?:\/\//.test(url)) return { engine: 'postgres', place: url };
-  throw new MoiraiError('store_url', `store URL "${url.replace(/:\/\/.*@/, '://***@')}" names no engine Moirai knows`);
+  throw new MoiraiError(
+    'store_url',
+    `store URL "${url.replace(/^([^:]*:\/\/).*@/, '$1***@')}" names no engine Moirai knows`,
+  );
 }

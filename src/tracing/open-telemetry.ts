@@ -123,6 +123,6 @@ function hrTime(ms: number): HrTime {
 }
 
 function tracesUrl(endpoint: string): string {
-  const base = endpoint.replace(/\/+$/, '');
+  const base = endpoint.replace(/(?<!\/)\/+$/, '');
   return base.endsWith('/v1/traces') ? base : `${base}/v1/traces`;
 }

@@ -22,7 +22,7 @@ const LIST_TIMEOUT_MS = 5_000;
 export type ModelServer = ReturnType<typeof openModelServer>;
 
 export function openModelServer(config: ModelConfig, provider: ModelProvider) {
-  const baseUrl = (config.baseUrl ?? BASE_URLS[provider]).replace(/\/+$/, '');
+  const baseUrl = (config.baseUrl ?? BASE_URLS[provider]).replace(/(?<!\/)\/+$/, '');
   const list = () => listModels(config, provider, baseUrl);
   const defaultName = config.name ?? DEFAULT_MODELS[provider] ?? null;
   let api: Promise<ModelApi> | null = null;

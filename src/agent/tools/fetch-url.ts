@@ -3,6 +3,7 @@ import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { z } from 'zod';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import { pageText } from './page-text.ts';
 import type { WebAccess } from './ports.ts';
 import { checkedAddress } from './public-address.ts';
 import { type AgentTool, bounded, defineTool } from './tool.ts';
@@ -91,35 +92,4 @@ function describe(response: IncomingMessage, body: Buffer): string {
 function failed(url: URL, error: Error): MoiraiError {
   const why = error.name === 'AbortError' ? `it took more than ${TIME_LIMIT_MS / 1_000} s` : error.message;
   return new MoiraiError('tool_failed', `${url.href} cannot be fetched: ${why}`, { cause: error });
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', mdash: '—', ndash: '–', hellip: '…', copy: '©' },
-};
-
-/** What a person would read on a page, roughly: no scripts, no marks, blocks on lines of their own. */
-function pageText(html: string): string {
-  const title = /<title[^>]*>([^<]*)/i.exec(html)?.[1]?.trim() ?? '';
-  const body = html
-    .replace(/<!--[\s\S]*?-->/g, '')
-    .replace(/<(script|style|noscript|svg|head|template)\b[\s\S]*?<\/\1\s*>/gi, '')
-    .replace(/<li\b[^>]*>/gi, '\n- ')
-    .replace(/<(br|hr)\b[^>]*>|<\/?(p|div|section|article|h[1-6]|ul|ol|table|tr|pre|blockquote)\b[^>]*>/gi, '\n')
-    .replace(/<[^>]*>/g, '');
-  const lines = decoded(body)
-    .split('\n')
-    .map((line) => line.replace(/[ \t\u00a0]+/g, ' ').trim());
-  const text = lines
-    .join('\n')
-    .replace(/\n{3,}/g, '\n\n')
-    .trim();
-  return title === '' ? text : `${decoded(title)}\n\n${text}`;
-}
-
-function decoded(text: string): string {
-  return text.replace(/&(#x[0-9a-f]{1,6}|#\d{1,7}|[a-z]+);/gi, (whole, name: string) => {
-    if (!name.startsWith('#')) return ENTITIES[name.toLowerCase()] ?? whole;
-    const code = /^#x/i.test(name) ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1));
-    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole;
-  });
 }

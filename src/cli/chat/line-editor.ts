@@ -2,6 +2,8 @@ const segmenter = new Intl.Segmenter();
 /** Looked through for the beginning of a word. */
 const LONGEST_WORD = 500;
 
+const isLetter = (sign: string): boolean => /[\p{L}\p{N}]/u.test(sign);
+
 export type Move = 'home' | 'end' | 'left' | 'right' | 'wordLeft' | 'wordRight';
 
 /** Where the cursor goes from where it stands; `left` and `right` are characters as people count them. */
@@ -24,8 +26,10 @@ const MOVES: Readonly<Record<Move, (text: string, cursor: number) => number>> = 
     return cursor + (first?.segment.length ?? 0);
   },
   wordLeft: (text, cursor) => {
-    const line = text.slice(Math.max(0, cursor - LONGEST_WORD), cursor);
-    return cursor - (/[\p{L}\p{N}]*[^\p{L}\p{N}]*$/u.exec(line)?.[0].length ?? 0);
+    const signs = [...text.slice(Math.max(0, cursor - LONGEST_WORD), cursor)];
+    const letter = signs.findLastIndex(isLetter);
+    const before = signs.slice(0, Math.max(letter, 0)).findLastIndex((sign) => !isLetter(sign));
+    return cursor - signs.slice(before + 1).join('').length;
   },
   wordRight: (text, cursor) => cursor + (/^[^\p{L}\p{N}]*[\p{L}\p{N}]*/u.exec(text.slice(cursor))?.[0].length ?? 0),
 };

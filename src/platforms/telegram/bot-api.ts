@@ -27,7 +27,7 @@ export interface Bot {
 }
 
 export function connectBot({ token, apiRoot, runtime }: BotOptions): Bot {
-  const root = apiRoot.replace(/\/+$/, '');
+  const root = apiRoot.replace(/(?<!\/)\/+$/, '');
   // No answer may lead a request, which has the token in its address, to another server.
   const fetchHere = (url: string, init: RequestInit) => fetch(url, { ...init, duplex: 'half', redirect: 'error' });
   const options = { apiRoot: root, fetch: fetchHere as unknown as NonNullable<ApiClientOptions['fetch']> };

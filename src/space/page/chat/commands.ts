@@ -13,9 +13,10 @@ export async function askForCommands(source: Source): Promise<Command[]> {
 /** Lines such as `/new, /reset [title] - end this session`; every name is a command of its own. */
 export function parseHelp(text: string) {
   return text.split('\n').flatMap((line) => {
-    const [, names = '', takes = '', summary = ''] = /^((?:\/[\w-]+(?:, )?)+)(.*?) - (.+)$/.exec(line) ?? [];
-    const said = names.match(/[\w-]+/g) ?? [];
-    return said.map((name) => ({ name, takes: takes.trim(), summary }));
+    const dash = line.indexOf(' - ');
+    const [names = ''] = /^(?:\/[\w-]+(?:, )?)+/.exec(line.slice(0, Math.max(dash, 0))) ?? [];
+    const [takes, summary] = [line.slice(names.length, dash).trim(), line.slice(dash + 3)];
+    return (names.match(/[\w-]+/g) ?? []).map((name) => ({ name, takes, summary }));
   });
 }
 

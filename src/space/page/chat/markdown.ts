@@ -1,5 +1,8 @@
 /** The part of Markdown that people and models use in chats, as data: what cannot be said here stays text. */
 
+import { type Inline as Parsed, parseInline as parseLine } from '../../../markdown/inline.ts';
+import { closesFence, type FenceOpening, fenceOpening, headingOf, isTableRule } from '../../../markdown/lines.ts';
+
 export type Inline =
   | string
   | { readonly type: 'strong' | 'em' | 'del'; readonly inside: readonly Inline[] }
@@ -23,12 +26,9 @@ const DEEPEST = 6;
 const MOST_COLUMNS = 12;
 const MOST_ROWS = 200;
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)[^`]*$/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.+?)\s*#*\s*$/;
 const RULE = /^ {0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|\t|$)(.*)$/;
-const TABLE_RULE = /^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 
 /** Parts a text between blocks, so that one that grows is read anew only at its end. */
 export function splitBlocks(text: string): string[] {
@@ -40,11 +40,11 @@ export function splitBlocks(text: string): string[] {
     lines = [];
   };
   for (const line of text.split('\n')) {
-    const mark: string | undefined = FENCE.exec(line)?.[1];
+    const mark: string | undefined = fence === null ? fenceOpening(line)?.mark : undefined;
     if (fence === null && (mark !== undefined || beginsBlock(lines, line))) close();
     lines.push(line);
     if (fence === null) fence = mark ?? null;
-    else if (closes(line, fence)) {
+    else if (closesFence(line, fence)) {
       fence = null;
       close();
     }
@@ -58,11 +58,6 @@ function beginsBlock(above: readonly string[], line: string): boolean {
   if (line.trim() === '' || above.at(-1)?.trim() !== '') return false;
   const isList = ITEM.test(above.find((one) => one.trim() !== '') ?? '');
   return !(isList && (/^\s/.test(line) || ITEM.test(line)));
-}
-
-function closes(line: string, fence: string): boolean {
-  const mark = line.trim();
-  return mark.length >= fence.length && mark === fence.charAt(0).repeat(mark.length);
 }
 
 export function parseBlocks(text: string, depth = 0): Block[] {
@@ -98,26 +93,27 @@ interface Found {
 
 function blockAt(lines: readonly string[], at: number, inParagraph: boolean, depth: number): Found | null {
   const line = lines[at] ?? '';
-  const heading = HEADING.exec(line);
-  if (heading !== null) {
-    const [, marks = '', words = ''] = heading;
-    return { block: { type: 'heading', level: marks.length, inside: parseInline(words) }, next: at + 1 };
+  const heading = headingOf(line);
+  if (heading !== null && heading.words !== '') {
+    const { level, words } = heading;
+    return { block: { type: 'heading', level, inside: parseInline(words) }, next: at + 1 };
   }
   if (RULE.test(line)) return { block: { type: 'rule' }, next: at + 1 };
-  if (FENCE.test(line)) return codeAt(lines, at);
+  const fence = fenceOpening(line);
+  if (fence !== null) return codeAt(lines, at, fence);
   if (QUOTE.test(line)) return quoteAt(lines, at, depth);
   const item = ITEM.exec(line);
   // In the middle of a paragraph a number is a number; "1." begins a list.
   if (item !== null && !(inParagraph && /^\d/.test(item[2] ?? '') && item[2]?.slice(0, -1) !== '1')) {
     return listAt(lines, at, depth);
   }
-  return line.includes('|') && TABLE_RULE.test(lines[at + 1] ?? '') ? tableAt(lines, at) : null;
+  return line.includes('|') && isTableRule(lines[at + 1] ?? '') ? tableAt(lines, at) : null;
 }
 
-function codeAt(lines: readonly string[], at: number): Found {
-  const [, fence = '```', language = ''] = FENCE.exec(lines[at] ?? '') ?? [];
+function codeAt(lines: readonly string[], at: number, { mark, info }: FenceOpening): Found {
   let end = at + 1;
-  while (end < lines.length && !closes(lines[end] ?? '', fence)) end++;
+  while (end < lines.length && !closesFence(lines[end] ?? '', mark)) end++;
+  const [language = ''] = info.split(/\s/, 1);
   return { block: { type: 'code', language, text: lines.slice(at + 1, end).join('\n') }, next: end + 1 };
 }
 
@@ -147,8 +143,8 @@ function listAt(lines: readonly string[], at: number, depth: number): Found {
       if (!/^\s/.test(after) && !ITEM.test(after)) break;
       items.at(-1)?.push('');
     } else if (/^\s/.test(line) || lines[next - 1]?.trim() !== '') {
-      if (!/^\s/.test(line) && (FENCE.test(line) || HEADING.test(line) || QUOTE.test(line))) break;
-      items.at(-1)?.push(line.replace(new RegExp(`^\\s{1,${indent}}`), ''));
+      if (!/^\s/.test(line) && (fenceOpening(line) !== null || headingOf(line) !== null || QUOTE.test(line))) break;
+      items.at(-1)?.push(line.slice(Math.min(indent, line.length - line.trimStart().length)));
     } else break;
   }
   const start = ordered ? Number.parseInt(first, 10) : null;
@@ -157,13 +153,15 @@ function listAt(lines: readonly string[], at: number, depth: number): Found {
 
 function tableAt(lines: readonly string[], at: number): Found | null {
   const head = cellsOf(lines[at] ?? '');
+  if (head.length > MOST_COLUMNS) return null;
   const rows: string[][] = [];
   let next = at + 2;
   for (; next < lines.length && (lines[next] ?? '').includes('|'); next++) {
+    // Every line of such a table may be taken for a head of its own: none is read to the end.
+    if (rows.length === MOST_ROWS) return null;
     const cells = cellsOf(lines[next] ?? '');
     rows.push(head.map((_, column) => cells[column] ?? ''));
   }
-  if (head.length > MOST_COLUMNS || rows.length > MOST_ROWS) return null;
   const read = (cells: string[]): Inline[][] => cells.map((cell) => parseInline(cell));
   return { block: { type: 'table', head: read(head), rows: rows.map(read) }, next };
 }
@@ -176,68 +174,30 @@ function cellsOf(line: string): string[] {
     .map((cell) => cell.trim());
 }
 
-// Every repetition is bounded, so that no text takes longer than its length allows.
-const INLINE = new RegExp(
-  [
-    '(?<escape>\\\\[\\\\`*_{}\\[\\]()#+.!|~>-])',
-    '(?<ticks>`{1,3})(?<code>[^`\\n][^\\n]{0,500}?)\\k<ticks>(?!`)',
-    '\\*\\*(?=\\S)(?<strong>[^\\n]{1,500}?\\S|\\S)\\*\\*(?!\\*)',
-    '(?<![\\w_])__(?=\\S)(?<strong2>[^\\n]{1,500}?\\S|\\S)__(?![\\w_])',
-    '\\*(?![\\s*])(?<em>[^*\\n]{1,500}?)(?<!\\s)\\*(?!\\*)',
-    '(?<![\\w_])_(?![\\s_])(?<em2>[^_\\n]{1,500}?)(?<!\\s)_(?![\\w_])',
-    '~~(?=\\S)(?<del>[^~\\n]{1,500})~~',
-    '\\[(?<label>[^\\[\\]\\n]{1,300})\\]\\((?<href>[^\\s()<>]{1,1000}(?:\\([^\\s()<>]{0,200}\\)[^\\s()<>]{0,200})?)(?:\\s"[^"\\n]{0,200}")?\\)',
-    '(?<![\\w])(?<url>https?:\\/\\/[^\\s<>"`]{1,1000})',
-  ].join('|'),
-  'g',
-);
-
-export function parseInline(text: string, depth = 0): Inline[] {
-  const parts: Inline[] = [];
-  const add = (part: Inline): void => {
-    const last = parts.at(-1);
-    if (part === '') return;
-    if (typeof part === 'string' && typeof last === 'string') parts[parts.length - 1] = last + part;
-    else parts.push(part);
-  };
-  let from = 0;
-  for (const match of depth > DEEPEST ? [] : text.matchAll(INLINE)) {
-    const [whole] = match;
-    add(text.slice(from, match.index));
-    from = match.index + whole.length;
-    for (const part of inlineOf(match.groups ?? {}, whole, depth)) add(part);
-  }
-  add(text.slice(from));
-  return parts;
+/** Nothing that is marked in a line goes on in the next. */
+export function parseInline(text: string): Inline[] {
+  const parts = text.split('\n').flatMap((line, i) => [i === 0 ? '' : '\n', ...parseLine(line)]);
+  return joined(parts.flatMap(inlineOf));
 }
 
-function inlineOf(found: Record<string, string | undefined>, whole: string, depth: number): Inline[] {
-  if (found.escape !== undefined) return [whole.slice(1)];
-  if (found.code !== undefined) return [{ type: 'code', text: found.code }];
-  const inside = (text: string): Inline[] => parseInline(text, depth + 1);
-  const strong = found.strong ?? found.strong2;
-  if (strong !== undefined) return [{ type: 'strong', inside: inside(strong) }];
-  const em = found.em ?? found.em2;
-  if (em !== undefined) return [{ type: 'em', inside: inside(em) }];
-  if (found.del !== undefined) return [{ type: 'del', inside: inside(found.del) }];
-  if (found.url !== undefined) return linked(found.url);
-  const href = safeAddress(found.href ?? '');
+function inlineOf(part: Parsed): Inline[] {
+  if (typeof part === 'string' || part.type === 'code') return [part];
+  const inside = joined(part.inside.flatMap(inlineOf));
+  if (part.type !== 'link') return [{ type: part.type, inside }];
+  const href = safeAddress(part.address);
   // A link that leads elsewhere than to the web is shown as it was written.
-  return href === null ? [whole] : [{ type: 'link', href, inside: inside(found.label ?? '') }];
+  return href === null ? [part.source] : [{ type: 'link', href, inside }];
 }
 
-/** An address in the middle of a sentence ends before what ends the sentence. */
-function linked(url: string): Inline[] {
-  let end = url.length;
-  while (
-    /[.,;:!?'*_~]/.test(url.charAt(end - 1)) ||
-    (url.charAt(end - 1) === ')' && !url.slice(0, end).includes('('))
-  ) {
-    end--;
+/** Words that stand side by side are one text. */
+function joined(parts: readonly Inline[]): Inline[] {
+  const result: Inline[] = [];
+  for (const part of parts) {
+    const last = result.at(-1);
+    if (typeof part === 'string' && typeof last === 'string') result[result.length - 1] = last + part;
+    else if (part !== '') result.push(part);
   }
-  const address = url.slice(0, end);
-  const href = safeAddress(address);
-  return href === null ? [url] : [{ type: 'link', href, inside: [address] }, url.slice(end)];
+  return result;
 }
 
 /** The address as the browser reads it, if it is one of the web; null for every other. */

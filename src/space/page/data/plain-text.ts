@@ -4,7 +4,7 @@
  */
 export function plainText(text: string): string {
   // Most texts have none, and a search is much cheaper than a copy.
-  return ACTING.test(text) ? text.replace(ALL_ACTING, symbolOf) : text;
+  return text.search(ACTING) >= 0 ? text.replace(ACTING, symbolOf) : text;
 }
 
 /** The same in one line, for labels and cells. */
@@ -22,10 +22,7 @@ export function clampText(text: string, most: number): { readonly text: string; 
 
 // C0 without tab and line feed, DEL, C1, line and paragraph separators, marks and overrides of direction, invisible
 // joiners of nothing, surrogates without a partner.
-const CLASS =
-  '[\\u0000-\\u0008\\u000B-\\u001F\\u007F-\\u009F\\u061C\\u200B\\u200E\\u200F\\u2028-\\u202E\\u2060-\\u206F\\uFEFF\\uFFF9-\\uFFFB]|\\p{Surrogate}';
-const ACTING = new RegExp(CLASS, 'u');
-const ALL_ACTING = new RegExp(CLASS, 'gu');
+const ACTING = /[^\P{Cc}\n\t]|[\u061C\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]|\p{Surrogate}/gu;
 
 function symbolOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;

@@ -52,6 +52,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/observers.test.ts', 'src/log/logger.test.ts'],
     finding: FAILED_TEST,
   },
+  expressions: {
+    args: ['VITEST', 'run', 'test/fuzz/expressions.test.ts', '-t', 'every regular expression'],
+    finding: FAILED_TEST,
+  },
 } as const;
 
 export type Layer = keyof typeof LAYERS;
@@ -441,5 +445,12 @@ export const MUTANTS: readonly Mutant[] = [
     find: "lost_at = ? WHERE state = 'up'",
     replace: "lost_at = ? WHERE state = 'nowhere'",
     layer: 'backups',
+  },
+  {
+    name: 'a heading is read by an expression that backtracks',
+    file: 'src/markdown/lines.ts',
+    find: '/^ {0,3}(#{1,6})(?=\\s)/',
+    replace: '/^ {0,3}(#{1,6})\\s+(?:.*?)(?:\\s+#+)?\\s*$/',
+    layer: 'expressions',
   },
 ];

@@ -1,3 +1,4 @@
+const TAG = /<(\/?)([a-z][a-z0-9]{0,15}|[!?])/iy;
 /** What nobody reads on a page, and how its end is found. */
 const UNREAD: ReadonlyMap<string, RegExp> = new Map([
   ['script', /<\/script\b/gi],
@@ -54,12 +55,11 @@ interface Tag {
 /** The tag or comment that begins here; null for a mere sign. A comment without an end goes to the end of the page. */
 function tagAt(html: string, open: number): Tag | null {
   if (html.startsWith('<!--', open)) return { name: '!--', opens: false, end: behind(html, '-->', open + 4) };
-  const [, slash = '', name] = /^<(\/?)([a-z][a-z0-9]*|[!?])/i.exec(html.slice(open, open + LONGEST_NAME)) ?? [];
+  TAG.lastIndex = open;
+  const [, slash = '', name] = TAG.exec(html) ?? [];
   if (name === undefined) return null;
   return { name: name.toLowerCase(), opens: slash === '', end: behind(html, '>', open + 1) };
 }
-
-const LONGEST_NAME = 16;
 
 function behind(html: string, sign: string, from: number): number {
   const at = html.indexOf(sign, from);

@@ -2,11 +2,7 @@ import { printable } from '../print.ts';
 
 /** Text of unknown origin as people may see it: its lines and tabs stay, everything else that acts on a terminal shows. */
 export function visibleText(text: string): string {
-  return text
-    .replaceAll('\r\n', '\n')
-    .split(/([\n\t])/)
-    .map((part) => (part === '\n' || part === '\t' ? part : printable(part)))
-    .join('');
+  return text.replaceAll('\r\n', '\n').replace(/[^\n\t]+/g, printable);
 }
 
 /** The same for text that comes in pieces: half a character, or half a line break, waits for its other half. */

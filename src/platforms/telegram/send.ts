@@ -5,6 +5,8 @@ import { isRefusal, sendFailureOf, successorOf } from './failures.ts';
 import { renderHtml } from './render.ts';
 
 const MAX_CAPTION = 1024;
+/** Texts are cut into messages before; a longer one is refused by the server in any form. */
+const LONGEST_FORMATTED = 16_384;
 const MAX_BUTTON_BYTES = 64;
 const CALL_MS = 30_000;
 const UPLOAD_MS = 300_000;
@@ -237,9 +239,19 @@ export function idOf(text: string): number {
 
 /** A text as the Bot API takes it. What shows nothing when it is formatted, as an empty quote, goes as it is. */
 export function wordsOf(markdown: string, formatted: boolean) {
-  const html = formatted ? renderHtml(markdown) : '';
+  const html = formatted ? htmlOf(markdown) : '';
   if (html.replace(/<[^<>]*>/g, '').trim() === '') return { text: markdown, mode: {} };
   return { text: html, mode: { parse_mode: 'HTML' as const } };
+}
+
+/** Nothing for what cannot be formatted: a reply that is durable must not fail in the same way at every try. */
+function htmlOf(markdown: string): string {
+  if (markdown.length > LONGEST_FORMATTED) return '';
+  try {
+    return renderHtml(markdown);
+  } catch {
+    return '';
+  }
 }
 
 function answerTo({ replyTo }: Outgoing) {

@@ -1,0 +1,53 @@
+import { checkSync } from 'recheck';
+import { beforeAll, expect, test } from 'vitest';
+import { type Expression, findExpressions } from './expressions.ts';
+
+/** Files that make expressions out of text, and why they may. */
+const MADE: Readonly<Record<string, string>> = {
+  'src/api/app.ts': 'made of our own routes; a segment of a path stands between two slashes',
+  'src/platforms/telegram/parse.ts': "the bot's own name, escaped, with nothing in it that repeats",
+};
+
+const { literal, made } = findExpressions();
+
+beforeAll(() => {
+  // Within this process: the other ways start a Java machine or a program of its own.
+  process.env.RECHECK_SYNC_BACKEND = 'pure';
+});
+
+/** Without any part that repeats without a limit, the time is limited too. */
+function repeats({ pattern }: Expression): boolean {
+  const outsideClasses = pattern.replace(/\\./g, '').replace(/\[[^\]]*\]/g, '');
+  return /[*+]|\{\d+,\}/.test(outsideClasses);
+}
+
+function faultOf({ pattern, flags, files }: Expression): string | null {
+  const found = checkSync(pattern, flags, { timeout: 60_000 });
+  if (found.status === 'safe') return null;
+  const why = found.status === 'vulnerable' ? `${found.complexity.summary}: ${found.attack.pattern}` : found.status;
+  return `/${pattern}/${flags} in ${files.join(', ')}: ${why}`;
+}
+
+test('every regular expression of the sources takes a time that grows with the text and no faster', () => {
+  expect(literal.length).toBeGreaterThan(100);
+  expect(
+    literal
+      .filter(repeats)
+      .map(faultOf)
+      .filter((fault) => fault !== null),
+  ).toEqual([]);
+}, 300_000);
+
+test('the analysis finds expressions that take exponential, cubic or quadratic time', () => {
+  const bad = [
+    '^\\s*\\|?\\s*:?-+:?\\s*(\\|\\s*:?-*:?\\s*)*$',
+    '^#\\s+(.*?)(?:\\s+#+)?\\s*$',
+    '<!--[\\s\\S]*?-->',
+    '\\/+$',
+  ];
+  for (const pattern of bad) expect(faultOf({ pattern, flags: '', files: [] }), pattern).not.toBeNull();
+});
+
+test('expressions are made out of text in the reviewed files only', () => {
+  expect(made).toEqual(Object.keys(MADE));
+});

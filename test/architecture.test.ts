@@ -51,7 +51,9 @@ const table: Table = {
     commands: {
       layers: ['errors', 'lifecycle', 'store', 'engine', 'agent', 'turns', 'people', 'memory', 'outbound', 'cron'],
     },
-    api: { layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'turns', 'cron'] },
+    api: {
+      layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'turns', 'cron', 'people'],
+    },
     people: { layers: ['errors', 'lifecycle', 'store', 'queue', 'config', 'agent', 'platforms'] },
     tracing: { layers: ['log', 'config', 'agent', 'turns'] },
     platforms: {

@@ -1,16 +1,20 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { MiddlewareHandler } from 'hono';
 import { MoiraiError } from '../errors/moirai-error.ts';
+import { type ApiCaller, ApiKeys, type ConfiguredKeys, isOwnKey, LOOPBACK_CALLER } from '../people/api-keys.ts';
+import type { Store } from '../store/port.ts';
 import type { ApiContext, ApiEnv } from './api.ts';
+import { type Client, TrustedProxies } from './client-address.ts';
 import { FailedKeys } from './failed-keys.ts';
 import { isLoopbackAddress, isLoopbackHost } from './loopback.ts';
 import { PLATFORM_PATH } from './routes/platforms.ts';
 
-export interface AccessRules {
-  /** Null admits clients on this machine only. */
-  readonly apiKey: string | null;
+/** Without any key of the configuration, clients on this machine are admitted without one. */
+export interface AccessRules extends ConfiguredKeys {
   /** Origins of pages that may call, beside the gateway's own. */
   readonly allowedOrigins: readonly string[];
+  /** Proxies that are believed about where a request came from; none unless given. */
+  readonly trustedProxies?: readonly string[];
   readonly page?: PageHook;
 }
 
@@ -20,18 +24,21 @@ export interface AccessRules {
  */
 export type PageHook = (path: string, knownTags: string | undefined) => Response | null;
 
-/** The credential of clients on this machine while no key is set. */
-const LOOPBACK_CREDENTIAL = 'loopback';
+/** How long an address that gave too many wrong keys waits for the answer to another one. */
+const SLOWED_MS = 500;
 
 /**
  * Lets a request in, or not. `/health` is for probes that know nothing of us, and platforms prove themselves. A page of another origin is refused
  * whatever it knows; then the key decides or, without one, that both ends are on this machine. The `Host` is looked at
  * because a page may call its own name, made to mean our address. Files of our own page are answered here: it asks people
- * for the key, so it comes before the key, and nothing else is reached on that way.
+ * for the key, so it comes before the key, and nothing else is reached on that way. Keys beside those of the configuration
+ * are in the store.
  */
-export function admit({ apiKey, allowedOrigins, page }: AccessRules): MiddlewareHandler<ApiEnv> {
+export function admit(rules: AccessRules, store: Store | null): MiddlewareHandler<ApiEnv> {
+  const { allowedOrigins, trustedProxies = [], page } = rules;
+  const keys = new ApiKeys(rules, store);
+  const proxies = new TrustedProxies(trustedProxies);
   const failures = new FailedKeys();
-  const expected = apiKey === null ? null : digest(Buffer.from(apiKey, 'utf8'));
   return async (c, next) => {
     if (c.req.path === '/health' || PLATFORM_PATH.test(c.req.path)) return next();
     const { origin } = c.env.incoming.headers;
@@ -41,12 +48,15 @@ export function admit({ apiKey, allowedOrigins, page }: AccessRules): Middleware
       const isPreflight = c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined;
       if (isPreflight) return answerPreflight(c);
     }
-    if (expected === null) assertLocal(c);
+    const client = proxies.clientOf(c.env.incoming);
+    const given = givenKey(c);
+    // A key of the store counts wherever it comes from, and one that was revoked does not become nobody's.
+    const keyed = keys.required || (given !== null && isOwnKey(given.toString('latin1')));
+    if (!keyed) assertLocal(c, client);
     const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
     const file = isRead ? page?.(c.req.path, c.req.header('if-none-match')) : null;
     if (file) return c.newResponse(file.body, file);
-    if (expected !== null) assertKey(c, expected, failures);
-    c.set('credential', expected === null ? LOOPBACK_CREDENTIAL : `key:${expected.toString('hex').slice(0, 16)}`);
+    c.set('caller', keyed ? await identify(keys, given, client, failures) : LOOPBACK_CALLER);
     return next();
   };
 }
@@ -77,39 +87,40 @@ function answerPreflight(c: ApiContext): Response {
   return c.body(null, 204);
 }
 
-function assertLocal(c: ApiContext): void {
-  const address = addressOf(c);
-  if (!isLoopbackAddress(address)) {
+function assertLocal(c: ApiContext, { address, proxied }: Client): void {
+  if (proxied || !isLoopbackAddress(address)) {
     throw new MoiraiError('forbidden_client', `no key is set, and ${address} is another machine`);
   }
   const { host = '' } = c.env.incoming.headers;
   if (!isLoopbackHost(host)) throw new MoiraiError('forbidden_host', `"${host}" is not a name of this machine`);
 }
 
-function assertKey(c: ApiContext, expected: Buffer, failures: FailedKeys): void {
-  const address = addressOf(c);
-  // Before the key is looked at: who guesses must not learn that a guess was right.
-  const wait = failures.waitSeconds(address, Date.now());
-  if (wait > 0) {
-    throw new MoiraiError('too_many_failures', `too many wrong keys came from ${address}`, {
-      details: { retryAfterSeconds: wait },
-    });
-  }
+/** As it was sent: headers are read byte by byte, and a key may have letters that take more than one. */
+function givenKey(c: ApiContext): Buffer | null {
   const given = /^Bearer +(\S.*)$/i.exec(c.env.incoming.headers.authorization ?? '')?.[1]?.trim();
-  if (given === undefined) throw new MoiraiError('unauthorized', 'the request has no key');
-  // Headers are read byte by byte; a key may have letters that take more than one.
-  if (timingSafeEqual(digest(Buffer.from(given, 'latin1')), expected)) return;
+  return given === undefined ? null : Buffer.from(given, 'latin1');
+}
+
+/**
+ * A right key is let in whoever else shares its address: behind a proxy, that is everybody. Wrong ones are slowed down by
+ * address.
+ */
+async function identify(
+  keys: ApiKeys,
+  given: Buffer | null,
+  { address }: Client,
+  failures: FailedKeys,
+): Promise<ApiCaller> {
+  if (given === null) throw new MoiraiError('unauthorized', 'the request has no key');
+  const caller = await keys.find(given);
+  if (caller !== null) return caller;
+  const wait = failures.waitSeconds(address, Date.now());
   failures.note(address, Date.now());
-  throw new MoiraiError('unauthorized', 'the key is wrong');
-}
-
-/** Digests are compared: they have one length, and say nothing of where two keys differ. */
-function digest(key: Buffer): Buffer {
-  return createHash('sha256').update(key).digest();
-}
-
-function addressOf(c: ApiContext): string {
-  return c.env.incoming.socket.remoteAddress ?? 'an unknown address';
+  if (wait === 0) throw new MoiraiError('unauthorized', 'the key is wrong');
+  await delay(SLOWED_MS);
+  throw new MoiraiError('too_many_failures', `too many wrong keys came from ${address}`, {
+    details: { retryAfterSeconds: wait },
+  });
 }
 
 /** Headers that keep browsers from doing more with an answer than it is for. What an answer says of itself counts. */

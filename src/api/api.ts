@@ -2,7 +2,9 @@ import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Engine } from '../engine/engine.ts';
+import type { Within } from '../lifecycle/namespace.ts';
 import type { Logger } from '../log/logger.ts';
+import type { ApiCaller } from '../people/api-keys.ts';
 import type { ApiBackend } from './backend.ts';
 import type { EventTail } from './event-tail.ts';
 
@@ -10,8 +12,9 @@ import type { EventTail } from './event-tail.ts';
 export interface ApiEnv {
   Bindings: HttpBindings;
   Variables: {
-    /** Which credential asks, fit to be kept: never the key itself. */
-    credential: string;
+    caller: ApiCaller;
+    /** Which conversations the caller reaches by this route. */
+    within: Within;
   };
 }
 

@@ -43,7 +43,7 @@ export function createApp(parts: ApiParts, options: AppOptions): Api {
   const app: Api = new OpenAPIHono<ApiEnv>({ defaultHook: refuseInvalid });
   app.onError((thrown, c) => answerError(c, thrown, parts.log));
   app.use(protect);
-  app.use(admit(options));
+  app.use(admit(options, parts.engine.store));
   app.use(readBody(options.maxBodyBytes ?? DEFAULT_BODY_BYTES));
   for (const add of ROUTES) add(app, parts);
   const routes = app.routes.filter(({ method }) => method !== 'ALL');

@@ -6,6 +6,16 @@ import type { TurnActivity, TurnEvent } from '../turns/turn-event.ts';
 import type { Figures } from './figures.ts';
 import type { ReadinessSchema } from './schemas.ts';
 
+/** Who says something over HTTP. */
+export interface ChatCaller {
+  /** Idempotency keys of different credentials never meet. */
+  readonly credential: string;
+  /** Whose conversations it names; null for those that are nobody's in particular. */
+  readonly namespace: string | null;
+  /** May do what concerns more than the conversation. */
+  readonly admin: boolean;
+}
+
 /** Something a client says over HTTP: text for the agent, or a slash command. */
 export interface ChatRequest {
   readonly text: string;
@@ -15,8 +25,7 @@ export interface ChatRequest {
   readonly userId: string | null;
   /** The same key again is the same request again; null when the client gave none. */
   readonly idempotencyKey: string | null;
-  /** Which credential asks: idempotency keys of different ones never meet. */
-  readonly credential: string;
+  readonly caller: ChatCaller;
   readonly model: string | null;
   /**
    * What was said before, for clients that keep the transcript themselves (OpenAI-compatible, without a conversation). A

@@ -23,6 +23,7 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   forbidden_client: 403,
   forbidden_host: 403,
   forbidden_origin: 403,
+  forbidden_scope: 403,
   not_found: 404,
   session_not_found: 404,
   job_not_found: 404,

@@ -1,6 +1,7 @@
 import { eventView } from '../engine/views.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { matches } from '../lifecycle/events.ts';
+import { isWithin, type Within } from '../lifecycle/namespace.ts';
 import type { Store } from '../store/port.ts';
 import type { SequencedEvent } from '../store/transactions/reading.ts';
 import type { ApiLog } from './api.ts';
@@ -13,6 +14,8 @@ export interface Wanted {
   /** Exact types, `prefix:*` or `*`; empty for all. */
   readonly types: readonly string[];
   readonly sessionId: string | null;
+  /** Only of these conversations. */
+  readonly within: Within;
 }
 
 interface Follower {
@@ -205,7 +208,8 @@ function hand(follower: Follower, tailEvent: TailEvent): void {
   } else if (performance.now() - follower.behindSince > DEAF_MS) follower.drop();
 }
 
-function wants({ types, sessionId }: Wanted, event: SequencedEvent['event']): boolean {
+function wants({ types, sessionId, within }: Wanted, event: SequencedEvent['event']): boolean {
+  if (!isWithin(event.session_key, within)) return false;
   if (sessionId !== null && event.session_id !== sessionId) return false;
   return types.length === 0 || types.some((pattern) => matches(pattern, event.type));
 }

@@ -3,6 +3,7 @@ import type { Api, ApiParts } from './api.ts';
 import { ErrorSchema, json, route } from './schemas.ts';
 
 const specification = route('get', '/openapi.json', 'getSpecification', {
+  access: 'any',
   summary: 'This specification',
   responses: { 200: json(z.looseObject({ openapi: z.string() }), 'OpenAPI 3.1.') },
 });

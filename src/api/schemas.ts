@@ -7,6 +7,7 @@ import {
   SESSION_STATES,
   SUSPEND_REASONS,
 } from '../lifecycle/states.ts';
+import { type RouteAccess, requireScope } from './key-scope.ts';
 
 /** The shapes of `src/engine/views.ts`, as the specification shows them. */
 
@@ -130,13 +131,20 @@ export function pageOf<T extends z.ZodType>(item: T) {
   });
 }
 
-/** The definition of a route: what the specification says of it, and what of a request is checked. */
+/**
+ * The definition of a route: what the specification says of it, which keys open it, and what of a request is checked. There
+ * is no route without `access`: whoever adds one decides which scope it needs.
+ */
 export function route<
   const Method extends 'get' | 'post' | 'delete',
   const Path extends string,
-  const Rest extends Pick<RouteConfig, 'summary' | 'request' | 'responses'>,
->(method: Method, path: Path, operationId: string, rest: Rest) {
-  return createRoute({ method, path, operationId, ...rest });
+  const Rest extends Pick<RouteConfig, 'summary' | 'request' | 'responses'> & { readonly access: RouteAccess },
+>(method: Method, path: Path, operationId: string, { access, ...rest }: Rest) {
+  const security = access === 'open' ? [] : [{ key: [] }, {}];
+  const declared = { security, 'x-moirai-access': access, middleware: requireScope(access) };
+  const definition = { method, path, operationId, ...(rest as unknown as Rest) };
+  // The type of the middleware, which adds nothing, would take the types of what a request brings from the handlers.
+  return createRoute(Object.assign(definition, declared) as typeof definition);
 }
 
 /** An answer in JSON, for a route's definition. */

@@ -21,6 +21,11 @@ export async function readConfig(settings: Settings): Promise<Config> {
   return settings.storeUrl === null ? config : { ...config, store: { url: settings.storeUrl } };
 }
 
+/** The key by which this machine's own commands ask a gateway: one that may do everything. */
+export function operatorKey({ apiKey, keys }: Config['gateway']): string | null {
+  return apiKey ?? keys.find(({ scopes }) => scopes.includes('admin'))?.key ?? null;
+}
+
 /**
  * Throws `config_invalid` when the memory of a configuration is one that cannot be: its file says nothing of that, and a
  * gateway would not start.

@@ -17,6 +17,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['sessions', 'look at sessions, search, continue, end and remove them', () => import('./commands/sessions.ts')],
   ['gateway', 'run the gateway, and look after it', () => import('./commands/gateway.ts')],
   ['pairing', 'let people on chat platforms in, and out', () => import('./commands/pairing.ts')],
+  ['keys', 'keys for HTTP clients, each with its own rights', () => import('./commands/keys.ts')],
   ['space', 'one page over several gateways', () => import('./commands/space.ts')],
   ['send', 'send a message to a conversation', () => import('./commands/send.ts')],
   ['events', 'the log of what happened', () => import('./commands/events.ts')],

@@ -1,3 +1,4 @@
+import { isIPv4, isIPv6 } from 'node:net';
 import { resolve } from 'node:path';
 import { hasCode } from '../errors/moirai-error.ts';
 import { assertPattern } from '../lifecycle/events.ts';
@@ -51,6 +52,17 @@ export const signingSecret = textLike(
   (secret) => /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret),
   'not whsec_ followed by base64',
 );
+
+/** A key that nobody guesses. */
+export const longKey = textLike((key) => key.length >= 20, 'too short: a key has at least 20 characters');
+
+/** An address, or a network with the length of its prefix. */
+export const addressRange = textLike((range) => {
+  const [network = '', length, ...rest] = range.split('/');
+  const bits = isIPv4(network) ? 32 : isIPv6(network) ? 128 : -1;
+  if (bits < 0 || rest.length > 0) return false;
+  return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= bits);
+}, 'no address such as 10.0.0.1, and no network such as 10.0.0.0/8 or fd00::/8');
 
 /** A path from the home; null for the usual one. */
 export function pathFromHome(usual: string): Kind<string> {

@@ -20,6 +20,8 @@ test('a home without files has the defaults of the contract', () => {
     gateway: {
       ...{ host: '127.0.0.1', port: 8787, apiKey: null, name: null, drainTimeoutMs: 60_000, maxConcurrentTurns: 16 },
       allowedOrigins: [],
+      keys: [],
+      trustedProxies: [],
     },
     store: { url: 'sqlite:state.db' },
     model: {

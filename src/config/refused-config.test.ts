@@ -116,6 +116,8 @@ test.each(['0.0.0.0', '::', '192.168.1.2', 'example.org'])(
   (host) => {
     expect(home.problems({ gateway: { host } })[0]).toContain('set gateway.api_key');
     expect(home.load({ gateway: { host, api_key: 'k' } }).gateway.host).toBe(host);
+    const keys = [{ name: 'shop', key: 'a-key-of-20-characters' }];
+    expect(home.load({ gateway: { host, keys } }).gateway.keys).toEqual([{ ...keys[0], scopes: ['chat'] }]);
   },
 );
 

@@ -1,3 +1,4 @@
+import { API_SCOPES } from '../lifecycle/api-scopes.ts';
 import { isPlatformName } from '../lifecycle/session-key.ts';
 import { platformSettings } from '../platforms/registry.ts';
 import { entry, FromVariable, list, listOf, named, REQUIRED, section, setting } from '../settings/declaration.ts';
@@ -19,22 +20,47 @@ import {
   webAddress,
   whole,
 } from '../settings/kinds.ts';
-import { eventPattern, pathFromHome, signingSecret, storeUrl } from './kinds.ts';
+import { addressRange, eventPattern, longKey, pathFromHome, signingSecret, storeUrl } from './kinds.ts';
 import { model } from './model-settings.ts';
 import { sessions } from './session-settings.ts';
+
+const apiKey = section({
+  name: setting(shortName, REQUIRED, 'what it is called; the conversations of its holder go by it'),
+  key: setting(secret(longKey), REQUIRED, 'what is sent as `Authorization: Bearer ...`, at least 20 characters'),
+  scopes: listOf(
+    entry(oneOf(...API_SCOPES)),
+    '`chat` talks, and sees its own conversations; `read` sees everything; `admin` may do everything',
+    { byDefault: ['chat'] },
+  ),
+});
 
 const gateway = section(
   {
     host: setting(
       hostName,
       '127.0.0.1',
-      'the address to listen on. One that is not loopback needs `gateway.api_key`: whoever reaches it could use the agent',
+      'the address to listen on. One that is not loopback needs `gateway.api_key` or `gateway.keys`: whoever reaches it could use the agent',
     ),
     port: setting(whole(0, 65_535), 8787, '0 takes any free port'),
     api_key: setting(
       secret(optional(text)),
       null,
-      'what HTTP clients send as `Authorization: Bearer ...`. Without one, only programs of this machine are let in',
+      'what HTTP clients send as `Authorization: Bearer ...`, with every scope. Without one, and without `gateway.keys`, programs of this machine are let in without a key',
+    ),
+    keys: listOf(
+      apiKey,
+      'more keys, each with a name and scopes; see [security](security.md). `moirai keys add` keeps others in the store',
+      {
+        check: (all) => {
+          if (new Set(all.map(({ name }) => name)).size < all.length)
+            return 'a list in which two keys have the same name';
+          return new Set(all.map(({ key }) => key)).size < all.length ? 'a list in which a key stands twice' : null;
+        },
+      },
+    ),
+    trusted_proxies: list(
+      addressRange,
+      'reverse proxies, by address or network (`10.0.0.0/8`), whose `X-Forwarded-For` or `Forwarded` says where a request came from',
     ),
     name: setting(optional(text), null, 'what this gateway is called in the dashboard'),
     drain_timeout: setting(
@@ -46,8 +72,8 @@ const gateway = section(
     allowed_origins: list(origin, 'web pages that may call the gateway beside its own, such as `https://example.org`'),
   },
   {
-    rule: ({ host, apiKey }) =>
-      host === undefined || isLoopback(host) || apiKey !== null
+    rule: ({ host, apiKey, keys }) =>
+      host === undefined || isLoopback(host) || apiKey !== null || keys === undefined || keys.length > 0
         ? null
         : { key: 'host', fault: 'no loopback address: whoever reaches it could use the agent, so set gateway.api_key' },
   },

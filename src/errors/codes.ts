@@ -101,6 +101,8 @@ export const ERROR_HINTS = {
   // who may talk, and where
   access_revoked: 'Whoever runs the gateway has to let this person in: `moirai pairing list` shows who asked.',
   pairing_unknown: 'Check the code and the platform; `moirai pairing list` shows who waits. Codes count for an hour.',
+  api_key_exists: 'Choose another name, or revoke the key that has it: `moirai keys list` shows all.',
+  api_key_unknown: 'List keys with `moirai keys list`; those of config.yaml are taken out there.',
   pairing_locked: 'Wait, or approve by the request id that `moirai pairing list --json` shows.',
   target_unknown:
     'Targets are origin, local, home, <platform>:<chat>[:<thread>] or a name that `moirai send --list` shows.',
@@ -118,11 +120,12 @@ export const ERROR_HINTS = {
   tool_failed: 'The tool reported an error; the agent was told.',
 
   // HTTP
-  unauthorized: 'Send the key as `Authorization: Bearer <gateway.api_key>`.',
+  unauthorized: 'Send `gateway.api_key`, or a key of `moirai keys add`, as `Authorization: Bearer <key>`.',
   forbidden_client: 'Without gateway.api_key the gateway answers only to its own machine. Set a key to let others in.',
   forbidden_host: 'Without gateway.api_key the gateway answers only to a loopback address as its Host.',
+  forbidden_scope: 'Ask for a key with the scope that the message names: `moirai keys add NAME --scope chat,read`.',
   forbidden_origin: 'Pages of other origins may not call the gateway.',
-  too_many_failures: 'Too many wrong keys came from this address. Wait a minute.',
+  too_many_failures: 'Too many wrong keys came from this address. The right one is let in all the same.',
   not_found: 'See /openapi.json for what there is.',
   method_not_allowed: 'See /openapi.json for the methods of this path.',
   body_too_large: 'Send a smaller body.',

@@ -8,7 +8,7 @@ import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import { parseCommand } from '../turns/command.ts';
-import type { ReceiveResult } from '../turns/conversations.ts';
+import type { InboundMessage, ReceiveResult } from '../turns/conversations.ts';
 import type { TurnChannel } from '../turns/turn-channel.ts';
 import type { Gateway } from './gateway.ts';
 
@@ -67,6 +67,7 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
     refTtlMs: IDEMPOTENCY_MS,
     before: await rowsBefore(gateway, conversation, request),
     ...(verbatim ? { verbatim } : {}),
+    ...(request.caller.admin ? {} : ofOthers(request)),
   });
   if (result.type === 'answer') return answered(gateway, result, conversation);
   const { duplicate, turn, session } = result.received;
@@ -77,16 +78,25 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
   return followed(gateway, result.channel, session.id, request);
 }
 
-function conversationOf({ conversation, platform, userId, credential, idempotencyKey }: ChatRequest): ConversationRef {
-  const once = idempotencyKey === null ? randomUUID() : digest(`${credential} ${idempotencyKey}`);
+/** What a key that is not an admin's may not do: what concerns more than its own conversations. */
+function ofOthers({ userId }: ChatRequest): Pick<InboundMessage, 'mayRun' | 'by'> {
+  return {
+    mayRun: ({ name, operator }) => (operator ? `/${name} needs a key with the scope admin.` : null),
+    by: { userId, admin: false },
+  };
+}
+
+function conversationOf({ conversation, platform, userId, caller, idempotencyKey }: ChatRequest): ConversationRef {
+  const once = idempotencyKey === null ? randomUUID() : digest(`${caller.credential} ${idempotencyKey}`);
+  const scope = caller.namespace ?? undefined;
   const chat = conversation ?? `once-${once}`;
-  const key = keyFor({ platform, type: 'dm', chat }, { groupPerUser: true, threadPerUser: false });
+  const key = keyFor({ platform, type: 'dm', scope, chat }, { groupPerUser: true, threadPerUser: false });
   const kind = platform === 'web' ? 'chat' : 'api';
   return { key, kind, platform, userId, origin: { platform, chat }, attached: conversation === null };
 }
 
-function refOf({ platform, credential, idempotencyKey }: ChatRequest): string | null {
-  return idempotencyKey === null ? null : `${platform}:${digest(`${credential} ${idempotencyKey}`)}`;
+function refOf({ platform, caller, idempotencyKey }: ChatRequest): string | null {
+  return idempotencyKey === null ? null : `${platform}:${digest(`${caller.credential} ${idempotencyKey}`)}`;
 }
 
 function digest(text: string): string {

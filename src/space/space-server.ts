@@ -53,7 +53,7 @@ function createSpace(options: SpaceOptions, closing: AbortSignal): Hono<ApiEnv> 
   const app = new Hono<ApiEnv>();
   app.onError((thrown, c) => answerError(c, thrown, log));
   app.use(protect);
-  app.use(admit({ apiKey: key, allowedOrigins: [], page }));
+  app.use(admit({ apiKey: key, allowedOrigins: [], page }, null));
   app.get('/health', (c) => c.json({ status: 'ok', version }));
   app.get('/space.json', (c) => c.json(sources));
   app.all('/gateways/*', (c) => {

@@ -3,6 +3,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import * as credentials from '../inbound/credential-store.ts';
 import * as facts from '../memory/fact-store.ts';
 import * as places from '../outbound/place-store.ts';
+import * as apiKeys from '../people/api-key-store.ts';
 import * as pairing from '../people/pairing-store.ts';
 import * as commands from '../turns/command-store.ts';
 import { storable } from './text.ts';
@@ -69,6 +70,8 @@ export const WRITES = {
   approvePairing: pairing.approvePairing,
   admit: pairing.admit,
   revokePairing: pairing.revokePairing,
+  addApiKey: apiKeys.addApiKey,
+  revokeApiKey: apiKeys.revokeApiKey,
   takeCredential: credentials.takeCredential,
   releaseCredential: credentials.releaseCredential,
   seePlace: places.seePlace,
@@ -117,6 +120,8 @@ export const READS = {
   acceptedCommand: commands.acceptedCommand,
   listPairings: pairing.listPairings,
   isPaired: pairing.isPaired,
+  listApiKeys: apiKeys.listApiKeys,
+  findApiKey: apiKeys.findApiKey,
   listPlaces: places.listPlaces,
   findPlace: places.findPlace,
   listJobs: jobs.listJobs,

@@ -117,9 +117,9 @@ function answerOf(turn: TurnResultRow | null): string {
 }
 
 function childConversation(parent: Session): ConversationRef {
-  const { profile, platform } = parseKey(parent.key);
+  const { profile, platform, scope } = parseKey(parent.key);
   const key = keyFor(
-    { profile, platform, type: 'dm', chat: `child-${randomUUID()}` },
+    { profile, platform, type: 'dm', scope, chat: `child-${randomUUID()}` },
     { groupPerUser: true, threadPerUser: false },
   );
   return { key, kind: 'child', platform: parent.platform, userId: null, origin: null, attached: true };

@@ -59,7 +59,7 @@ describe('what is said', () => {
     expect(fixture.backend.said).toEqual([
       {
         ...{ text: 'hello', conversation: 'c2', userId: 'ada', model: 'loom-9', platform: 'web', idempotencyKey: 'k' },
-        ...{ credential: 'loopback', history: [] },
+        ...{ caller: { credential: 'loopback', namespace: null, admin: true }, history: [] },
       },
     ]);
   });

@@ -18,7 +18,13 @@ function backend() {
 }
 
 function request(text: string, rest: Partial<ChatRequest> = {}): ChatRequest {
-  const fixed = { conversation: null, platform: 'api', userId: null, idempotencyKey: null, credential: 'c' } as const;
+  const fixed = {
+    conversation: null,
+    platform: 'api',
+    userId: null,
+    idempotencyKey: null,
+    caller: { credential: 'c', namespace: null, admin: true },
+  } as const;
   return { text, ...fixed, model: null, history: [], ...rest };
 }
 

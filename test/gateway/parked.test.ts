@@ -66,7 +66,13 @@ describe('a session that an operator parked', () => {
   test('answers a request over HTTP with an error that names the turn, and the turn after its release', async () => {
     scene = await Scene.open();
     const backend = apiBackend({ gateway: scene.gateway } as Parameters<typeof apiBackend>[0]);
-    const facts = { conversation: 'c', platform: 'api', userId: null, credential: 'k', model: null } as const;
+    const facts = {
+      conversation: 'c',
+      platform: 'api',
+      userId: null,
+      caller: { credential: 'k', namespace: null, admin: true },
+      model: null,
+    } as const;
     const request = { ...facts, history: [] };
     const first = await backend.receive({ ...request, text: 'hello', idempotencyKey: null });
     await first.reply;

@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import { apiKeysContract } from './contract/api-keys.ts';
 import { databaseRulesContract } from './contract/database-rules.ts';
 import { deadLettersContract } from './contract/dead-letters.ts';
 import { deadlinesContract } from './contract/deadlines.ts';
@@ -50,6 +51,7 @@ export function timelessContract(name: string, open: Open): void {
     transcriptsContract(open);
     factsContract(open);
     settingsContract(open);
+    apiKeysContract(open);
     databaseRulesContract(open);
   });
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { isWithin, type Within } from '../../lifecycle/namespace.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import type { Ended, Pulse, UnderWay } from '../../store/transactions/activity.ts';
 import type { Instance } from '../../store/transactions/liveness.ts';
 import type { ApiParts } from '../api.ts';
 import { ActivitySnapshot } from './snapshot.ts';
-import { activityView, endView, gatewayView, isAlive } from './views.ts';
+import { activityView, endView, type GatewayView, gatewayView, isAlive, withoutHost } from './views.ts';
 
 /** The most sessions that are shown: those active last. */
 const MOST_SESSIONS = 20_000;
@@ -32,6 +33,7 @@ interface Card extends Changed {
 
 interface Gone extends Changed {
   readonly id: string;
+  readonly key: string | null;
   /** Null when the log tells of no end: it was deleted, or too much had happened to read it all. */
   readonly end: Ended | null;
 }
@@ -91,7 +93,8 @@ export class ActivityTracker {
   }
 
   /** Everything, and a tag that is the same for as long as nothing changes. */
-  snapshot(): Snapshot {
+  snapshot(within: Within): Snapshot {
+    if (within !== null) return this.#snapshotWithin(within);
     const etag = `"${this.#name}.${this.#change}.${this.#seq}"`;
     if (this.#snapshot?.etag === etag) return this.#snapshot;
     const head = `{"seq":${this.#seq},"gateways":${this.#gateways},"totals":${this.#totals},"more":${this.#more},"sessions":[`;
@@ -100,27 +103,43 @@ export class ActivityTracker {
   }
 
   /** What has changed since a change, as text. */
-  deltaSince(change: number): string {
-    return this.#delta((one) => one.change > change, this.#gatewaysChange > change);
+  deltaSince(change: number, within: Within): string {
+    return this.#delta((one) => one.change > change, this.#gatewaysChange > change, within);
   }
 
   /** What may have changed since a number of the log; null when the board does not know that far back. */
-  deltaSinceSeq(seq: number): string | null {
+  deltaSinceSeq(seq: number, within: Within): string | null {
     if (this.#knownFrom === null || seq < this.#knownFrom || seq > this.#seq) return null;
     // Some changes have no event: they carry the number of the last one before them. An end has an event: a snapshot
     // of that number leaves the session out already, and a client that has it must not get an old end as a new one.
-    return this.#delta(({ end, seq: at }) => (end ? end.seq > seq : at >= seq), true);
+    return this.#delta(({ end, seq: at }) => (end ? end.seq > seq : at >= seq), true, within);
   }
 
-  #delta(isNew: (one: Changed) => boolean, gateways: boolean): string {
-    const sessions = [...this.#cards.values()].filter(isNew).map(({ text }) => text);
-    const gone = this.#gone.filter(isNew);
+  /** What one API key sees: its own conversations, and of the gateways only that they are there. */
+  #snapshotWithin(within: readonly string[]): Snapshot {
+    const { gateways, totals, texts } = this.#seenWithin(within, () => true);
+    const body = `{"seq":${this.#seq},"gateways":${gateways},"totals":${totals},"more":false,"sessions":[${texts.join(',')}]}`;
+    return { parts: [Buffer.from(body)], etag: `"${this.#name}.${this.#change}.${this.#seq}.${within.join()}"` };
+  }
+
+  #seenWithin(within: Within, isNew: (one: Changed) => boolean) {
+    const cards = [...this.#cards.values()].filter(({ session }) => isWithin(session.key, within));
+    const texts = cards.filter(isNew).map(({ text }) => text);
+    if (within === null) return { gateways: this.#gateways, totals: this.#totals, more: this.#more, texts };
+    const gateways = JSON.stringify((JSON.parse(this.#gateways) as GatewayView[]).map(withoutHost));
+    const unowned = cards.filter((card) => this.#isUnowned(card)).length;
+    return { gateways, totals: JSON.stringify({ open: cards.length, unowned }), more: false, texts };
+  }
+
+  #delta(isNew: (one: Changed) => boolean, withGateways: boolean, within: Within): string {
+    const { gateways, totals, more, texts } = this.#seenWithin(within, isNew);
+    const gone = this.#gone.filter((one) => isNew(one) && isWithin(one.key, within));
     const ended = gone.flatMap(({ end }) => (end === null ? [] : [endView(end)]));
     const removed = gone.filter(({ end }) => end === null).map(({ id }) => id);
     return (
-      `{"seq":${this.#seq},"gateways":${gateways ? this.#gateways : null},"totals":${this.#totals},` +
-      `"more":${this.#more},"ended":${JSON.stringify(ended)},"removed":${JSON.stringify(removed)},` +
-      `"sessions":[${sessions.join(',')}]}`
+      `{"seq":${this.#seq},"gateways":${withGateways ? gateways : null},"totals":${totals},` +
+      `"more":${more},"ended":${JSON.stringify(ended)},"removed":${JSON.stringify(removed)},` +
+      `"sessions":[${texts.join(',')}]}`
     );
   }
 
@@ -217,11 +236,12 @@ export class ActivityTracker {
 
   /** True when clients that follow have to be told. */
   #remove(id: string, end: Ended | null, change: number): boolean {
+    const key = this.#cards.get(id)?.session.key ?? end?.key ?? null;
     const known = this.#cards.delete(id);
     this.#sessionTexts.remove(id);
     // One that began and ended between two looks was never seen, but its end is worth telling.
     if (!known && end === null) return false;
-    this.#gone.push({ id, end, change, seq: this.#seq });
+    this.#gone.push({ id, key, end, change, seq: this.#seq });
     if (this.#gone.length > MOST_ENDS) {
       const forgotten = this.#gone.splice(0, this.#gone.length - MOST_ENDS);
       this.#knownFrom = Math.max(this.#knownFrom ?? 0, (forgotten.at(-1)?.seq ?? 0) + 1);
@@ -254,12 +274,13 @@ export class ActivityTracker {
     return true;
   }
 
+  #isUnowned({ session: { attached, owner } }: Card): boolean {
+    return (attached || owner !== null) && (owner === null || !this.#alive.has(owner));
+  }
+
   #count(): boolean {
     let unowned = 0;
-    for (const { session } of this.#cards.values()) {
-      const held = session.attached || session.owner !== null;
-      if (held && (session.owner === null || !this.#alive.has(session.owner))) unowned += 1;
-    }
+    for (const card of this.#cards.values()) if (this.#isUnowned(card)) unowned += 1;
     const text = JSON.stringify({ open: this.#more ? this.#open : this.#cards.size, unowned });
     if (text === this.#totals) return false;
     this.#totals = text;

@@ -29,6 +29,13 @@ export function gatewayView(instance: Instance, self: boolean, state: string) {
   };
 }
 
+export type GatewayView = ReturnType<typeof gatewayView>;
+
+/** Which machine it runs on, and how much it does there, is its operator's to know. */
+export function withoutHost(view: GatewayView): GatewayView {
+  return { ...view, host: '', pid: 0, sessions: 0 };
+}
+
 /** `doing` is known of turns of the gateway that answers; those of others think. */
 export function activityView(
   session: Session,

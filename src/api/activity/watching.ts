@@ -1,4 +1,5 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Within } from '../../lifecycle/namespace.ts';
 import type { ApiParts } from '../api.ts';
 import { frame, HEARTBEAT, type Listener } from '../event-stream.ts';
 import type { ActivityTracker } from './tracker.ts';
@@ -32,17 +33,17 @@ export class ActivityWatch {
   }
 
   /** All that goes on, or what has changed since a number of the log; then what changes, until the listener has gone. */
-  async *follow(after: number | null, listener: Listener): AsyncGenerator<string> {
+  async *follow(after: number | null, within: Within, listener: Listener): AsyncGenerator<string> {
     await this.#tracker.look();
     this.#watchers += 1;
     void this.#run();
     try {
       let seen = this.#tracker.change;
-      yield this.#opening(after);
+      yield this.#opening(after, within);
       while (!listener.signal.aborted) {
         if (this.#tracker.change === seen) await this.#change(listener.signal);
         if (listener.signal.aborted) return;
-        const text = this.#tracker.change === seen ? HEARTBEAT : this.#since(seen);
+        const text = this.#tracker.change === seen ? HEARTBEAT : this.#since(seen, within);
         seen = this.#tracker.change;
         yield text;
       }
@@ -51,18 +52,19 @@ export class ActivityWatch {
     }
   }
 
-  #opening(after: number | null): string {
+  #opening(after: number | null, within: Within): string {
     const { seq } = this.#tracker;
-    const delta = after === null ? null : this.#tracker.deltaSinceSeq(after);
+    const delta = after === null ? null : this.#tracker.deltaSinceSeq(after, within);
     if (delta !== null) return frame(delta, { event: 'delta', id: seq });
-    const body = Buffer.concat(this.#tracker.snapshot().parts).toString();
+    const body = Buffer.concat(this.#tracker.snapshot(within).parts).toString();
     return frame(body, { event: 'snapshot', id: seq });
   }
 
-  #since(since: number): string {
+  #since(since: number, within: Within): string {
     const { change, seq } = this.#tracker;
+    if (within !== null) return frame(this.#tracker.deltaSince(since, within), { event: 'delta', id: seq });
     if (this.#lastDelta?.since === since && this.#lastDelta.change === change) return this.#lastDelta.text;
-    const text = frame(this.#tracker.deltaSince(since), { event: 'delta', id: seq });
+    const text = frame(this.#tracker.deltaSince(since, null), { event: 'delta', id: seq });
     this.#lastDelta = { since, change, text };
     return text;
   }

@@ -29,6 +29,7 @@ const bodySchema = z
   .openapi('ChatCompletionRequest');
 
 const complete = route('post', '/v1/chat/completions', 'createChatCompletion', {
+  access: 'chat',
   summary: "OpenAI's chat completions",
   request: { body: jsonBody(bodySchema, true), headers: conversationHeaders },
   responses: { 200: jsonOrStream(z.looseObject({ id: z.string() }), 'A chat completion, or a stream of its chunks.') },

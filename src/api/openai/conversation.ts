@@ -5,6 +5,7 @@ import type { ApiContext, ApiParts } from '../api.ts';
 import type { AcceptedTurn, ApiBackend, ChatRequest, PastMessage, Reply } from '../backend.ts';
 import { answerJson } from '../direct-answer.ts';
 import { openAiError, type ShownError, shownError, statusOf } from '../error-answer.ts';
+import { callerOf } from '../key-scope.ts';
 import { errorOfReply, nameTurn, ReplyText, statusOfReply, streamTurn, type TurnWriter } from '../replies.ts';
 import { assertSayable } from '../routes/chat.ts';
 
@@ -77,7 +78,7 @@ function chatRequestOf(c: ApiContext, backend: ApiBackend, asked: OpenAiRequest)
     platform: 'api',
     userId: asked.user ?? null,
     idempotencyKey: c.req.header('idempotency-key') ?? null,
-    credential: c.get('credential'),
+    caller: callerOf(c),
     model: isConfigured ? null : (model ?? null),
     history: conversation === null ? asked.messages.slice(0, -1) : [],
   };

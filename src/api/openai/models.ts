@@ -9,11 +9,13 @@ const modelSchema = z
   .openapi('Model');
 
 const list = route('get', '/v1/models', 'listModels', {
+  access: 'any',
   summary: 'The models a conversation may ask for, the configured one first',
   responses: { 200: json(z.object({ object: z.literal('list'), data: z.array(modelSchema) }), 'All of them.') },
 });
 
 const show = route('get', '/v1/models/{model}', 'getModel', {
+  access: 'any',
   summary: 'One model',
   request: { params: z.object({ model: z.string() }) },
   responses: { 200: json(modelSchema, 'The model.') },

@@ -36,6 +36,7 @@ const bodySchema = z
 type Body = z.output<typeof bodySchema>;
 
 const respond = route('post', '/v1/responses', 'createResponse', {
+  access: 'chat',
   summary: "OpenAI's responses",
   request: { body: jsonBody(bodySchema, true), headers: conversationHeaders },
   responses: { 200: jsonOrStream(z.looseObject({ id: z.string() }), 'A response, or a stream of its events.') },

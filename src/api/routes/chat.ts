@@ -8,6 +8,7 @@ import type { AcceptedTurn, ChatRequest, Reply } from '../backend.ts';
 import { answerJson } from '../direct-answer.ts';
 import { shownError } from '../error-answer.ts';
 import { frame, wantsStream } from '../event-stream.ts';
+import { callerOf } from '../key-scope.ts';
 import { errorOfReply, nameTurn, statusOfReply, streamTurn, type TurnWriter } from '../replies.ts';
 import { json, jsonBody, jsonOrStream, route } from '../schemas.ts';
 
@@ -39,6 +40,7 @@ const replySchema = z
   .openapi('ChatReply');
 
 const chat = route('post', '/v1/chat', 'chat', {
+  access: 'chat',
   summary: 'Says something and waits for the reply; the turn goes on when the client does not wait',
   request: {
     body: jsonBody(bodySchema, true),
@@ -86,7 +88,7 @@ function chatRequestOf(c: ApiContext, body: z.output<typeof bodySchema>): ChatRe
     platform: body.platform ?? 'api',
     userId: body.user ?? null,
     idempotencyKey: body.idempotency_key ?? c.req.header('idempotency-key') ?? null,
-    credential: c.get('credential'),
+    caller: callerOf(c),
     model: body.model ?? null,
     history: [],
   };

@@ -8,6 +8,7 @@ const jobParams = z.object({
 });
 
 const list = route('get', '/v1/cron', 'listJobs', {
+  access: 'read',
   summary: 'What is scheduled, the next due first',
   responses: { 200: json(pageOf(JobSchema), 'All jobs.') },
 });
@@ -27,12 +28,14 @@ const newJob = z.strictObject({
 });
 
 const add = route('post', '/v1/cron', 'addJob', {
+  access: 'admin',
   summary: 'Has something done at its time',
   request: { body: jsonBody(newJob, true) },
   responses: { 201: json(JobSchema, 'The job.') },
 });
 
 const remove = route('delete', '/v1/cron/{job}', 'removeJob', {
+  access: 'admin',
   summary: 'Takes a job out; what runs of it goes on to its end',
   request: { params: jobParams },
   responses: { 200: json(JobSchema, 'The job as it was.') },
@@ -60,6 +63,7 @@ export function addCronRoutes(app: Api, { backend }: ApiParts): void {
   app.openapi(remove, async (c) => c.json(jobView(await service.remove(c.req.valid('param').job, null)), 200));
   for (const verb of ['pause', 'resume', 'run'] as const) {
     const change = route('post', `/v1/cron/{job}/${verb}`, `${verb}Job`, {
+      access: 'admin',
       summary: CHANGES[verb],
       request: { params: jobParams },
       responses: { 200: json(JobSchema, 'The job as it is now.') },

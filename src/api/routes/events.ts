@@ -28,6 +28,7 @@ const answers = {
 };
 
 const list = route('get', '/v1/events', 'listEvents', {
+  access: 'see',
   summary: 'The log, oldest first; with `Accept: text/event-stream` it goes on',
   request: {
     query: pageQuery.extend({ session: z.string().optional().openapi({ description: 'One session.' }) }),
@@ -37,6 +38,7 @@ const list = route('get', '/v1/events', 'listEvents', {
 });
 
 const ofSession = route('get', '/v1/sessions/{id}/events', 'listSessionEvents', {
+  access: 'see',
   summary: 'The events of one session',
   request: { params: idParams, query: pageQuery },
   responses: answers,
@@ -53,11 +55,11 @@ type EventsQuery = z.output<typeof pageQuery> & { readonly session?: string | un
 async function answer(c: ApiContext, parts: ApiParts, query: EventsQuery): Promise<Response> {
   const { store } = parts.engine;
   const types = parseTypes(query.types);
-  const sessionId = query.session === undefined ? null : (await findSession(store, query.session)).id;
+  const sessionId = query.session === undefined ? null : (await findSession(c, store, query.session)).id;
   const stream = wantsStream(c);
   // A browser that reconnects asks for the same address again: what it has seen is newer than what the address says.
   const asked = (stream ? c.req.header('last-event-id') : undefined) ?? query.after ?? query.cursor ?? '0';
-  const wanted: Wanted = { after: await startOf(store, asked), types, sessionId };
+  const wanted: Wanted = { after: await startOf(store, asked), types, sessionId, within: c.get('within') };
   if (!stream) return c.json(await readPage(store, wanted, query.limit), 200);
   return streamEvents(c, parts.closing, (listener) => parts.tail.follow(wanted, listener));
 }

@@ -9,11 +9,13 @@ import { json, ReadinessSchema, route } from '../schemas.ts';
 const BEGUN_MS = 1000;
 
 const health = route('get', '/health', 'getHealth', {
+  access: 'open',
   summary: 'Whether the process is alive; needs no key',
   responses: { 200: json(z.object({ status: z.literal('ok'), version: z.string() }), 'It is.') },
 });
 
 const ready = route('get', '/ready', 'getReadiness', {
+  access: 'any',
   summary: 'Whether the gateway takes messages',
   responses: {
     200: json(ReadinessSchema, 'It does.'),
@@ -25,16 +27,19 @@ const ready = route('get', '/ready', 'getReadiness', {
 });
 
 const metrics = route('get', '/metrics', 'getMetrics', {
+  access: 'read',
   summary: 'Figures for Prometheus',
   responses: { 200: { description: 'Text exposition format.', content: { 'text/plain': { schema: z.string() } } } },
 });
 
 const drain = route('post', '/v1/gateway/drain', 'drainGateway', {
+  access: 'admin',
   summary: 'Takes no new messages; what runs is finished',
   responses: { 200: json(ReadinessSchema, 'How the gateway stands.') },
 });
 
 const undrain = route('post', '/v1/gateway/undrain', 'undrainGateway', {
+  access: 'admin',
   summary: 'Takes messages again',
   responses: { 200: json(ReadinessSchema, 'How the gateway stands.') },
 });

@@ -7,6 +7,7 @@ import { route } from '../schemas.ts';
 export const PLATFORM_PATH = /^\/platforms\/[a-z][a-z0-9_-]*$/;
 
 const webhook = route('post', '/platforms/{name}', 'receiveFromPlatform', {
+  access: 'open',
   summary: 'Where a chat platform brings its messages; it proves itself by its own secret',
   request: { params: z.object({ name: z.string() }) },
   responses: {

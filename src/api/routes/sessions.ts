@@ -8,7 +8,7 @@ import { END_REASONS, SESSION_KINDS, SESSION_STATES } from '../../lifecycle/stat
 import type { Store } from '../../store/port.ts';
 import { conversationOf } from '../../store/transactions/conversations.ts';
 import type { SessionFilter } from '../../store/transactions/reading.ts';
-import type { Api, ApiParts } from '../api.ts';
+import type { Api, ApiContext, ApiParts } from '../api.ts';
 import { cursorParam, limitParam, listParam, parseSince, wholeNumber } from '../query.ts';
 import { idParams, json, jsonBody, MessageSchema, pageOf, route, SessionSchema } from '../schemas.ts';
 
@@ -29,18 +29,21 @@ const listQuery = z.object({
 });
 
 const list = route('get', '/v1/sessions', 'listSessions', {
+  access: 'see',
   summary: 'Sessions, newest start first',
   request: { query: listQuery },
   responses: { 200: json(pageOf(SessionSchema), 'A page of them.') },
 });
 
 const show = route('get', '/v1/sessions/{id}', 'getSession', {
+  access: 'see',
   summary: 'One session',
   request: { params: idParams },
   responses: { 200: json(SessionSchema, 'The session.') },
 });
 
 const messages = route('get', '/v1/sessions/{id}/messages', 'listMessages', {
+  access: 'see',
   summary: 'The transcript of one session, oldest first',
   request: {
     params: idParams,
@@ -54,6 +57,7 @@ const REASONS = ['api_close', 'admin_close'] as const;
 type Reason = (typeof REASONS)[number];
 
 const end = route('post', '/v1/sessions/{id}/end', 'endSession', {
+  access: 'chat',
   summary: 'Ends a session; ending it twice returns the first end',
   request: {
     params: idParams,
@@ -77,6 +81,7 @@ const CONTINUATIONS = {
 } as const;
 
 const rename = route('post', '/v1/sessions/{id}/title', 'setTitle', {
+  access: 'chat',
   summary: 'Gives a session a title, or none',
   request: { params: idParams, body: jsonBody(z.strictObject({ title: z.string().max(1000).nullable() }), true) },
   responses: { 200: json(SessionSchema, 'The session with its title.') },
@@ -92,13 +97,16 @@ const PARKING = {
 export function addSessionRoutes(app: Api, { engine }: ApiParts): void {
   const { store } = engine;
   app.openapi(list, async (c) => {
-    const { sessions, next } = await store.read('listSessions', filterOf(c.req.valid('query')));
+    const { sessions, next } = await store.read('listSessions', {
+      ...filterOf(c.req.valid('query')),
+      within: c.get('within'),
+    });
     return c.json({ data: sessions.map(sessionView), next }, 200);
   });
-  app.openapi(show, async (c) => c.json(sessionView(await findSession(store, c.req.valid('param').id)), 200));
+  app.openapi(show, async (c) => c.json(sessionView(await findSession(c, store, c.req.valid('param').id)), 200));
   app.openapi(messages, async (c) => {
     const { limit, cursor: after = 0 } = c.req.valid('query');
-    const session = await findSession(store, c.req.valid('param').id);
+    const session = await findSession(c, store, c.req.valid('param').id);
     const page = await store.read('listMessages', { sessionId: session.id, after, limit });
     const last = page.at(-1);
     const next = last !== undefined && last.position < session.messageCount ? String(last.position) : null;
@@ -106,9 +114,9 @@ export function addSessionRoutes(app: Api, { engine }: ApiParts): void {
   });
 }
 
-/** One session by its id or any unique beginning of it. */
-export function findSession(store: Store, idOrPrefix: string): Promise<Session> {
-  return store.read('findSession', { idOrPrefix });
+/** One session by its id or any unique beginning of it; those that the caller does not reach are not there. */
+export function findSession(c: ApiContext, store: Store, idOrPrefix: string): Promise<Session> {
+  return store.read('findSession', { idOrPrefix, within: c.get('within') });
 }
 
 function filterOf(query: z.output<typeof listQuery>): SessionFilter {
@@ -139,28 +147,30 @@ export function addSessionChangeRoutes(app: Api, { engine }: ApiParts): void {
   const { store } = engine;
   app.openapi(end, async (c) => {
     const reason = parseReason(c.req.valid('json').reason ?? 'api_close');
-    const { id } = await findSession(store, c.req.valid('param').id);
+    const { id } = await findSession(c, store, c.req.valid('param').id);
     const { session } = await engine.end(id, { reason, trigger: 'api' });
     return c.json(sessionView(session), 200);
   });
   app.openapi(rename, async (c) => {
-    const { id } = await findSession(store, c.req.valid('param').id);
+    const { id } = await findSession(c, store, c.req.valid('param').id);
     const { session } = await engine.setTitle(id, c.req.valid('json').title);
     return c.json(sessionView(session), 200);
   });
   for (const verb of ['suspend', 'release'] as const) {
     const park = route('post', `/v1/sessions/{id}/${verb}`, `${verb}Session`, {
+      access: 'admin',
       summary: PARKING[verb],
       request: { params: idParams },
       responses: { 200: json(SessionSchema, 'The session as it is now; it may have been so before.') },
     });
     app.openapi(park, async (c) => {
-      const { id } = await findSession(store, c.req.valid('param').id);
+      const { id } = await findSession(c, store, c.req.valid('param').id);
       return c.json(sessionView(await parkSession(engine, id, verb)), 200);
     });
   }
   for (const lineage of ['resume', 'branch'] as const) {
     const goOn = route('post', `/v1/sessions/{id}/${lineage}`, `${lineage}Session`, {
+      access: 'chat',
       summary: CONTINUATIONS[lineage],
       request: { params: idParams, body: jsonBody(z.strictObject({ title: z.string().max(1000).nullish() }), false) },
       responses: {
@@ -170,7 +180,7 @@ export function addSessionChangeRoutes(app: Api, { engine }: ApiParts): void {
     });
     app.openapi(goOn, async (c) => {
       const { title } = c.req.valid('json');
-      const from = await findSession(store, c.req.valid('param').id);
+      const from = await findSession(c, store, c.req.valid('param').id);
       // An HTTP client is no process that can die: what was attached to a process is not attached to this request.
       const conversation = { ...conversationOf(from), attached: false };
       const named = title === null || title === undefined ? {} : { title };

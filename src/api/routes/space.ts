@@ -27,6 +27,7 @@ const activitySchema = z
   .openapi('Activity');
 
 const activity = route('get', '/v1/space/activity', 'getActivity', {
+  access: 'see',
   summary: 'What goes on, for visualizers; with `Accept: text/event-stream` it goes on',
   request: {
     query: z.object({
@@ -53,6 +54,7 @@ const MOST_STEPS = 500;
 const DAY_MS = 86_400_000;
 
 const timeline = route('get', '/v1/space/timeline', 'getTimeline', {
+  access: 'read',
   summary: 'How many sessions began and ended over time, by reason',
   request: {
     query: z.object({
@@ -93,6 +95,7 @@ const sourcesSchema = z
 export type Sources = z.output<typeof sourcesSchema>;
 
 const sources = route('get', '/space.json', 'getSources', {
+  access: 'any',
   summary: 'Which gateways the page shows: this one',
   responses: { 200: json(sourcesSchema, 'The gateways.') },
 });
@@ -102,17 +105,18 @@ export function addSpaceRoutes(app: Api, parts: ApiParts): void {
   const tracker = new ActivityTracker(parts);
   const watch = new ActivityWatch(parts, tracker);
   app.openapi(activity, async (c) => {
+    const within = c.get('within');
     if (wantsStream(c)) {
       const after = cursorOf(c) ?? c.req.valid('query').after ?? null;
-      return streamEvents(c, parts.closing, (listener) => watch.follow(after, listener));
+      return streamEvents(c, parts.closing, (listener) => watch.follow(after, within, listener));
     }
     await tracker.look();
-    const { parts: pieces, etag } = tracker.snapshot();
+    const { parts: pieces, etag } = tracker.snapshot(within);
     c.header('ETag', etag);
     c.header('Cache-Control', 'no-cache');
     if (knowsTag(c.req.header('if-none-match'), etag)) return c.body(null, 304);
     const { after } = c.req.valid('query');
-    const delta = after === undefined ? null : tracker.deltaSinceSeq(after);
+    const delta = after === undefined ? null : tracker.deltaSinceSeq(after, within);
     if (delta !== null) return c.body(delta, 200, { 'Content-Type': 'application/json' });
     c.header('Content-Type', 'application/json');
     return sendShared(c, pieces);

@@ -6,6 +6,7 @@ import type { Api, ApiParts } from '../api.ts';
 import { json, jsonBody, pageOf, route, SubscriberSchema } from '../schemas.ts';
 
 const list = route('get', '/v1/subscribers', 'listSubscribers', {
+  access: 'read',
   summary: 'Who listens to the log, and how far they are',
   responses: { 200: json(pageOf(SubscriberSchema), 'All of them.') },
 });
@@ -16,6 +17,7 @@ const replaySchema = z.strictObject({
 });
 
 const replay = route('post', '/v1/subscribers/{name}/replay', 'replaySubscriber', {
+  access: 'admin',
   summary: 'Delivers dead letters, or everything from a number on, once more',
   request: { params: z.object({ name: z.string() }), body: jsonBody(replaySchema, false) },
   responses: { 200: json(z.object({ events: z.number().int() }), 'How many events come again, at most.') },

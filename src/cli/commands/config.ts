@@ -59,7 +59,7 @@ function summaryOf(config: Config): Record<string, string> {
   return {
     'config.yaml': placeOf(files.config),
     '.env': placeOf(files.env),
-    gateway: `${gateway.host}, port ${gateway.port}, ${gateway.apiKey === null ? 'without a key' : 'with a key'}`,
+    gateway: `${gateway.host}, port ${gateway.port}, ${gateway.apiKey === null && gateway.keys.length === 0 ? 'without a key' : 'with a key'}`,
     store: hidePassword(store.url),
     model: [model.provider, model.name, address].filter((part) => part !== null).join(', '),
     memory: memory.provider,

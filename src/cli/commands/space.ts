@@ -6,7 +6,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { SpaceGateway } from '../../space/gateway-link.ts';
 import { builtPage } from '../../space/page-files.ts';
 import { startSpace } from '../../space/space-server.ts';
-import { readConfig } from '../configuration.ts';
+import { operatorKey, readConfig } from '../configuration.ts';
 import { findGateway } from '../gateway/holder.ts';
 import { whole } from '../options.ts';
 import { packageVersion } from '../package-version.ts';
@@ -104,11 +104,12 @@ function readKeyFile(path: string, option: string): string {
 
 /** The gateway of the home, where it runs or where it would. */
 async function ownGateway(settings: Settings): Promise<SpaceGateway> {
-  const { host, port, name, apiKey } = (await readConfig(settings)).gateway;
+  const { gateway } = await readConfig(settings);
+  const { host, port, name } = gateway;
   const running = findGateway(settings.home)?.url ?? null;
   if (running === null && port === 0) {
     throw new MoiraiError('gateway_not_running', `no gateway runs in ${settings.home}, and it has no port of its own`);
   }
   const url = running ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return { name: name ?? hostname(), url, key: apiKey };
+  return { name: name ?? hostname(), url, key: operatorKey(gateway) };
 }

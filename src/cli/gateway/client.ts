@@ -1,7 +1,7 @@
 import type { Readiness } from '../../api/backend.ts';
 import { ERROR_HINTS, type ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { readConfig } from '../configuration.ts';
+import { operatorKey, readConfig } from '../configuration.ts';
 import type { Settings } from '../settings.ts';
 import type { GatewayHolder } from './holder.ts';
 
@@ -24,7 +24,7 @@ export class GatewayClient {
       throw new MoiraiError('gateway_unreachable', `the gateway, process ${holder.pid}, does not listen yet`);
     }
     const key = await readConfig(settings).then(
-      ({ gateway }) => gateway.apiKey,
+      ({ gateway }) => operatorKey(gateway),
       () => null,
     );
     return new GatewayClient(holder.url, key);

@@ -75,10 +75,10 @@ export async function startGateway({ config, log, environment, restart, lost, ar
 }
 
 async function openDoor(config: Config, backend: ApiBackend, gateway: Gateway, log: Logger): Promise<RunningApi> {
-  const { host, port, apiKey, allowedOrigins } = config.gateway;
+  const { host, port, apiKey, keys, trustedProxies, allowedOrigins } = config.gateway;
   try {
     return await startApi({
-      ...{ host, port, apiKey, allowedOrigins, backend, log },
+      ...{ host, port, apiKey, keys, trustedProxies, allowedOrigins, backend, log },
       engine: gateway.engine,
       version: packageVersion(),
       ...(config.platforms.web.enabled ? { page: builtPage() } : {}),

@@ -12,6 +12,7 @@ import { statements as queue } from './0007-queue.ts';
 import { statements as commands } from './0008-commands.ts';
 import { statements as speakers } from './0009-speakers.ts';
 import { statements as parking } from './0010-parking.ts';
+import { statements as apiKeys } from './0011-api-keys.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -25,6 +26,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   commands,
   speakers,
   parking,
+  apiKeys,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

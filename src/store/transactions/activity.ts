@@ -50,6 +50,7 @@ export interface Ended {
   /** The number of the event that tells of it. */
   readonly seq: number;
   readonly id: string;
+  readonly key: string;
   readonly reason: EndReason;
   readonly cause: EndCause | null;
   readonly at: number;
@@ -96,11 +97,18 @@ export function* pulse(ctx: TxContext, args: { after: number; limit: number; che
 const NEWS = new Table('events', {
   seq: integer,
   sessionId: nullableText,
-  end: nullableJson<{ session_id: string; reason: EndReason; cause: EndCause | null; at: string }>(),
+  end: nullableJson<{
+    session_id: string;
+    session_key: string;
+    reason: EndReason;
+    cause: EndCause | null;
+    at: string;
+  }>(),
 });
 
 function endOf(seq: number, end: NonNullable<RowOf<typeof NEWS>['end']>): Ended {
-  return { seq, id: end.session_id, reason: end.reason, cause: end.cause, at: Date.parse(end.at) };
+  const { session_id: id, session_key: key, reason, cause, at } = end;
+  return { seq, id, key, reason, cause, at: Date.parse(at) };
 }
 
 const UNFINISHED = new Table('turns', {

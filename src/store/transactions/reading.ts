@@ -1,5 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
+import type { Within } from '../../lifecycle/namespace.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import { pageSize } from '../limits.ts';
 import { integer, json, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
@@ -26,6 +27,8 @@ export interface EventFilter {
   /** Exact types or `prefix:*`; empty for all. */
   readonly types: readonly string[];
   readonly sessionId: string | null;
+  /** Only of these conversations; of all unless given. */
+  readonly within?: Within;
 }
 
 /** From the log itself, which outlives the session's row. */
@@ -45,10 +48,10 @@ export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: Seq
     where.push(`session_key = ${KEY_OF_SESSION}`, 'session_id = ?');
     params.push(args.sessionId, args.sessionId);
   }
-  const types = typeFilter(args.types);
-  if (types !== null) {
-    where.push(types.sql);
-    params.push(...types.params);
+  for (const filter of [typeFilter(args.types), withinFilter('session_key', args.within)]) {
+    if (filter === null) continue;
+    where.push(filter.sql);
+    params.push(...filter.params);
   }
   const limit = pageSize(args.limit);
   const events = yield* EVENTS.selectAs(
@@ -73,7 +76,19 @@ export function* lastEvents(ctx: TxContext, args: { sessionId: string; limit: nu
   return events.reverse();
 }
 
-function typeFilter(types: readonly string[]): { sql: string; params: Param[] } | null {
+interface Filter {
+  readonly sql: string;
+  readonly params: readonly Param[];
+}
+
+/** Text compares by code point on both engines, so that a beginning is a range of the index. */
+function withinFilter(column: string, within: Within = null): Filter | null {
+  if (within === null) return null;
+  const ranges = within.map(() => `(${column} >= ? AND ${column} < ?)`);
+  return { sql: `(${ranges.join(' OR ')})`, params: within.flatMap((prefix) => [prefix, `${prefix}\uFFFF`]) };
+}
+
+function typeFilter(types: readonly string[]): Filter | null {
   if (types.length === 0 || types.includes('*')) return null;
   const parts = types.map((type) => (type.endsWith(':*') ? "type LIKE ? ESCAPE '!'" : 'type = ?'));
   const params = types.map((type) => (type.endsWith(':*') ? `${escapeLike(type.slice(0, -1))}%` : type));
@@ -122,12 +137,14 @@ export function* openSession(_ctx: TxContext, args: { key: string }): Tx<Session
 }
 
 /** One session by its id or any unique beginning of it. */
-export function* findSession(_ctx: TxContext, args: { idOrPrefix: string }): Tx<Session> {
+export function* findSession(_ctx: TxContext, args: { idOrPrefix: string; within?: Within }): Tx<Session> {
   const prefix = args.idOrPrefix;
+  const filter = withinFilter('key', args.within);
   const [first, second] = yield* SESSIONS.select(
-    'WHERE id >= ? AND id < ? ORDER BY id LIMIT 2',
+    `WHERE id >= ? AND id < ? ${filter === null ? '' : `AND ${filter.sql}`} ORDER BY id LIMIT 2`,
     prefix,
     `${prefix}\uFFFF`,
+    ...(filter?.params ?? []),
   );
   if (first === undefined || prefix === '') throw new MoiraiError('session_not_found', `no session "${prefix}"`);
   if (second !== undefined && first.id !== prefix) {
@@ -149,6 +166,8 @@ export interface SessionFilter {
   readonly since: number | null;
   readonly limit: number;
   readonly cursor: string | null;
+  /** Only of these conversations; of all unless given. */
+  readonly within?: Within;
 }
 
 /** A page of sessions, newest start first. */
@@ -167,6 +186,8 @@ export function* listSessions(_ctx: TxContext, args: SessionFilter): Tx<{ sessio
   oneOf('platform', args.platforms);
   oneOf('end_reason', args.reasons);
   if (args.key !== null) add('key = ?', args.key);
+  const within = withinFilter('key', args.within);
+  if (within !== null) add(within.sql, ...within.params);
   if (args.user !== null) add('user_id = ?', args.user);
   if (args.text !== null) {
     // Both engines fold the case of ASCII only, so that is all that may be folded here.

@@ -55,7 +55,8 @@ export class ScriptedBackend implements ApiBackend {
 
   async receive(request: ChatRequest): Promise<AcceptedTurn> {
     if (this.#state === 'draining') throw new MoiraiError('draining', 'the gateway is draining');
-    const { idempotencyKey, credential, ...body } = request;
+    const { idempotencyKey, caller, ...body } = request;
+    const { credential } = caller;
     if (idempotencyKey === null) return this.#take(request);
     const known = this.#kept.get(`${credential} ${idempotencyKey}`);
     if (known === undefined) {
@@ -117,9 +118,10 @@ export class ScriptedBackend implements ApiBackend {
     };
   }
 
-  #conversationOf({ conversation, platform, userId }: ChatRequest): ConversationRef {
+  #conversationOf({ conversation, platform, userId, caller: { namespace } }: ChatRequest): ConversationRef {
     const name = conversation ?? `one-shot-${randomUUID()}`;
-    const key = `agent:main:${platform}:dm:${encodeURIComponent(name)}`;
+    const chat = encodeURIComponent(name);
+    const key = `agent:main:${platform}:dm:${namespace === null ? chat : `${namespace}:${chat}:`}`;
     return { key, kind: 'api', platform, userId, origin: null, attached: conversation === null };
   }
 

@@ -88,6 +88,35 @@ export function rolloversContract(open: Open): void {
       expect((await scene.say('42', 'hello')).ended).toEqual({ id, cause: 'suspended' });
     });
 
+    test('that finds a session an operator parked waits there until it is released', async (scene) => {
+      const { id } = await scene.start('42');
+      await scene.command(id, { name: 'suspend', reason: 'operator' });
+      scene.clock.advance(9 * DAY);
+      const said = await scene.say('42', 'hello', { begin: true });
+      expect(said).toMatchObject({ begun: false, ended: null, session: { id, state: 'suspended', expiresAt: null } });
+      expect(await codeOf(scene.begin(id, said.turn.id))).toBe('illegal_move');
+      expect(await scene.store.read('unfinishedTurns', { limit: 10 })).toEqual([]);
+      expect((await scene.expire()).ended).toEqual([]);
+      const { session } = await scene.command(id, { name: 'reopen' });
+      expect(session).toMatchObject({ state: 'open', suspendReason: null });
+      expect(await scene.store.read('unfinishedTurns', { limit: 10 })).toMatchObject([{ id: said.turn.id }]);
+      expect((await scene.begin(id, said.turn.id)).turns).toMatchObject([{ state: 'running' }]);
+      expect((await scene.events(id)).map(({ type }) => type)).toEqual([
+        'session:start',
+        'session:suspend',
+        'session:release',
+        'agent:start',
+      ]);
+    });
+
+    test('is what a released session waits for: it expires an idle time later, not at once', async (scene) => {
+      const { id } = await scene.start('42');
+      await scene.command(id, { name: 'suspend', reason: 'operator' });
+      scene.clock.advance(9 * DAY);
+      const { session } = await scene.command(id, { name: 'reopen' });
+      expect(session.expiresAt).toBe(scene.clock.now() + DAY);
+    });
+
     test('that finds a stuck session takes what waited there along, in order', async (scene) => {
       const asked = await scene.ask('42', 'one');
       const waiting = await scene.say('42', 'two');

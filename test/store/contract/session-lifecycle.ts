@@ -4,7 +4,6 @@ import type { Session } from '../../../src/lifecycle/session.ts';
 import { codeOf } from './code-of.ts';
 import { type Open, sceneTests } from './scene.ts';
 
-const DAY = 24 * 3_600_000;
 const ISO: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const NUMBER: unknown = expect.any(Number);
 
@@ -170,35 +169,6 @@ export function livesContract(open: Open): void {
         { type: 'agent:end', outcome: 'interrupted', turn_id: asked.turn.id },
         { type: 'session:suspend', reason: 'operator', turn_id: asked.turn.id },
       ]);
-    });
-
-    test('what is said in a session that an operator parked waits there until it is released', async (scene) => {
-      const { id } = await scene.start('42');
-      await scene.command(id, { name: 'suspend', reason: 'operator' });
-      scene.clock.advance(9 * DAY);
-      const said = await scene.say('42', 'hello', { begin: true });
-      expect(said).toMatchObject({ begun: false, ended: null, session: { id, state: 'suspended', expiresAt: null } });
-      expect(await codeOf(scene.begin(id, said.turn.id))).toBe('illegal_move');
-      expect(await scene.store.read('unfinishedTurns', { limit: 10 })).toEqual([]);
-      expect((await scene.expire()).ended).toEqual([]);
-      const { session } = await scene.command(id, { name: 'reopen' });
-      expect(session).toMatchObject({ state: 'open', suspendReason: null });
-      expect(await scene.store.read('unfinishedTurns', { limit: 10 })).toMatchObject([{ id: said.turn.id }]);
-      expect((await scene.begin(id, said.turn.id)).turns).toMatchObject([{ state: 'running' }]);
-      expect((await scene.events(id)).map(({ type }) => type)).toEqual([
-        'session:start',
-        'session:suspend',
-        'session:release',
-        'agent:start',
-      ]);
-    });
-
-    test('a session that was released with nothing waiting expires an idle time later, not at once', async (scene) => {
-      const { id } = await scene.start('42');
-      await scene.command(id, { name: 'suspend', reason: 'operator' });
-      scene.clock.advance(9 * DAY);
-      const { session } = await scene.command(id, { name: 'reopen' });
-      expect(session.expiresAt).toBe(scene.clock.now() + DAY);
     });
 
     test('what a person wrote stays in the transcript when their turn is ended from outside', async (scene) => {

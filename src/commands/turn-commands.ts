@@ -2,6 +2,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import type { CommandAnswer, CommandCall } from '../turns/command.ts';
+import { backgroundText } from '../turns/texts.ts';
 import { toldOfMemory } from '../turns/transcripts.ts';
 import { type CommandDeps, type CommandSpec, record } from './command.ts';
 import { NOTHING_HERE } from './session-commands.ts';
@@ -78,7 +79,6 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
     async run(call, deps) {
       await record(call, deps);
       if (call.args === '') return describeModels(call, deps);
-      if (call.session === null) return NOTHING_HERE;
       const known = await deps.runner.models();
       if (known.length > 0 && !known.includes(call.args)) {
         throw new MoiraiError(
@@ -86,7 +86,8 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
           `there is no model ${call.args}; there are ${known.slice(0, 20).join(', ')}`,
         );
       }
-      await keep(deps, call.session.id, { role: 'setting', text: '', turnId: null, data: { model: call.args } });
+      const { id } = await sessionFor(call, deps);
+      await keep(deps, id, { role: 'setting', text: '', turnId: null, data: { model: call.args } });
       return `From now on: ${call.args}`;
     },
   },
@@ -109,13 +110,17 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
     summary: 'have something done beside this conversation, and be told',
     async run(call, deps) {
       if (call.args === '') throw new MoiraiError('bad_input', '/background needs a text behind it');
-      if (call.session === null) return NOTHING_HERE;
       await record(call, deps);
-      const child = await deps.children.spawn(call.session, call.conversation.userId, call.args);
-      return `Working on it beside this conversation (${child}). You will be told.`;
+      const session = await sessionFor(call, deps);
+      return backgroundText(await deps.children.spawn(session, call.conversation.userId, call.args));
     },
   },
 ];
+
+/** The open session of the conversation. What a command sets for later messages begins one where there is none. */
+async function sessionFor(call: CommandCall, deps: CommandDeps): Promise<Session> {
+  return call.session ?? (await deps.engine.start(call.conversation));
+}
 
 async function sayAs(call: CommandCall, deps: CommandDeps, mode: 'queue' | 'steer'): Promise<CommandAnswer> {
   if (call.args === '') throw new MoiraiError('bad_input', `/${call.name} needs a text behind it`);

@@ -115,6 +115,11 @@ export interface SessionWithTurns {
   readonly turns: readonly Turn[];
 }
 
+/** Work that is done beside a conversation outlives the session that asked for it: the conversation is told of its end. */
+export function outlivesParent({ origin }: Pick<Session, 'origin'>): boolean {
+  return typeof origin?.background === 'string';
+}
+
 /** Parked by an operator: whatever is said in it waits until it is released, and it does not expire meanwhile. */
 export function isParked(session: Pick<Session, 'state' | 'suspendReason'>): boolean {
   return session.state === 'suspended' && session.suspendReason === 'operator';

@@ -51,7 +51,11 @@ export const STEPS: {
     return { events: [{ type: 'session:compress', fields }] };
   },
   title: (_, { title }) => ({ session: { title }, events: [{ type: 'session:title', fields: { title } }] }),
-  note: (_, { command, args }) => ({ events: [{ type: `command:${command}`, fields: { command, args } }] }),
+  // Who gives a command is there: it moves the deadline as a message does.
+  note: ({ session }, { command, args }, { now }) => ({
+    session: activity(session, 'user', now),
+    events: [{ type: `command:${command}`, fields: { command, args } }],
+  }),
   end,
 };
 

@@ -6,8 +6,7 @@ import type { Logger } from '../log/logger.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
-import { deliverable } from './reply-target.ts';
-import { besideText } from './texts.ts';
+import { BACKGROUND_CUT_TEXT, besideText } from './texts.ts';
 import type { Turns } from './turns.ts';
 
 export interface ChildrenDeps {
@@ -20,7 +19,10 @@ export interface ChildrenDeps {
   readonly notice: (session: Session, text: string, id: string) => readonly DeliveryToMake[];
 }
 
-/** Sessions that work for another one: they see nothing of it, answer it, and live no longer than it. */
+/**
+ * Sessions that work for another one: they see nothing of it and answer it. What a turn waits for lives no longer than
+ * the session of that turn; what is done beside a conversation does, since the conversation is told.
+ */
 export class Children {
   readonly #deps: ChildrenDeps;
 
@@ -41,20 +43,16 @@ export class Children {
   }
 
   /**
-   * Has something done beside the conversation, which is told when it is done. Returns the child's id. Where people are
-   * written to, the end of the child is what tells them, whoever ends it; a terminal hears it from its own process.
+   * Has something done beside the conversation, which is told when it is done, also when the session that asked has ended
+   * by then. Returns the child's id. The end of the child is what tells them, whoever ends it; a terminal, which dies with
+   * its child, hears it from its own process.
    */
   async spawn(parent: Session, userId: string | null, text: string): Promise<string> {
-    const { session, over } = await this.#begin(
-      parent,
-      userId,
-      text,
-      deliverable(parent) ? { background: text } : null,
-    );
+    const { session, over } = await this.#begin(parent, userId, text, { background: text });
     over
       .then(async (turn) => {
-        const answer = await this.#finish(session, turn);
-        if (!deliverable(parent)) await this.#deps.tell(parent, besideText(text, answer), `${session.id}:answer`);
+        await this.#finish(session, turn);
+        if (parent.kind === 'cli') await this.#tellHere(parent, resultText(text, turn), `${session.id}:answer`);
       })
       .catch((error: unknown) =>
         this.#deps.log.warn('background work was not settled', { session: session.id, error }),
@@ -68,14 +66,21 @@ export class Children {
     if (typeof task !== 'string' || child.parentId === null || child.endReason === 'parent_ended') return;
     const { engine, notice } = this.#deps;
     const parent = await engine.store.read('getSession', { sessionId: child.parentId });
-    if (parent === null) return;
+    if (parent === null || parent.kind === 'cli') return;
     const turn = await engine.store.read('turnByRef', { originRef: refOf(child) });
-    const text = besideText(task, answerOf(turn));
+    const text = resultText(task, turn);
     const id = `${eventId}:answer`;
     await engine.store.write('addExternalNote', {
       ...{ context: engine.commandContext(), sessionId: child.id, id, deliveries: notice(parent, text, id) },
       ...{ key: parent.key, note: text },
     });
+  }
+
+  /** The session that asked may have been replaced by another one of its terminal. */
+  async #tellHere(parent: Session, text: string, id: string): Promise<void> {
+    const { engine, tell } = this.#deps;
+    const open = await engine.store.read('openSession', { key: parent.key });
+    await tell(open ?? parent, text, id);
   }
 
   async #begin(
@@ -111,8 +116,12 @@ function refOf({ id }: Session): string {
   return `child:${id}`;
 }
 
+function resultText(task: string, turn: TurnResultRow | null): string {
+  return besideText(task, answerOf(turn), turn?.outcome === 'done');
+}
+
 function answerOf(turn: TurnResultRow | null): string {
-  if (turn === null || turn.outcome === null) return 'It was interrupted before it was done.';
+  if (turn === null || turn.outcome === null || turn.outcome === 'interrupted') return BACKGROUND_CUT_TEXT;
   return turn.response ?? 'There was no answer.';
 }
 

@@ -127,6 +127,13 @@ export function sentFromElsewhere(text: string): string {
 }
 
 /** What came of something that was done beside a conversation. */
-export function besideText(task: string, answer: string): string {
-  return `Done beside this conversation: ${task}\n\n${answer}`;
+export function besideText(task: string, answer: string, isDone: boolean): string {
+  return `${isDone ? 'Done' : 'Not done'} beside this conversation: ${task}\n\n${answer}`;
 }
+
+/** Answers /background: whatever becomes of the work, the conversation hears of it. */
+export function backgroundText(childId: string): string {
+  return `Working on it beside this conversation (${childId}). You will be told.`;
+}
+
+export const BACKGROUND_CUT_TEXT = 'It was interrupted before it was done. Ask for it again if you still want it.';

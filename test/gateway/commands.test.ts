@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue.ts';
 import { parseCommand } from '../../src/turns/command.ts';
+import { BACKGROUND_CUT_TEXT, besideText } from '../../src/turns/texts.ts';
 import { Scene } from './scene.ts';
 
 let scene: Scene;
@@ -9,6 +10,16 @@ beforeEach(async () => {
   scene = await Scene.open();
 });
 afterEach(() => scene.close());
+
+const CLOSED = { reason: 'admin_close', trigger: 'api' } as const;
+
+/** Nobody writes for a long time. */
+async function expires(chat: string): Promise<void> {
+  const { id } = await scene.sessionOf(chat);
+  scene.later(25 * 3_600_000);
+  await scene.gateway.engine.expire('watcher');
+  expect(await scene.session(id)).toMatchObject({ endReason: 'idle_expiry' });
+}
 
 async function types(): Promise<string[]> {
   const events = await scene.events();
@@ -200,9 +211,55 @@ describe('the others', () => {
     await scene.stop('restart');
     await scene.start();
     await scene.until('it is told', () => scene.pigeons.textsTo('1').some((text) => text.includes('beside')));
-    expect(scene.pigeons.textsTo('1').at(-1)).toMatch(/^Done beside this conversation: wait\n\n(It was|Stopped)/);
+    expect(scene.pigeons.textsTo('1').at(-1)).toBe(besideText('wait', BACKGROUND_CUT_TEXT, false));
     const { id } = await scene.sessionOf('1');
     expect((await scene.messages(id)).at(-1)).toMatchObject({ role: 'note', text: expect.stringContaining('beside') });
+  });
+
+  test.each([
+    ['is reset', () => scene.ask('1', '/new')],
+    ['is closed', async () => void (await scene.gateway.engine.end((await scene.sessionOf('1')).id, CLOSED))],
+    ['expires', () => expires('1')],
+  ])('/background is told to the conversation when its session %s meanwhile', async (_, happens) => {
+    await scene.ask('1', 'hello');
+    await scene.ask('1', '/background wait');
+    await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
+    const { id } = await scene.sessionOf('1');
+    await happens();
+    expect(await scene.session(id)).toMatchObject({ state: 'ended' });
+    scene.runner.release();
+    const told = besideText('wait', 'did: wait', true);
+    await scene.until('it is told', () => scene.pigeons.textsTo('1').includes(told));
+    await scene.ask('1', 'what was that?');
+    const { id: next } = await scene.sessionOf('1');
+    expect(await scene.messages(next)).toContainEqual(expect.objectContaining({ role: 'note', text: told }));
+  });
+
+  test('/background over HTTP is in the transcript of the conversation when it is done', async () => {
+    const conversation = { ...scene.conversation('w'), platform: 'web' };
+    const say = (text: string) => scene.gateway.conversations.receive({ conversation, text, originRef: null });
+    await say('/background count the sheep');
+    const { id } = await scene.sessionOf('w');
+    await scene.until('it is told', async () =>
+      (await texts(id)).some((text) => text.includes('did: count the sheep')),
+    );
+  });
+
+  test('/background and /model as the first words after an expiry begin a session, and are kept to', async () => {
+    expect(await scene.ask('1', '/model other')).toBe('From now on: other');
+    await scene.ask('1', 'hello');
+    expect(scene.runner.tasks.at(-1)?.model).toBe('other');
+    await expires('1');
+    expect(await scene.ask('1', '/background count the sheep')).toContain('You will be told.');
+    await scene.until('it is told', () => scene.pigeons.textsTo('1').some((text) => text.includes('did: count')));
+  });
+
+  test('a command is activity: it moves the deadline', async () => {
+    await scene.ask('1', 'hello');
+    const before = await scene.sessionOf('1');
+    scene.later(3_600_000);
+    await scene.ask('1', '/status');
+    expect((await scene.sessionOf('1')).expiresAt).toBeGreaterThanOrEqual((before.expiresAt ?? 0) + 3_600_000);
   });
 
   test('work beside a conversation asks there, and is answered there', async () => {

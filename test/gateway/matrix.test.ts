@@ -198,11 +198,11 @@ const PATHS: readonly Path[] = [
     ends: { reason: 'parent_ended', cause: null, trigger: 'process' },
     go: () =>
       inScene(NEVER, async (scene) => {
-        await scene.ask('1', '/background wait');
-        await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
-        const child = (await scene.events()).find(({ kind, type }) => kind === 'child' && type === 'session:start');
+        const { id: parentId } = await scene.sessionOf('1');
+        const conversation = { ...scene.conversation('child'), kind: 'child', origin: null, attached: true } as const;
+        const child = await scene.gateway.engine.start(conversation, { parentId, lineage: 'spawn' });
         await scene.ask('1', '/new');
-        return evidence(scene, await scene.session(child?.session_id ?? ''), { said: [] });
+        return evidence(scene, await scene.session(child.id), { said: [] });
       }),
   },
   {

@@ -2,7 +2,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command, TokenUsage } from '../../lifecycle/commands.ts';
 import type { EventDraft, EventPlace } from '../../lifecycle/events.ts';
 import { policyFor } from '../../lifecycle/reset-policy.ts';
-import type { SessionWithTurns, Turn } from '../../lifecycle/session.ts';
+import { outlivesParent, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
 import { type NumberedDraft, transition } from '../../lifecycle/transition.ts';
 import { selectValues, text } from '../table.ts';
 import type { Query, Tx, TxContext } from '../transaction.ts';
@@ -142,9 +142,10 @@ function noteDeadline(ctx: TxContext, { before, after: { checkAt } }: SessionCha
   ctx.effects.nextDeadline = Math.min(ctx.effects.nextDeadline ?? Number.POSITIVE_INFINITY, checkAt);
 }
 
-/** A child lives no longer than its parent. */
+/** A child lives no longer than its parent, unless it works for the conversation; then no longer than that one's data. */
 function* endChildren(ctx: TxContext, scope: WriteScope, changes: readonly SessionChange[]): Tx<void> {
   const ended = changes.filter(({ after }) => after.state === 'ended').map(({ after }) => after.id);
+  const deleted = new Set(changes.filter(({ after }) => after.endReason === 'deleted').map(({ after }) => after.id));
   if (ended.length === 0) return;
   const children = yield* selectValues(
     text,
@@ -155,6 +156,7 @@ function* endChildren(ctx: TxContext, scope: WriteScope, changes: readonly Sessi
   for (const child of children) {
     const loaded = yield* withTurns(yield* lockSession(ctx, child), 'all');
     if (loaded.session.state === 'ended') continue;
+    if (outlivesParent(loaded.session) && !deleted.has(loaded.session.parentId ?? '')) continue;
     yield* apply(ctx, scope, loaded, [
       { name: 'end', reason: 'parent_ended', cause: null, trigger: 'process', successorId: null, epoch: null },
     ]);

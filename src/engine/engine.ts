@@ -100,6 +100,19 @@ export class Engine extends Instance {
     return this.#settleWaiting(sessionId, turnId, outcome, null, error);
   }
 
+  /** Ends a turn that was cut and is not gone on with: what is said of it is its response, and is sent. */
+  giveUp(
+    sessionId: string,
+    turnId: string,
+    response: string,
+    left: Pick<FinishArgs, 'messages' | 'deliveries'>,
+  ): Promise<SessionWithTurns> {
+    const result = { outcome: 'interrupted', response, model: null, usage: null } as const;
+    return this.settle((context) =>
+      this.store.write('finishTurn', { context, sessionId, turnId, epoch: null, result, error: null, ...left }),
+    );
+  }
+
   /** A waiting message is taken into the turn that runs, as these rows: it gets no run of its own. */
   absorb(sessionId: string, turnId: string, messages: readonly MessageToAppend[]): Promise<SessionWithTurns> {
     return this.#settleWaiting(sessionId, turnId, 'done', ABSORBED, null, messages);

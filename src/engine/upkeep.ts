@@ -18,6 +18,8 @@ export interface UpkeepOptions {
   readonly lost: () => void;
   /** Also end what expires. A process beside the gateway (`moirai run`) leaves that to it. */
   readonly expire: boolean;
+  /** Settles what an expiry must not end without a word; done at the start, before anything expires. */
+  readonly beforeExpiry?: () => Promise<void>;
   /** How long an ended session is kept, by kind; null is for good. Without it nothing is removed. */
   readonly retention?: Readonly<Record<string, number | null>>;
 }
@@ -51,6 +53,8 @@ export class Upkeep {
   async start(): Promise<void> {
     this.#every('beat', this.#options.heartbeatMs, () => this.#beat());
     await this.#engine.reap();
+    const { beforeExpiry, failed } = this.#options;
+    await beforeExpiry?.().catch((thrown: unknown) => failed(MoiraiError.wrap(thrown)));
     await this.#watcher?.start();
     this.#every('reap', this.#options.reapMs ?? REAP_MS, () => this.#engine.reap());
     this.#every('reconcile', RECONCILE_MS, () => this.#engine.reconcile());

@@ -16,6 +16,7 @@ import { Children } from '../turns/children.ts';
 import { Conversations } from '../turns/conversations.ts';
 import { EndedSessions } from '../turns/ended-sessions.ts';
 import { type Observer, observeWith } from '../turns/observer.ts';
+import { giveUpAllStale, type Notice } from '../turns/resumed-turn.ts';
 import { Transcripts } from '../turns/transcripts.ts';
 import { Turns } from '../turns/turns.ts';
 import { askPeople } from './ask-people.ts';
@@ -63,6 +64,7 @@ export function composeGateway(
     onNote: options.onNote ?? (() => undefined),
     wakeOutbox: () => outbox.refresh(),
   });
+  const notice: Notice = (session, text, id) => chat.notice(session, text, id);
   const turns: Turns = new Turns({
     ...{ engine, timers, log },
     maxConcurrent: config.gateway.maxConcurrentTurns,
@@ -70,6 +72,7 @@ export function composeGateway(
     admits: (session, turn) => chat.admits(session, turn),
     received: observer.received,
     parked: (session, turn) => chat.tellParked(session, turn),
+    notice,
     started: (run) => {
       observer.started(run);
       chat.started(run);
@@ -86,7 +89,7 @@ export function composeGateway(
   const children = new Children({
     ...{ engine, turns, log },
     tell: (to, text, id) => chat.tell(to, text, id),
-    notice: (to, text, id) => chat.notice(to, text, id),
+    notice,
   });
   const commandDeps = {
     ...{ engine, turns, runner, approvals, transcripts, memory, jobs, children },
@@ -110,6 +113,7 @@ export function composeGateway(
     timers,
     wallClock: Date.now,
     expire: primary,
+    ...(primary ? { beforeExpiry: () => giveUpAllStale(engine, notice) } : {}),
     ...(primary ? { retention: config.sessions.retentionMs } : {}),
     failed: (error) => log.warn('upkeep failed; trying again', { error }),
     // While nothing can be written, another gateway in this process could not begin.

@@ -209,7 +209,9 @@ export class Gateway {
     const runs = this.turns.running.filter(({ session }) => deliverable(session));
     const id = (turnId: string): string => `${turnId}:${this.engine.instance}:stopping`;
     await Promise.allSettled(
-      runs.map(({ session, turn }) => this.chat.tell(session, stoppingText(reason), id(turn.id))),
+      runs.map(({ session, turn }) =>
+        this.chat.tell(session, stoppingText(reason, this.#rules.resumeWindowMs), id(turn.id)),
+      ),
     );
   }
 }

@@ -111,6 +111,7 @@ export const READS = {
   answeredTurns: turns.answeredTurns,
   turnText: turns.turnText,
   unfinishedTurns: turns.unfinishedTurns,
+  staleTurns: turns.staleTurns,
   listMessages: messages.listMessages,
   lineageOf: messages.lineageOf,
   searchMessages: messages.searchMessages,

@@ -56,9 +56,16 @@ export const PARKED_IN_TURN_TEXT =
   'An operator parked this conversation, and what was under way is stopped. What you write is kept and answered when they release it; /new starts a fresh session instead.';
 
 /** Sent to whoever has a turn under way when the gateway stops. */
-export function stoppingText(reason: ResumeReason): string {
+export function stoppingText(reason: ResumeReason, resumeWindowMs: number): string {
   const what = reason === 'restart' ? 'restarting' : 'shutting down';
-  return `The gateway is ${what} and your task is interrupted. It goes on by itself when the gateway is back.`;
+  const window = formatDuration(resumeWindowMs);
+  return `The gateway is ${what} and your task is interrupted. It goes on by itself when the gateway is back within ${window}; after that you are told.`;
+}
+
+/** To a person whose turn was interrupted and does not go on, because the gateway was away too long. */
+export function notResumedText(message: string): string {
+  const said = message.length > 80 ? `${message.slice(0, 79).toWellFormed()}…` : message;
+  return `The gateway was stopped while it worked on your message “${said}”, and was away too long to go on with it by itself. Send it again if you still want an answer.`;
 }
 
 const CUT_BY: Readonly<Record<ResumeReason, string>> = {
@@ -68,8 +75,8 @@ const CUT_BY: Readonly<Record<ResumeReason, string>> = {
 };
 
 export interface ResumeFacts {
-  /** Some of the turn's steps are in the transcript. */
-  readonly begun: boolean;
+  /** What of the turn is in the transcript: finished steps, the beginning of an answer, or nothing but the question. */
+  readonly begun: 'steps' | 'words' | 'nothing';
   readonly newerWaiting: boolean;
   /** Somebody reads along and can answer a question. */
   readonly someoneThere: boolean;
@@ -77,14 +84,19 @@ export interface ResumeFacts {
 
 /** What the agent is told when it goes on with a turn that was cut. */
 export function resumeNote(reason: ResumeReason, facts: ResumeFacts): string {
-  if (!facts.begun) return `You were interrupted before you could answer this: ${CUT_BY[reason]}. Answer it now.`;
+  if (facts.begun === 'nothing') {
+    return `You were interrupted before you could answer this: ${CUT_BY[reason]}. Answer it now.`;
+  }
+  if (facts.begun === 'words') {
+    return `You were interrupted while you answered this: ${CUT_BY[reason]}. What you had said is shown above and is not finished. Answer it now, whole.`;
+  }
   const cut = `This turn was interrupted: ${CUT_BY[reason]}. What is shown above was finished before that.`;
   const tools = 'Do not run tools again whose results are shown or whose outcome is unknown.';
   if (facts.newerWaiting) {
     return `${cut} ${tools} A newer message is waiting and comes next: leave unfinished work, and say in a sentence where it stands.`;
   }
   if (facts.someoneThere) {
-    return `${cut} ${tools} Tell the user that you were interrupted and where things stand, and ask how to go on.`;
+    return `${cut} ${tools} Tell the user in a sentence that you were interrupted, and go on from the first step without a result.`;
   }
   return `${cut} ${tools} Nobody is there to ask: continue to completion from the first step without a result.`;
 }

@@ -8,7 +8,7 @@ import type { Received } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import { type Elapsed, stopwatch } from './observer.ts';
 import { Pieces } from './pieces.ts';
-import { noteForResumed } from './resumed-turn.ts';
+import { giveUpStale, type Notice, noteForResumed } from './resumed-turn.ts';
 import { TurnChannels } from './turn-channels.ts';
 import type { StopReason, TurnRunDeps } from './turn-deps.ts';
 import { TurnRun } from './turn-run.ts';
@@ -27,6 +27,8 @@ export interface TurnsOptions {
   readonly received: (session: Session, turn: Turn, elapsed: Elapsed) => void;
   /** A message waits in a session that an operator parked. */
   readonly parked: (session: Session, turn: Turn) => Promise<void>;
+  /** What is said to a conversation beside its replies. */
+  readonly notice: Notice;
   /** A turn begins to run here: whoever shows or measures it subscribes to its channel. */
   readonly started: (run: TurnRun) => void;
   /** What a run needs beside what this class gives it. */
@@ -231,6 +233,10 @@ export class Turns {
     if (rolled !== null) return this.wake(rolled.session.id);
     if (!(await this.#options.admits(session, next))) return this.#turnAway(sessionId, next);
     if (next.state === 'queued') await this.#join(session.id, next, behind);
+    if (next.state === 'cut' && (await giveUpStale(engine, this.#options.notice, sessionId)) > 0) {
+      this.channels.look(next.id);
+      return this.wake(sessionId);
+    }
     const note = next.state === 'cut' ? await noteForResumed(engine.store, session, next, behind.length > 0) : null;
     const loaded = await engine.begin(sessionId, next.id);
     const turn = loaded.turns.find(({ id }) => id === next.id);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { notResumedText } from '../../src/turns/texts.ts';
 import { Scene } from './scene.ts';
 
 let scene: Scene;
@@ -172,6 +173,68 @@ describe('a stop', () => {
       'did: wait',
       'did: behind it',
     ]);
+  });
+
+  test('what it interrupted goes on within the resume window, also past the deadline of the session', async () => {
+    await begin({
+      gateway: { drain_timeout: '1ms' },
+      sessions: { resume_window: '1h', reset: { mode: 'idle', idle: '10m' } },
+    });
+    await scene.say('1', 'please wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    await scene.stop();
+    scene.later(50 * 60_000);
+    await scene.start();
+    scene.runner.release();
+    await scene.until('it is answered', () => scene.pigeons.textsTo('1').includes('did: please wait'));
+  });
+
+  test.each(['idle', 'none'])(
+    'what it interrupted longer ago is told and not gone on with, reset mode %s',
+    async (mode) => {
+      await begin({
+        gateway: { drain_timeout: '1ms' },
+        sessions: { resume_window: '1h', reset: { mode, idle: '10m' } },
+      });
+      const heard = await scene.say('1', 'please wait');
+      if (heard.type !== 'turn') throw new TypeError('not a turn');
+      await scene.until('it runs', () => scene.runner.tasks.length === 1);
+      await scene.stop();
+      scene.later(2 * 3_600_000);
+      await scene.start();
+      const told = notResumedText('please wait');
+      await scene.until('it is told', () => scene.pigeons.textsTo('1').includes(told));
+      const { turn, session } = heard.received;
+      expect(await scene.store.read('turnResult', { turnId: turn.id })).toMatchObject({
+        outcome: 'interrupted',
+        response: told,
+      });
+      expect((await scene.messages(session.id)).filter(({ role }) => role === 'user')).toHaveLength(1);
+      await scene.gateway.turns.adopt();
+      expect(scene.runner.tasks).toEqual([]);
+      if (mode === 'idle') {
+        await scene.until('it expires', async () => (await scene.session(session.id)).endReason === 'idle_expiry');
+      }
+    },
+  );
+
+  test('what goes on is told the truth: nothing was finished where only words were shown', async () => {
+    await begin({ gateway: { drain_timeout: '1ms' } });
+    const notes: (string | null)[] = [];
+    for (const text of ['please wait', 'tool wait']) {
+      await scene.say(text, text);
+      await scene.until('it runs', () => scene.runner.tasks.some((task) => task.text === text));
+    }
+    await scene.until('the tool ran', async () => (await scene.sessionOf('tool wait')).messageCount > 2);
+    await scene.stop();
+    await scene.start();
+    await scene.until('both go on', () => scene.runner.tasks.length === 2);
+    const sessions = [await scene.sessionOf('please wait'), await scene.sessionOf('tool wait')];
+    for (const { id } of sessions)
+      notes.push(scene.runner.tasks.find(({ sessionId }) => sessionId === id)?.note ?? null);
+    expect(notes[0]).toContain('What you had said is shown above and is not finished. Answer it now, whole.');
+    expect(notes[1]).toContain('What is shown above was finished before that.');
+    scene.runner.release();
   });
 
   test('takes nothing new meanwhile', async () => {

@@ -147,6 +147,23 @@ export function* unfinishedTurns(_ctx: TxContext, args: { limit: number }): Tx<T
   );
 }
 
+const INTERRUPTED = new Table('turns', { id: text, sessionId: text });
+const STALE = `state <> 'over' AND state = 'cut' AND EXISTS (
+  SELECT 1 FROM sessions WHERE sessions.id = turns.session_id AND sessions.resume_at < ?
+)`;
+
+/** Turns that were cut longer ago than the resume window: they do not go on by themselves. Of one session, or of all. */
+export function* staleTurns(
+  ctx: TxContext,
+  args: { sessionId: string | null; limit: number },
+): Tx<RowOf<typeof INTERRUPTED>[]> {
+  const before = ctx.now - ctx.rules.resumeWindowMs;
+  if (args.sessionId !== null) {
+    return yield* INTERRUPTED.select(`WHERE session_id = ? AND ${STALE} LIMIT ?`, args.sessionId, before, args.limit);
+  }
+  return yield* INTERRUPTED.select(`WHERE ${STALE} ORDER BY created_at, id LIMIT ?`, before, args.limit);
+}
+
 /** The full text of a turn; transitions read only its beginning. */
 export function* turnText(_ctx: TxContext, args: { turnId: string }): Tx<string | null> {
   const [whole = null] = yield* selectValues(text, 'SELECT text FROM turns WHERE id = ?', args.turnId);

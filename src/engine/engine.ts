@@ -226,10 +226,11 @@ export class Engine extends Instance {
     return result;
   }
 
-  /** Removes a session, an open one after its end. Its events stay. */
+  /** Removes a session, an open one after its end, and what was said in it from everywhere. Its events stay. */
   async delete(sessionId: string, trigger: Trigger): Promise<Deleted> {
     const result = await this.store.write('deleteSession', { context: this.commandContext(), sessionId, trigger });
     this.holdings.drop(sessionId);
+    for (let first = true; await this.store.write('cleanIndex', { first }); first = false);
     return result;
   }
 

@@ -99,6 +99,19 @@ const EVENT_TYPE_TABLE: Record<FixedEventType, true> = {
 };
 export const EVENT_TYPES = Object.keys(EVENT_TYPE_TABLE) as FixedEventType[];
 
+/** The fields, of whichever type, that hold what people, models or programs said. */
+const WORDS: ReadonlySet<string> = new Set(['message', 'response', 'title', 'args', 'summary', 'error']);
+
+/** The same event without what was said in it; itself when there is nothing of that kind. */
+export function withoutWords(event: MoiraiEvent): MoiraiEvent {
+  const said = ([field, value]: [string, unknown]): boolean =>
+    (WORDS.has(field) && typeof value === 'string' && value !== '') || (field === 'origin' && value !== null);
+  const entries = Object.entries(event);
+  if (!entries.some(said)) return event;
+  const silent = entries.map((entry) => (said(entry) ? [entry[0], entry[0] === 'origin' ? null : ''] : entry));
+  return Object.fromEntries(silent) as MoiraiEvent;
+}
+
 /** An event as a transition makes it: the store adds id, place and time and writes it with the row. */
 export type EventDraft =
   | {

@@ -41,6 +41,7 @@ export const WRITES = {
   joinTurns: turns.joinTurns,
   appendMessages: messages.appendMessages,
   indexMessages: messages.indexMessages,
+  cleanIndex: messages.cleanIndex,
   bootInstance: liveness.bootInstance,
   beat: liveness.beat,
   probe: liveness.probe,

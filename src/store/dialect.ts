@@ -63,6 +63,11 @@ export interface Dialect {
    * transcript row is ever given out again.
    */
   forgetMessages(sessions: string): readonly Query[];
+  /**
+   * Takes what was forgotten out of the full-text index itself, a piece at a time; `first` begins anew. False when nothing
+   * is left to do. Without it the words of removed rows stay in the index, unfindable, until it is merged.
+   */
+  cleanIndex(first: boolean): Tx<boolean>;
   /** Rows `message_no`, best match first. */
   searchMessages(words: readonly string[], limit: number): Query;
   /** What makes `facts` searchable by words. The index follows the table by itself: facts are few. */

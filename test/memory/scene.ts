@@ -46,7 +46,7 @@ export class Scene {
   static async onFile(path: string): Promise<Scene> {
     const store = await SqliteStore.open(path, DEFAULT_RESET_RULES);
     const again = () => SqliteStore.open(path, DEFAULT_RESET_RULES);
-    return new Scene({ store, again, remove: () => store.close() }, await bootTestEngine(store));
+    return new Scene({ store, url: `sqlite:${path}`, again, remove: () => store.close() }, await bootTestEngine(store));
   }
 
   /** Begins to tell providers, with a dispatcher of their own. */

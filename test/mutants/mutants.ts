@@ -40,6 +40,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/store/backup.test.ts', '-t', 'sqlite restored into postgres'],
     finding: FAILED_TEST,
   },
+  erasure: {
+    args: ['VITEST', 'run', 'test/store/erasure.test.ts', '-t', 'sqlite'],
+    finding: FAILED_TEST,
+  },
   cron: {
     args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
     finding: FAILED_TEST,
@@ -452,5 +456,12 @@ export const MUTANTS: readonly Mutant[] = [
     find: '/^ {0,3}(#{1,6})(?=\\s)/',
     replace: '/^ {0,3}(#{1,6})\\s+(?:.*?)(?:\\s+#+)?\\s*$/',
     layer: 'expressions',
+  },
+  {
+    name: 'the log keeps the words of a deleted session',
+    file: 'src/store/transactions/erasure.ts',
+    find: 'const silent = withoutWords(event);',
+    replace: 'const silent = event;',
+    layer: 'erasure',
   },
 ];

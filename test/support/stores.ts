@@ -16,6 +16,8 @@ export const ENGINES = ['sqlite', 'postgres'] as const;
 
 export interface TestStore {
   readonly store: Store;
+  /** As `store.url` of a configuration names it. */
+  readonly url: string;
   /** Another connection to the same data, as another process would have. */
   again(): Promise<Store>;
   remove(): Promise<void>;
@@ -28,10 +30,11 @@ export async function openTestStore(
   clock?: StoreClock,
 ): Promise<TestStore> {
   const others: Store[] = [];
-  const { open, drop } = await placeFor(engine, rules, clock);
+  const { url, open, drop } = await placeFor(engine, rules, clock);
   const store = await open();
   return {
     store,
+    url,
     again: async () => {
       const other = await open();
       others.push(other);
@@ -48,14 +51,16 @@ async function placeFor(
   engine: (typeof ENGINES)[number],
   rules: ResetRules,
   clock: StoreClock | undefined,
-): Promise<{ open(): Promise<Store>; drop(): Promise<void> }> {
+): Promise<{ url: string; open(): Promise<Store>; drop(): Promise<void> }> {
   if (engine === 'postgres') {
     const database = await createDatabase();
     const options = clock === undefined ? {} : { clock };
-    return { open: () => PostgresStore.open(database.url, rules, options), drop: () => database.drop() };
+    const { url } = database;
+    return { url, open: () => PostgresStore.open(url, rules, options), drop: () => database.drop() };
   }
   const dir = mkdtempSync(join(tmpdir(), 'moirai-store-'));
   return {
+    url: `sqlite:${join(dir, 'state.db')}`,
     open: async () =>
       clock === undefined
         ? SqliteStore.open(join(dir, 'state.db'), rules)

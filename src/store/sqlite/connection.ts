@@ -217,6 +217,8 @@ function makeDurable(db: DatabaseSync, path: string): void {
   db.exec(
     'PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = 4000',
   );
+  // What was deleted is not in the file any longer.
+  db.exec('PRAGMA secure_delete = ON');
   const synchronous = Number(pragma(db, 'synchronous'));
   if (mode === 'wal' && synchronous === 2) return;
   throw new MoiraiError(

@@ -1,10 +1,15 @@
 import type { Dialect } from '../dialect.ts';
 import { SEARCHED_CHARS } from '../limits.ts';
-import type { Query, Tx } from '../transaction.ts';
+import { integer, selectValues } from '../table.ts';
+import { type Query, query, type Tx } from '../transaction.ts';
 
 const LISTED = 'SELECT value FROM json_each(?)';
 /** Stands for a session that is gone, in the newest transcript row. */
 const NOBODY = '';
+
+const TOTAL_CHANGES = 'SELECT total_changes()';
+/** As many pages of the index are rewritten in one transaction. */
+const MERGED_PAGES = 500;
 
 /** There is one writer at a time: nothing needs a lock. */
 const NO_LOCK: readonly Query[] = [];
@@ -72,6 +77,16 @@ export const sqliteDialect: Dialect = {
         params,
       },
     ];
+  },
+  *cleanIndex(first) {
+    const before = yield* selectValues(integer, TOTAL_CHANGES);
+    yield* query(
+      "INSERT INTO message_search(message_search, rank) VALUES('merge', ?)",
+      (first ? -1 : 1) * MERGED_PAGES,
+    );
+    const after = yield* selectValues(integer, TOTAL_CHANGES);
+    // The statement counts as a change itself.
+    return (after[0] ?? 0) - (before[0] ?? 0) > 1;
   },
   searchMessages: (words, limit) => ({
     sql: 'SELECT rowid AS message_no FROM message_search WHERE message_search MATCH ? ORDER BY rank LIMIT ?',

@@ -28,6 +28,9 @@ export type Outcome =
  */
 const REPEATABLE: ReadonlySet<string> = new Set<WriteName>(['claimEvents', 'ackEvents']);
 
+/** What was removed is not to stay readable: its last step also empties the write-ahead log. */
+const ERASING: WriteName = 'cleanIndex';
+
 /**
  * The one writer of a process: takes requests in batches and makes each batch one commit. Nothing is answered before
  * the commit is on the disk, unless it holds nothing but what may be repeated.
@@ -64,7 +67,10 @@ export class SqliteWriter {
       outcomes = requests.map((request) => this.#run(request));
       const failedHalfway = outcomes.some((outcome) => !outcome.ok && outcome.wrote);
       this.#connection.exec(failedHalfway ? 'ROLLBACK' : 'COMMIT');
-      if (!failedHalfway) return outcomes;
+      if (!failedHalfway) {
+        if (requests.some(({ name }) => name === ERASING)) this.#emptyLog();
+        return outcomes;
+      }
     } catch (thrown) {
       return this.#abandon(requests, thrown);
     }
@@ -86,6 +92,11 @@ export class SqliteWriter {
       if (endsTransaction(error) || !this.#connection.inTransaction) throw error;
       return { ok: false, error, wrote: this.#connection.wrote };
     }
+  }
+
+  /** As far as no reader is in the way: then the log is written over in its turn. */
+  #emptyLog(): void {
+    this.#connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   }
 
   #abandon(requests: readonly Request[], thrown: unknown): Outcome[] {

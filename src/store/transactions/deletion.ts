@@ -5,11 +5,13 @@ import { pageSize } from '../limits.ts';
 import { integer, selectValues, Table, text, word } from '../table.ts';
 import { batch, type Param, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
+import { eraseEvents, eraseWords, lockDescendants } from './erasure.ts';
 import { type CommandContext, enter, lockKey, lockSessions, sessionQuery, withTurns } from './sessions.ts';
 
 /*
  * A session that is removed leaves its events: the log is the truth, and says that it began and how it ended. All else
- * goes, except as long as a session exists that continues it and sees its transcript.
+ * goes, except as long as a session exists that continues it and sees its transcript. One that is deleted on request takes
+ * its words out of its events as well; one that was kept long enough leaves them to the retention of the log.
  */
 
 /** Of the session `s`. */
@@ -42,30 +44,36 @@ export function* deleteSession(ctx: TxContext, args: DeleteArgs): Tx<Deleted> {
   const { context, sessionId, trigger } = args;
   const scope = yield* enter(ctx, context);
   const loaded = yield* lockExisting(ctx, sessionId);
-  if (loaded === undefined) return { ended: false, already: true };
+  if (loaded === null) return { ended: false, already: true };
   yield* refuseContinued(sessionId);
   const open = loaded.session.state !== 'ended';
   if (open) {
     const end = { name: 'end', reason: 'deleted', cause: null, trigger, successorId: null, epoch: null } as const;
     yield* apply(ctx, scope, yield* withTurns(loaded, 'all'), [end]);
   }
-  yield* remove(ctx, [sessionId]);
+  const gone = [loaded.session, ...(yield* lockDescendants(ctx, sessionId))];
+  for (const session of gone) yield* eraseWords(ctx, session);
+  yield* remove(
+    ctx,
+    gone.map(({ id }) => id),
+  );
   return { ended: open, already: false };
 }
 
-/** Undefined for a session that was removed. That it ever was is in the log, which also names its conversation. */
-function* lockExisting(ctx: TxContext, sessionId: string): Tx<SessionWithTurns | undefined> {
-  const [key] = yield* selectValues(
-    text,
-    "SELECT session_key FROM events WHERE session_id = ? AND type = 'session:start'",
-    sessionId,
-  );
+/** Null for a session that was removed. That it ever was is in the log, which also names its conversation. */
+function* lockExisting(ctx: TxContext, sessionId: string): Tx<SessionWithTurns | null> {
+  const [key] = yield* selectValues(text, KEY_OF_SESSION, sessionId, sessionId);
   if (key === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
   // Whoever continues it holds the same lock: nobody begins to see a transcript that is about to go.
   yield* lockKey(ctx, key);
   const [loaded] = yield* batch(sessionQuery(ctx, sessionId));
-  return loaded;
+  if (loaded !== undefined) return loaded;
+  yield* eraseEvents(sessionId, key);
+  return null;
 }
+
+const KEY_OF_SESSION = `SELECT key FROM sessions WHERE id = ? UNION ALL
+  SELECT session_key FROM events WHERE session_id = ? AND type = 'session:start'`;
 
 function* refuseContinued(sessionId: string): Tx<void> {
   const by = yield* selectValues(

@@ -76,6 +76,11 @@ export function* appendMessages(
   return after.session.messageCount;
 }
 
+/** Takes one piece of what was forgotten out of the full-text index; false when it is clean. */
+export function* cleanIndex(ctx: TxContext, args: { first: boolean }): Tx<boolean> {
+  return yield* ctx.dialect.cleanIndex(args.first);
+}
+
 /** A page of one session's own transcript, oldest first. */
 export function* listMessages(
   _ctx: TxContext,

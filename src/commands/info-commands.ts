@@ -32,7 +32,9 @@ export const INFO_COMMANDS: readonly CommandSpec[] = [
     summary: 'show how the gateway knows you',
     async run(call, deps) {
       await record(call, deps);
-      return `You are ${call.conversation.userId ?? 'unnamed'} on ${call.conversation.platform}.\nConversation: ${call.conversation.key}`;
+      const { conversation, by } = call;
+      const role = by === null || by.admin ? ', an admin' : '';
+      return `You are ${conversation.userId ?? 'unnamed'} on ${conversation.platform}${role}.\nConversation: ${conversation.key}`;
     },
   },
   {

@@ -2,7 +2,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import type { CommandAnswer, CommandCall } from '../turns/command.ts';
-import { backgroundText } from '../turns/texts.ts';
+import { backgroundText, NOT_ANSWERED } from '../turns/texts.ts';
 import { toldOfMemory } from '../turns/transcripts.ts';
 import { type CommandDeps, type CommandSpec, record } from './command.ts';
 import { NOTHING_HERE } from './session-commands.ts';
@@ -188,7 +188,7 @@ async function answerApproval(call: CommandCall, deps: CommandDeps, allowed: boo
   const reason = call.args === '' ? 'the user said no' : call.args;
   const answered = deps.approvals.answer(call.conversation.key, allowed ? { allowed } : { allowed, reason }, call.by);
   if (answered === null) return 'Nothing is being asked for.';
-  if (answered === 'not yours') return 'This was not asked of you.';
+  if (answered === 'not yours' || answered === 'admins only') return NOT_ANSWERED[answered];
   return `${allowed ? 'Allowed' : 'Refused'}: ${answered.action}`;
 }
 

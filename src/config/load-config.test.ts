@@ -48,7 +48,7 @@ test('a home without files has the defaults of the contract', () => {
     },
     hooks: { timeoutMs: 30_000, maxAttempts: 8, webhooks: [] },
     memory: { provider: 'files', baseUrl: null, apiKey: null, reviewEvery: 10 },
-    access: { allow: [], pairing: true, admins: [], commands: { dm: [], group: [] } },
+    access: { allow: [], pairing: true, admins: [], approvals: 'admins', commands: { dm: [], group: [] } },
     platforms: {
       telegram: {
         ...{ enabled: true, token: null, apiRoot: null, mode: 'polling', webhookUrl: null, webhookSecret: null },

@@ -146,7 +146,12 @@ const memory = section({
 const access = section({
   allow: list(identifier, 'who may talk to the agent: `telegram:42`, `telegram:*`, or `*` for everybody'),
   pairing: setting(flag, true, 'whether a stranger gets a code that `moirai pairing approve` lets in'),
-  admins: list(identifier, 'who may do everything; when there is none, everybody who may talk may'),
+  admins: list(identifier, 'who may do everything, beside those whom `moirai pairing` made admins'),
+  approvals: setting(
+    oneOf('admins', 'asker'),
+    'admins',
+    'who may allow what the agent asks for: `admins` alone, or also the `asker`, whose message it works for',
+  ),
   commands: section({
     dm: list(shortName, "the commands others may give in direct chats; with none named, all but an operator's"),
     group: list(shortName, 'the same for groups, channels and threads'),

@@ -28,7 +28,7 @@ export async function askPeople(deps: AskDeps, run: TurnRun, request: ApprovalRe
   void answer.then(({ allowed }) => {
     for (const channel of channels) channel.publish({ ...question, state: allowed ? 'allowed' : 'denied' });
   });
-  await chat.ask(session, id, request);
+  await chat.ask(session, run.turn, id, request);
   return answer;
 }
 

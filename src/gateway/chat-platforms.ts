@@ -23,6 +23,7 @@ import type { Conversations } from '../turns/conversations.ts';
 import { deliverable } from '../turns/reply-target.ts';
 import { PARKED_TEXT } from '../turns/texts.ts';
 import type { TurnRun } from '../turns/turn-run.ts';
+import { questions } from './questions.ts';
 
 export interface ChatPlatformsDeps {
   readonly config: Config;
@@ -171,18 +172,16 @@ export class ChatPlatforms {
     if (deliverable(session) || session.kind === 'cli') await this.tell(session, PARKED_TEXT, `${turn.id}:parked`);
   }
 
-  /** Asks a person on a chat platform to allow something; others see the question in the turn. */
-  async ask(session: Session, id: string, { action }: ApprovalRequest): Promise<void> {
+  /**
+   * Asks people on chat platforms to allow something: those of the conversation, and, where the person whose work it is
+   * may not allow it, the admins in their own chats. Others see the question in the turn.
+   */
+  async ask(session: Session, asker: Pick<Turn, 'userId' | 'userName'>, id: string, request: ApprovalRequest) {
     if (!deliverable(session)) return;
-    const buttons = [
-      [
-        { label: 'Allow', data: `ok:${id}` },
-        { label: 'Refuse', data: `no:${id}` },
-      ],
-    ];
-    const shows = this.platformOf(session)?.abilities.buttons ?? false;
-    const text = `Allow this? ${action}\n/approve or /deny`;
-    await this.tell(session, text, this.#deps.newDeliveryId(), shows ? { buttons } : {});
+    const { engine, newDeliveryId } = this.#deps;
+    const deps = { access: this.access, store: engine.store, find: (name: string) => this.find(name), newDeliveryId };
+    const deliveries = await questions(deps, session, asker, { id, ...request });
+    await engine.store.write('addDeliveries', { context: engine.commandContext(), sessionId: session.id, deliveries });
   }
 
   #receptionDeps() {

@@ -42,7 +42,7 @@ export function composeGateway(
   });
   const { timezone } = config.sessions.reset;
   const jobs = new JobService({ store: engine.store, timezone, random: Math.random });
-  const approvals = new Approvals(timers, config.agent.approvalTimeoutMs);
+  const approvals = new Approvals(timers, config.agent.approvalTimeoutMs, config.access.approvals);
   const { more = () => [], ...memoryPorts } = memory.ports;
   const runner: AgentRunner = options.makeRunner({
     ...toolPorts({

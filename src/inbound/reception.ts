@@ -12,6 +12,7 @@ import type { Inbox, Incoming, Place, Platform, Press } from '../platforms/platf
 import { chatSettings } from '../platforms/registry.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { Conversations, ReceiveResult } from '../turns/conversations.ts';
+import { NOT_ANSWERED } from '../turns/texts.ts';
 import { messageText } from './message-text.ts';
 import { receiveFiles } from './received-files.ts';
 import type { Stickers } from './stickers.ts';
@@ -67,9 +68,8 @@ export class Reception implements Inbox {
     if (answer === undefined || id === undefined) return null;
     const approval =
       answer === 'ok' ? { allowed: true as const } : { allowed: false as const, reason: 'the user said no' };
-    const by = { userId: from.id, admin: access.isNamedAdmin(this.#platform.name, from.id) };
-    const outcome = approvals.answerById(id, approval, by);
-    if (outcome === 'not yours') return 'This was not asked of you.';
+    const outcome = approvals.answerById(id, approval, await access.answerer(requester));
+    if (outcome === 'not yours' || outcome === 'admins only') return NOT_ANSWERED[outcome];
     if (outcome === null) return 'This is over.';
     return answer === 'ok' ? 'Allowed.' : 'Refused.';
   }
@@ -126,7 +126,7 @@ export class Reception implements Inbox {
       ...{ conversation, text: command ? message.text : text, originRef: message.id },
       userName: message.from.name === null ? null : sanitize(message.from.name),
       ...(command
-        ? { mayRun: (spec) => access.refusal(spec, requester), by: answererOf(access, requester) }
+        ? { mayRun: (spec) => access.refusal(spec, requester), by: await access.answerer(requester) }
         : { verbatim: true }),
       settleMs: settleTime(message),
     });
@@ -173,8 +173,4 @@ function isShared({ key }: ConversationRef): boolean {
 
 function sanitized(place: Place): Place {
   return place.name === undefined ? place : { ...place, name: sanitize(place.name) };
-}
-
-function answererOf(access: Access, { platform, userId }: Requester): { userId: string | null; admin: boolean } {
-  return { userId, admin: access.isNamedAdmin(platform, userId) };
 }

@@ -13,6 +13,32 @@ export interface Requester {
 
 type AccessConfig = Pick<Config, 'access' | 'platforms'>;
 
+/** Who answers a question: a person, or null for the host's own person, who has its terminal or an admin's key. */
+export type Answerer = { readonly userId: string | null; readonly admin: boolean } | null;
+
+/** `admins only`: it was asked for this person, who may refuse it, and not allow it. */
+export type AnswerRight = 'yes' | 'admins only' | 'not yours';
+
+/**
+ * The one rule of who may answer what an agent asks: an admin anything; who asked for the work may refuse it, and allow
+ * it where `access.approvals` is `asker`; nobody else.
+ */
+export function mayAnswer(
+  by: Answerer,
+  askedOf: string | null,
+  allowed: boolean,
+  approvals: Config['access']['approvals'],
+): AnswerRight {
+  if (by === null || by.admin) return 'yes';
+  if (by.userId === null || by.userId !== askedOf) return 'not yours';
+  return !allowed || approvals === 'asker' ? 'yes' : 'admins only';
+}
+
+/** How somebody becomes an admin, for who is told that only admins may. */
+export function promotionHint(platform: string, userId: string | null): string {
+  return `Whoever runs the gateway makes an admin with: moirai pairing promote ${platform} ${userId ?? 'ID'}`;
+}
+
 /** Nobody is kept from finding out what there is and who they are. */
 const FLOOR: ReadonlySet<string> = new Set(['help', 'whoami']);
 
@@ -39,26 +65,49 @@ export class Access {
     return this.#store.read('isPaired', { platform, userId });
   }
 
-  /** Without any admin named, everybody who may talk is one. */
-  isAdmin(platform: string, userId: string | null): boolean {
-    const { admins } = this.#config().access;
-    return admins.length === 0 || (userId !== null && matches(admins, platform, userId));
+  /** Named in `access.admins`, or made one by `moirai pairing`. That a person may talk at all is asked before. */
+  async isAdmin(platform: string, userId: string | null): Promise<boolean> {
+    if (userId === null) return false;
+    if (matches(this.#config().access.admins, platform, userId)) return true;
+    return this.#store.read('isPairedAdmin', { platform, userId });
   }
 
-  /** Named as one: enough to answer in somebody else's place. */
-  isNamedAdmin(platform: string, userId: string | null): boolean {
-    return this.#config().access.admins.length > 0 && this.isAdmin(platform, userId);
+  /** The admins that have a name of their own: `*` is nobody to write to. */
+  async admins(): Promise<{ readonly platform: string; readonly userId: string }[]> {
+    const paired = (await this.#store.read('listPairings', {})).filter(({ admin }) => admin);
+    const named = this.#config().access.admins.flatMap((name) => {
+      const [, platform, userId] = /^([^:]+):([^*].*)$/.exec(name) ?? [];
+      return platform === undefined || userId === undefined ? [] : [{ platform, userId }];
+    });
+    const all = [...named, ...paired.map(({ platform, userId }) => ({ platform, userId }))];
+    return [...new Map(all.map((admin) => [`${admin.platform}:${admin.userId}`, admin])).values()];
+  }
+
+  /** A person of a platform as one who answers a question. */
+  async answerer({ platform, userId }: Pick<Requester, 'platform' | 'userId'>): Promise<NonNullable<Answerer>> {
+    return { userId, admin: await this.isAdmin(platform, userId) };
+  }
+
+  /** Whether a person may allow what an agent does for that same person. */
+  async mayApproveOwn(platform: string, userId: string | null): Promise<boolean> {
+    return (
+      mayAnswer(await this.answerer({ platform, userId }), userId, true, this.#config().access.approvals) === 'yes'
+    );
   }
 
   /** Why somebody may not give a command; null when they may. */
-  refusal(command: { readonly name: string; readonly operator?: true }, requester: Requester): string | null {
-    if (FLOOR.has(command.name) || this.isAdmin(requester.platform, requester.userId)) return null;
+  async refusal(
+    command: { readonly name: string; readonly operator?: true },
+    requester: Requester,
+  ): Promise<string | null> {
+    const { platform, userId, place } = requester;
+    if (FLOOR.has(command.name) || (await this.isAdmin(platform, userId))) return null;
     const { dm, group } = this.#config().access.commands;
-    const allowed = requester.place.type === 'dm' ? dm : group;
+    const allowed = place.type === 'dm' ? dm : group;
     if (allowed.length > 0 ? allowed.includes(command.name) : !command.operator) return null;
-    const rest =
-      allowed.length === 0 ? '' : ` You may use ${[...FLOOR, ...allowed].map((name) => `/${name}`).join(', ')}.`;
-    return `/${command.name} is not for you here.${rest}`;
+    if (allowed.length === 0) return `/${command.name} is for admins. ${promotionHint(platform, userId)}`;
+    const rest = [...FLOOR, ...allowed].map((name) => `/${name}`).join(', ');
+    return `/${command.name} is not for you here. You may use ${rest}.`;
   }
 
   /** By the whole name, so that even a bot may be let in by who means it. */

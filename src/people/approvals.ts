@@ -1,13 +1,14 @@
 import type { Approval, ApprovalRequest } from '../agent/runner.ts';
+import type { Config } from '../config/config.ts';
 import { formatDuration } from '../lifecycle/duration.ts';
 import type { Timers } from '../queue/timers.ts';
+import { type Answerer, type AnswerRight, mayAnswer } from './access.ts';
+
+type Answered = ApprovalRequest | Exclude<AnswerRight, 'yes'> | null;
 
 interface Pending extends Question, PendingApproval {
   readonly settle: (approval: Approval) => void;
 }
-
-/** Who answers. Null where there is only one person who could. */
-export type Answerer = { readonly userId: string | null; readonly admin: boolean } | null;
 
 /** A question as whoever is there hears it. */
 export interface PendingApproval {
@@ -31,11 +32,13 @@ export interface Question {
 export class Approvals {
   readonly #timers: Timers;
   readonly #timeoutMs: number;
+  readonly #rule: Config['access']['approvals'];
   readonly #pending = new Map<string, Pending[]>();
   readonly #watchers = new Set<(asked: PendingApproval) => void>();
 
-  constructor(timers: Timers, timeoutMs: number) {
+  constructor(timers: Timers, timeoutMs: number, rule: Config['access']['approvals']) {
     this.#timers = timers;
+    this.#rule = rule;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -66,14 +69,14 @@ export class Approvals {
   }
 
   /** Answers the oldest question of a conversation; null when there is none. */
-  answer(key: string, approval: Approval, by: Answerer): ApprovalRequest | 'not yours' | null {
-    return settle((this.#pending.get(key) ?? [])[0], approval, by);
+  answer(key: string, approval: Approval, by: Answerer): Answered {
+    return this.#settle((this.#pending.get(key) ?? [])[0], approval, by);
   }
 
   /** Answers one question, by the button under it. */
-  answerById(id: string, approval: Approval, by: Answerer): ApprovalRequest | 'not yours' | null {
+  answerById(id: string, approval: Approval, by: Answerer): Answered {
     const found = [...this.#pending.values()].flat().find((pending) => pending.id === id);
-    return settle(found, approval, by);
+    return this.#settle(found, approval, by);
   }
 
   /** What a conversation is being asked. */
@@ -86,12 +89,12 @@ export class Approvals {
     if (left.length === 0) this.#pending.delete(key);
     else this.#pending.set(key, left);
   }
-}
 
-/** Only who asked for the work, or an admin, may allow what it needs. */
-function settle(pending: Pending | undefined, approval: Approval, by: Answerer): ApprovalRequest | 'not yours' | null {
-  if (pending === undefined) return null;
-  if (by !== null && !by.admin && pending.askedOf !== null && by.userId !== pending.askedOf) return 'not yours';
-  pending.settle(approval);
-  return pending.request;
+  #settle(pending: Pending | undefined, approval: Approval, by: Answerer): Answered {
+    if (pending === undefined) return null;
+    const right = mayAnswer(by, pending.askedOf, approval.allowed, this.#rule);
+    if (right !== 'yes') return right;
+    pending.settle(approval);
+    return pending.request;
+  }
 }

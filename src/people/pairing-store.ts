@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { integer, nullableInteger, nullableText, type RowOf, Table, text } from '../store/table.ts';
+import { flag, integer, nullableInteger, nullableText, type RowOf, Table, text } from '../store/table.ts';
 import { query, type Tx, type TxContext } from '../store/transaction.ts';
 import { lockKey } from '../store/transactions/sessions.ts';
 
@@ -16,6 +16,8 @@ const PAIRINGS = new Table('pairings', {
   /** Null once approved. */
   expiresAt: nullableInteger,
   approvedAt: nullableInteger,
+  /** May do everything: see `Access`. */
+  admin: flag,
 });
 
 export type Pairing = RowOf<typeof PAIRINGS>;
@@ -31,6 +33,7 @@ const REQUESTS = new Table('pairings', {
   requestedAt: integer,
   expiresAt: nullableInteger,
   approvedAt: nullableInteger,
+  admin: flag,
 });
 
 /** Wrong codes in a row, by platform. */
@@ -75,7 +78,7 @@ export function* requestPairing(ctx: TxContext, args: PairingRequest): Tx<'asked
     ctx.now,
   );
   if (!(yield* makeRoom(ctx, platform, userId))) return 'quiet';
-  const row = { ...args, requestedAt: ctx.now, expiresAt: ctx.now + PAIRING.ttlMs, approvedAt: null };
+  const row = { ...args, requestedAt: ctx.now, expiresAt: ctx.now + PAIRING.ttlMs, approvedAt: null, admin: false };
   yield [
     REQUESTS.insert(
       row,
@@ -103,13 +106,16 @@ function* makeRoom(ctx: TxContext, platform: string, userId: string): Tx<boolean
 
 /**
  * Lets in whoever has this code or request id. A wrong code counts, and five in a row close the platform's door for an
- * hour. Throws `pairing_unknown` and `pairing_locked`; the failure is written all the same, so it is a result here.
+ * hour. Throws `pairing_unknown` and `pairing_locked`; the failure is written all the same, so it is a result here. With
+ * `firstIsAdmin` who is let in while there is no admin becomes one.
  */
 export function* approvePairing(
   ctx: TxContext,
-  args: { platform: string; code: string },
+  args: { platform: string; code: string; firstIsAdmin: boolean },
 ): Tx<{ approved: Pairing } | { refused: 'unknown' | 'locked'; until: number | null }> {
-  const { platform, code } = args;
+  const { platform, code, firstIsAdmin } = args;
+  // One lock for all platforms: two people who are let in at once must not both be the first.
+  yield* lockKey(ctx, 'pairing-admin');
   yield* lockKey(ctx, `pairing:${platform}`);
   const pending = yield* REQUESTS.select(
     'WHERE platform = ? AND approved_at IS NULL AND expires_at > ?',
@@ -117,14 +123,14 @@ export function* approvePairing(
     ctx.now,
   );
   const byId = pending.find(({ requestId }) => requestId === code);
-  if (byId !== undefined) return { approved: yield* approve(ctx, byId) };
+  if (byId !== undefined) return { approved: yield* approve(ctx, byId, firstIsAdmin) };
   const lock = yield* LOCKS.selectOne('WHERE platform = ?', platform);
   const lockedUntil = lock?.lockedUntil ?? null;
   if (lockedUntil !== null && lockedUntil > ctx.now) return { refused: 'locked', until: lockedUntil };
   const byCode = pending.find((row) => isCode(row, code));
   if (byCode !== undefined) {
     yield* query('DELETE FROM pairing_locks WHERE platform = ?', platform);
-    return { approved: yield* approve(ctx, byCode) };
+    return { approved: yield* approve(ctx, byCode, firstIsAdmin) };
   }
   const failures = (lock === undefined || lockedUntil !== null ? 0 : lock.failures) + 1;
   const until = failures >= PAIRING.maxFailures ? ctx.now + PAIRING.lockMs : null;
@@ -142,14 +148,15 @@ function isCode({ codeHash, salt }: RowOf<typeof REQUESTS>, code: string): boole
   return known.length === given.length && timingSafeEqual(known, given);
 }
 
-function* approve(ctx: TxContext, { salt: _, codeHash: _hash, ...pairing }: RowOf<typeof REQUESTS>): Tx<Pairing> {
+function* approve(ctx: TxContext, request: RowOf<typeof REQUESTS>, firstIsAdmin: boolean): Tx<Pairing> {
+  const { salt: _, codeHash: _hash, ...pairing } = request;
+  const admins = firstIsAdmin ? yield* PAIRINGS.select('WHERE admin = 1 LIMIT 1') : null;
+  const admin = admins?.length === 0;
   yield* query(
-    'UPDATE pairings SET approved_at = ?, expires_at = NULL WHERE platform = ? AND user_id = ?',
-    ctx.now,
-    pairing.platform,
-    pairing.userId,
+    'UPDATE pairings SET approved_at = ?, expires_at = NULL, admin = ? WHERE platform = ? AND user_id = ?',
+    ...[ctx.now, admin ? 1 : 0, pairing.platform, pairing.userId],
   );
-  return { ...pairing, approvedAt: ctx.now, expiresAt: null };
+  return { ...pairing, approvedAt: ctx.now, expiresAt: null, admin };
 }
 
 /** Lets somebody in without a code, because the operator names them. */
@@ -158,7 +165,10 @@ export function* admit(
   args: { platform: string; userId: string; name: string | null; requestId: string },
 ): Tx<void> {
   if (args.userId.trim() === '') throw new MoiraiError('bad_input', 'a person to let in needs an id');
-  const row = { ...args, salt: '', codeHash: '', requestedAt: ctx.now, expiresAt: null, approvedAt: ctx.now };
+  const row = {
+    ...{ ...args, salt: '', codeHash: '', admin: false },
+    ...{ requestedAt: ctx.now, expiresAt: null, approvedAt: ctx.now },
+  };
   yield [
     REQUESTS.insert(
       row,
@@ -178,6 +188,19 @@ export function* revokePairing(ctx: TxContext, args: { platform: string; userId:
   return gone.length > 0;
 }
 
+/** Makes somebody who was let in an admin, or takes that back; false when they were not let in. */
+export function* setPairedAdmin(
+  ctx: TxContext,
+  args: { platform: string; userId: string; admin: boolean },
+): Tx<boolean> {
+  yield* lockKey(ctx, 'pairing-admin');
+  const changed = yield* query(
+    'UPDATE pairings SET admin = ? WHERE platform = ? AND user_id = ? AND approved_at IS NOT NULL RETURNING user_id',
+    ...[args.admin ? 1 : 0, args.platform, args.userId],
+  );
+  return changed.length > 0;
+}
+
 /** Everybody who was let in, and who waits for it. */
 export function* listPairings(ctx: TxContext, _args: Record<never, never>): Tx<Pairing[]> {
   return yield* PAIRINGS.select(
@@ -189,4 +212,9 @@ export function* listPairings(ctx: TxContext, _args: Record<never, never>): Tx<P
 export function* isPaired(_ctx: TxContext, args: { platform: string; userId: string }): Tx<boolean> {
   const row = yield* PAIRINGS.selectOne('WHERE platform = ? AND user_id = ?', args.platform, args.userId);
   return row !== undefined && row.approvedAt !== null;
+}
+
+export function* isPairedAdmin(_ctx: TxContext, args: { platform: string; userId: string }): Tx<boolean> {
+  const row = yield* PAIRINGS.selectOne('WHERE platform = ? AND user_id = ?', args.platform, args.userId);
+  return row !== undefined && row.approvedAt !== null && row.admin;
 }

@@ -32,8 +32,13 @@ export function pairingText(platform: string, code: string): string {
 }
 
 /** Lets in whoever has this code. Throws `pairing_unknown` and `pairing_locked`. */
-export async function approveCode(store: Store, platform: string, code: string): Promise<Pairing> {
-  const answer = await store.write('approvePairing', { platform, code: code.trim() });
+export async function approveCode(
+  store: Store,
+  platform: string,
+  code: string,
+  firstIsAdmin: boolean,
+): Promise<Pairing> {
+  const answer = await store.write('approvePairing', { platform, code: code.trim(), firstIsAdmin });
   if ('approved' in answer) return answer.approved;
   const until = answer.until === null ? '' : ` until ${new Date(answer.until).toISOString()}`;
   if (answer.refused === 'locked') {

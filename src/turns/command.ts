@@ -1,6 +1,6 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
-import type { Answerer } from '../people/approvals.ts';
+import type { Answerer } from '../people/access.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { ReceiveResult } from './conversations.ts';
 import type { BusyMode } from './turns.ts';

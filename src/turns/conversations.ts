@@ -3,7 +3,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { StoreHealth } from '../engine/store-health.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
-import type { Answerer } from '../people/approvals.ts';
+import type { Answerer } from '../people/access.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import { findCommand, isOrdered, parseCommand, type SlashCommand } from './command.ts';
@@ -31,7 +31,7 @@ export interface InboundMessage {
   /** Rows that its turn finds in the transcript, kept with it. */
   readonly before?: readonly MessageToAppend[];
   /** Why this person may not give a command; null when they may. Without it everything is allowed. */
-  readonly mayRun?: (command: SlashCommand) => string | null;
+  readonly mayRun?: (command: SlashCommand) => Promise<string | null> | string | null;
   /** Who speaks, where several could answer a question. */
   readonly by?: Answerer;
 }
@@ -137,7 +137,7 @@ export class Conversations {
     const { conversation, originRef, refTtlMs, userName, mayRun, by = null } = message;
     try {
       const command = findCommand(name, this.#deps.commands());
-      const refusal = mayRun?.(command) ?? null;
+      const refusal = (await mayRun?.(command)) ?? null;
       if (refusal !== null) return await this.#answer(message, refusal);
       const answer = await command.run({
         name: command.name,

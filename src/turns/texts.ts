@@ -26,6 +26,28 @@ export function commandUnknownText(command: string): string {
   return `The gateway stopped while it did ${command.split(/\s/, 1)[0]}, and it is not known whether it was done. Look, and give the command again if it was not.`;
 }
 
+/** Told to who answers a question of the agent and may not. */
+export const NOT_ANSWERED = {
+  'not yours': 'This was not asked of you.',
+  'admins only': 'Only an admin may allow this. You may refuse it.',
+} as const;
+
+/** The agent asks to do something, in the conversation of who may allow it. */
+export function questionText(action: string): string {
+  return `Allow this? ${action}\n/approve or /deny`;
+}
+
+/** The same where the person whose work it is may not allow it. */
+export function adminNeededText(action: string, hint: string | null): string {
+  const how = hint === null ? 'The admins were asked.' : `There is no admin to ask. ${hint}`;
+  return `An admin has to allow this: ${action}\n${how} /deny refuses it.`;
+}
+
+/** What an admin is asked elsewhere than where the work is done. */
+export function adminQuestionText(action: string, who: string, where: string): string {
+  return `${who} needs an admin in ${where}. Allow this? ${action}`;
+}
+
 const RESET_TEXTS: Readonly<Record<ResetCause, (idleMs: number) => string>> = {
   idle: (idleMs) => `after ${formatDuration(idleMs)} without a message`,
   daily: () => 'at its daily reset',

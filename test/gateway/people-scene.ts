@@ -46,6 +46,10 @@ export class PeopleScene {
     await this.gateway.store.write('admit', person);
   }
 
+  async promote(id: number): Promise<void> {
+    await this.gateway.store.write('setPairedAdmin', { platform: 'telegram', userId: String(id), admin: true });
+  }
+
   async revoke(id: number): Promise<void> {
     await this.gateway.store.write('revokePairing', { platform: 'telegram', userId: String(id) });
   }

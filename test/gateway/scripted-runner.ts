@@ -3,7 +3,7 @@ import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 
 /**
  * An agent that does what the message says, word by word: `tool` runs a tool, `wait` waits until it is released, `fail`
- * fails, `shrug` has nothing to say. It keeps its steps as a real one does.
+ * fails, `ask` asks a person for leave, `shrug` has nothing to say. It keeps its steps as a real one does.
  */
 export class ScriptedRunner implements AgentRunner {
   readonly description = 'scripted';
@@ -32,7 +32,8 @@ export class ScriptedRunner implements AgentRunner {
     if (words.includes('tool')) await this.#useTool(task, rows);
     if (words.includes('fail')) throw new TypeError('told to fail');
     if (words.includes('wait')) await this.#wait(task, rows);
-    const text = words.includes('shrug') ? 'NOTHING.' : `did: ${said}`;
+    const leave = words.includes('ask') ? await this.#ask(task) : '';
+    const text = words.includes('shrug') ? 'NOTHING.' : `did: ${said}${leave}`;
     const messages: MessageToAppend[] = [...rows, { role: 'assistant', text, turnId: task.turnId }];
     return { text, messages, model: 'scripted', usage: { input: 1, output: 1 }, compressed: null };
   }
@@ -64,6 +65,11 @@ export class ScriptedRunner implements AgentRunner {
     await task.context.keep([
       { role: 'tool', text: 'seen', turnId, data: { toolCallId: call.id, name: 'look', ok: true } },
     ]);
+  }
+
+  async #ask(task: TurnTask): Promise<string> {
+    const approval = await task.context.approve({ tool: 'run_command', action: 'spin the wheel' });
+    return approval.allowed ? ', allowed' : `, refused: ${approval.reason}`;
   }
 
   async #wait(task: TurnTask, rows: MessageToAppend[]): Promise<void> {

@@ -39,9 +39,12 @@ describe('a stranger', () => {
     expect(JSON.parse((await gateway.moirai('pairing', 'list', '--json')).output).data).toMatchObject([
       { platform: 'telegram', user_id: '66', name: 'Ada Lovelace', state: 'waiting' },
     ]);
-    expect((await gateway.moirai('pairing', 'approve', 'telegram', codeIn(offer).toLowerCase())).output).toContain(
-      'may talk to the agent now',
-    );
+    const { output } = await gateway.moirai('pairing', 'approve', 'telegram', codeIn(offer).toLowerCase());
+    expect(output).toMatch(/may talk to the agent now.\nThey are the first, and so an admin/);
+    const demoted = await gateway.moirai('pairing', 'demote', '66');
+    expect(demoted.output).toContain('66 on telegram is no admin any more.');
+    const promoted = await gateway.moirai('pairing', 'promote', 'telegram', '66', '--json');
+    expect(JSON.parse(promoted.output)).toEqual({ platform: 'telegram', user_id: '66', admin: true });
     scene.bot.say({ text: 'hello again', ...STRANGER });
     expect((await scene.heardIn(66, 2))[1]).toBe('did: hello again');
 
@@ -117,7 +120,7 @@ describe('a question', () => {
       if (last?.role === 'tool') return { text: `then: ${String(last.content)}` };
       return { toolCalls: [{ name: 'run_command', args: { command: 'echo linen' } }] };
     });
-    await started({}, { require_mention: false });
+    await started({ access: { approvals: 'asker' } }, { require_mention: false });
     const group = { chat: -100, type: 'supergroup' } as const;
     scene.bot.say({ text: 'weave', ...group });
     const [question] = await scene.heardIn(-100, 1);

@@ -63,6 +63,7 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'access.allow': '*',
   'access.pairing': 'maybe',
   'access.admins': [null],
+  'access.approvals': 'everybody',
   'access.commands.dm': ['no name'],
   'access.commands.group': [{}],
   'platforms.telegram.enabled': 'x',

@@ -3,7 +3,9 @@ import { isoTime } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { approveCode } from '../../people/pairing.ts';
 import type { Pairing } from '../../people/pairing-store.ts';
+import type { Store } from '../../store/port.ts';
 import { type Answer, inStore, listing } from '../command.ts';
+import { readConfig } from '../configuration.ts';
 import { printable, relativeTime, table } from '../print.ts';
 import type { StoreSession } from '../store-session.ts';
 
@@ -26,27 +28,43 @@ export function define(group: Command): void {
       '<words...>',
       'the code they tell you, or the request id of `moirai pairing list`; before it the platform, where people wait on several',
     )
-    .addHelpText('after', '\nFive wrong codes in a row close the door of a platform for an hour.')
+    .addHelpText(
+      'after',
+      '\nWho is let in while there is no admin becomes one.\nFive wrong codes in a row close the door of a platform for an hour.',
+    )
     .action(inStore(approve));
   group
     .command('revoke')
     .summary('shut somebody out')
     .description('Shuts somebody out again, or takes back a request. What they have under way is not begun any more.')
     .usage('[platform] <user>')
-    .argument(
-      '<words...>',
-      'the id that `moirai pairing list` shows; before it the platform, where several know the user',
-    )
+    .argument('<words...>', WHO)
     .action(inStore(revoke));
+  group
+    .command('promote')
+    .summary('make somebody an admin')
+    .description('Makes somebody who was let in an admin, who may allow what agents ask for and give every command.')
+    .usage('[platform] <user>')
+    .argument('<words...>', WHO)
+    .action(inStore((here: StoreSession, words: readonly string[]) => setAdmin(here, words, true)));
+  group
+    .command('demote')
+    .summary('take the rights of an admin back')
+    .description('Makes an admin somebody like the others again. Who is named in access.admins stays one.')
+    .usage('[platform] <user>')
+    .argument('<words...>', WHO)
+    .action(inStore((here: StoreSession, words: readonly string[]) => setAdmin(here, words, false)));
 }
+
+const WHO = 'the id that `moirai pairing list` shows; before it the platform, where several know the user';
 
 async function list({ store }: StoreSession): Promise<Answer> {
   const pairings = await store.read('listPairings', {});
-  const rows = pairings.map(({ platform, userId, name, requestId, requestedAt, approvedAt }) => [
+  const rows = pairings.map(({ platform, userId, name, requestId, requestedAt, approvedAt, admin }) => [
     platform,
     userId,
     name ?? '-',
-    approvedAt === null ? 'waits' : 'let in',
+    approvedAt === null ? 'waits' : admin ? 'admin' : 'let in',
     relativeTime(approvedAt ?? requestedAt),
     approvedAt === null ? requestId : '-',
   ]);
@@ -54,7 +72,7 @@ async function list({ store }: StoreSession): Promise<Answer> {
   return listing({ data: pairings.map(viewOf), text, none: 'Nobody waits, and nobody was let in.' });
 }
 
-async function approve({ store }: StoreSession, words: readonly string[]): Promise<Answer> {
+async function approve({ store, settings }: StoreSession, words: readonly string[]): Promise<Answer> {
   const { platform: given, word: code } = readWords(words, 'code');
   const waiting = (await store.read('listPairings', {})).filter(({ approvedAt }) => approvedAt === null);
   const [waitedOn, another] = new Set(waiting.map((each) => each.platform));
@@ -63,25 +81,43 @@ async function approve({ store }: StoreSession, words: readonly string[]): Promi
   if (given === undefined && another !== undefined) {
     throw new MoiraiError('usage', `people wait on ${platform} and on ${another}: say which platform the code is of`);
   }
-  const pairing = await approveCode(store, platform, code);
+  const { admins } = (await readConfig(settings)).access;
+  const pairing = await approveCode(store, platform, code, admins.length === 0);
   const who = printable(pairing.name === null ? pairing.userId : `${pairing.name} (${pairing.userId})`);
-  return { json: viewOf(pairing), text: `${who} on ${platform} may talk to the agent now.` };
+  const admin = pairing.admin
+    ? '\nThey are the first, and so an admin: they may allow what agents ask for, and give every command. `moirai pairing demote` takes that back.'
+    : '';
+  return { json: viewOf(pairing), text: `${who} on ${platform} may talk to the agent now.${admin}` };
 }
 
 async function revoke({ store }: StoreSession, words: readonly string[]): Promise<Answer> {
-  const { platform: given, word: userId } = readWords(words, 'user');
-  const known = (await store.read('listPairings', {})).filter((pairing) => pairing.userId === userId);
-  const [found, another] = known.filter(({ platform }) => given === undefined || platform === given);
-  if (found === undefined) throw new MoiraiError('pairing_unknown', `nobody called ${userId} was let in or waits`);
-  const { platform } = found;
-  if (another !== undefined) {
-    throw new MoiraiError('usage', `${userId} is on ${platform} and on ${another.platform}: say which`);
-  }
+  const { platform, userId } = await findPerson(store, words);
   await store.write('revokePairing', { platform, userId });
   return {
     json: { platform, user_id: userId, state: 'revoked' },
     text: `${userId} on ${platform} may not talk to the agent any more.`,
   };
+}
+
+async function setAdmin({ store }: StoreSession, words: readonly string[], admin: boolean): Promise<Answer> {
+  const { platform, userId } = await findPerson(store, words);
+  if (!(await store.write('setPairedAdmin', { platform, userId, admin }))) {
+    throw new MoiraiError('pairing_unknown', `${userId} on ${platform} waits and was not let in yet`);
+  }
+  const text = admin ? `${userId} on ${platform} is an admin now.` : `${userId} on ${platform} is no admin any more.`;
+  return { json: { platform, user_id: userId, admin }, text };
+}
+
+/** The person that `[platform] <user>` names, among those who were let in or wait. */
+async function findPerson(store: Store, words: readonly string[]): Promise<Pairing> {
+  const { platform: given, word: userId } = readWords(words, 'user');
+  const known = (await store.read('listPairings', {})).filter((pairing) => pairing.userId === userId);
+  const [found, another] = known.filter(({ platform }) => given === undefined || platform === given);
+  if (found === undefined) throw new MoiraiError('pairing_unknown', `nobody called ${userId} was let in or waits`);
+  if (another !== undefined) {
+    throw new MoiraiError('usage', `${userId} is on ${found.platform} and on ${another.platform}: say which`);
+  }
+  return found;
 }
 
 /** Reads `[platform] <word>`. */
@@ -91,7 +127,7 @@ function readWords(words: readonly string[], what: string): { platform: string |
   return second === undefined ? { platform: undefined, word: first } : { platform: first, word: second };
 }
 
-function viewOf({ platform, userId, name, requestId, requestedAt, expiresAt, approvedAt }: Pairing) {
+function viewOf({ platform, userId, name, requestId, requestedAt, expiresAt, approvedAt, admin }: Pairing) {
   return {
     platform,
     user_id: userId,
@@ -101,5 +137,6 @@ function viewOf({ platform, userId, name, requestId, requestedAt, expiresAt, app
     requested_at: isoTime(requestedAt),
     expires_at: isoTime(expiresAt),
     approved_at: isoTime(approvedAt),
+    admin,
   };
 }

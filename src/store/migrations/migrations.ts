@@ -13,6 +13,7 @@ import { statements as commands } from './0008-commands.ts';
 import { statements as speakers } from './0009-speakers.ts';
 import { statements as parking } from './0010-parking.ts';
 import { statements as apiKeys } from './0011-api-keys.ts';
+import { statements as admins } from './0012-admins.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -27,6 +28,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   speakers,
   parking,
   apiKeys,
+  admins,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -21,9 +21,27 @@ export function platformsContract(open: Open): void {
       expect(await isPaired(scene, 'ada')).toBe(false);
     });
 
+    test('is an admin as the first who is let in, on any platform, unless others are named', async (scene) => {
+      for (const user of ['ada', 'bob', 'cyd']) await ask(scene, user);
+      expect(await approve(scene, 'code-ada', false)).toMatchObject({ approved: { userId: 'ada', admin: false } });
+      expect(await approve(scene, 'code-bob', true)).toMatchObject({ approved: { userId: 'bob', admin: true } });
+      expect(await approve(scene, 'code-cyd', true)).toMatchObject({ approved: { userId: 'cyd', admin: false } });
+      const isAdmin = (userId: string) => scene.store.read('isPairedAdmin', { platform: 'loom', userId });
+      const set = (userId: string, admin: boolean) =>
+        scene.store.write('setPairedAdmin', { platform: 'loom', userId, admin });
+      expect([await isAdmin('bob'), await isAdmin('cyd'), await isAdmin('nobody')]).toEqual([true, false, false]);
+      expect([await set('cyd', true), await set('bob', false), await set('nobody', true)]).toEqual([true, true, false]);
+      expect([await isAdmin('bob'), await isAdmin('cyd')]).toEqual([false, true]);
+      await scene.store.write('revokePairing', { platform: 'loom', userId: 'cyd' });
+      await scene.store.write('admit', { platform: 'loom', userId: 'cyd', name: null, requestId: 'again' });
+      expect(await isAdmin('cyd')).toBe(false);
+    });
+
     test('is of one platform', async (scene) => {
       await ask(scene, 'ada');
-      expect(await scene.store.write('approvePairing', { platform: 'spindle', code: 'code-ada' })).toMatchObject({
+      expect(
+        await scene.store.write('approvePairing', { platform: 'spindle', code: 'code-ada', firstIsAdmin: true }),
+      ).toMatchObject({
         refused: 'unknown',
       });
       expect(await approve(scene, 'CODE-ada')).toMatchObject({ approved: { userId: 'ada' } });
@@ -148,8 +166,8 @@ function ask(scene: Scene, userId: string, code = `code-${userId}`): Promise<str
   });
 }
 
-function approve(scene: Scene, code: string) {
-  return scene.store.write('approvePairing', { platform: 'loom', code });
+function approve(scene: Scene, code: string, firstIsAdmin = false) {
+  return scene.store.write('approvePairing', { platform: 'loom', code, firstIsAdmin });
 }
 
 function isPaired(scene: Scene, userId: string): Promise<boolean> {

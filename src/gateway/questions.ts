@@ -1,0 +1,91 @@
+import type { ApprovalRequest } from '../agent/runner.ts';
+import type { Session, Turn } from '../lifecycle/session.ts';
+import { parseKey } from '../lifecycle/session-key.ts';
+import { findHome } from '../outbound/home-channel.ts';
+import { outgoingTo } from '../outbound/outgoing.ts';
+import type { ReplyShape } from '../outbound/platform-sender.ts';
+import { type Access, promotionHint } from '../people/access.ts';
+import type { Platform } from '../platforms/platform.ts';
+import type { Store } from '../store/port.ts';
+import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
+import { deliverable } from '../turns/reply-target.ts';
+import { adminNeededText, adminQuestionText, questionText } from '../turns/texts.ts';
+
+export interface QuestionDeps {
+  readonly access: Access;
+  readonly store: Store;
+  readonly find: (platform: string) => Platform | null;
+  readonly newDeliveryId: () => string;
+}
+
+type Speaker = Pick<Turn, 'userId' | 'userName'>;
+type Place = Pick<DeliveryToMake, 'platform' | 'target'>;
+
+/**
+ * The messages by which people are asked to allow something. The conversation is always told. Where the person whose work
+ * it is may not allow it, each admin is asked in the direct chat they last wrote in, or, when there is none, the home
+ * channel.
+ */
+export async function questions(
+  deps: QuestionDeps,
+  session: Session,
+  speaker: Speaker,
+  { id, action }: ApprovalRequest & { readonly id: string },
+): Promise<DeliveryToMake[]> {
+  const send = (place: Place, text: string, buttons: boolean): DeliveryToMake[] => {
+    const platform = deps.find(place.platform);
+    const shape = buttons && (platform?.abilities.buttons ?? false) ? buttonsFor(id) : {};
+    return outgoingTo(place, text, platform, deps.newDeliveryId(), shape);
+  };
+  const here = { platform: session.platform, target: session.origin ?? {} };
+  if (await deps.access.mayApproveOwn(session.platform, speaker.userId)) return send(here, questionText(action), true);
+  const places = await adminPlaces(deps, session.key);
+  const hint = places.length > 0 ? null : promotionHint(session.platform, speaker.userId);
+  const { type } = parseKey(session.key);
+  // In a group an admin may be there to press it.
+  const told = send(here, adminNeededText(action, hint), type !== 'dm');
+  const question = adminQuestionText(
+    action,
+    nameOf(session, speaker),
+    type === 'dm' ? 'their direct chat' : session.key,
+  );
+  return [...told, ...places.flatMap((place) => send(place, question, true))];
+}
+
+function buttonsFor(id: string): ReplyShape {
+  return {
+    buttons: [
+      [
+        { label: 'Allow', data: `ok:${id}` },
+        { label: 'Refuse', data: `no:${id}` },
+      ],
+    ],
+  };
+}
+
+async function adminPlaces({ access, store }: QuestionDeps, exceptKey: string): Promise<Place[]> {
+  const places: Place[] = [];
+  for (const { platform, userId } of await access.admins()) {
+    const chat = await directChat(store, platform, userId);
+    if (chat !== null && chat.key !== exceptKey) places.push({ platform, target: chat.origin ?? {} });
+  }
+  if (places.length > 0) return places;
+  const home = await findHome(store);
+  return home === null || home.key === exceptKey ? [] : [{ platform: home.platform, target: home.target }];
+}
+
+/** Sessions of a person that are looked at for a direct chat. */
+const LOOKED_AT = 100;
+
+async function directChat(store: Store, platform: string, user: string): Promise<Session | null> {
+  const { sessions } = await store.read('listSessions', {
+    ...{ states: [], kinds: ['chat'], platforms: [platform], reasons: [] },
+    ...{ key: null, user, text: null, since: null, cursor: null, limit: LOOKED_AT },
+  });
+  return sessions.find((session) => deliverable(session) && parseKey(session.key).type === 'dm') ?? null;
+}
+
+function nameOf({ platform }: Session, { userId, userName }: Speaker): string {
+  const id = `${platform}:${userId ?? 'unknown'}`;
+  return userName === null ? id : `${userName} (${id})`;
+}

@@ -7,6 +7,7 @@ import { stopSignal } from './stop-signal.ts';
 /** How long the end of a session is tried when the store is away. */
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 500;
+const PASSING = ['store_unreachable', 'store_locked', 'store_timeout', 'store_outcome_unknown', 'store_full'] as const;
 
 /**
  * Ends a session whose process is about to leave. A store that is away is waited for, until a signal says not to. An end
@@ -20,7 +21,7 @@ export async function endReliably(what: string, end: () => Promise<void>): Promi
     try {
       return await end();
     } catch (thrown) {
-      const passing = hasCode(thrown, 'store_unreachable', 'store_locked', 'store_outcome_unknown', 'store_full');
+      const passing = hasCode(thrown, ...PASSING);
       if (!passing || impatience.aborted || performance.now() > deadline) {
         complain(`moirai: the end of ${what} could not be written; it will be found and reaped\n`);
         warn(thrown);

@@ -39,6 +39,10 @@ export const ERROR_HINTS = {
   store_locked: 'Another program holds the database. Stop it, or wait and try again.',
   store_unsafe: 'The store cannot keep its promises in this setting; the message says which setting to change.',
   store_unreachable: 'Check that the database server runs and that store.url is right.',
+  store_timeout:
+    'The database did not answer in time and nothing was changed. Try again; if it stays, look at its load.',
+  store_refused:
+    'The database server refused it; the message says why. Mend its tables, rights or limits, and try again.',
   store_io: 'The disk reported an error. Check the disk, then start again; the store recovers from its log.',
   store_in_use: 'Stop the processes that the message names, then try again; nothing was changed.',
   store_not_empty: 'Add --force to replace the store; what is there now is kept aside.',

@@ -1,20 +1,30 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { type PostgresOptions, PostgresStore } from '../../src/store/postgres/store.ts';
 import { createDatabase, type TestDatabase } from '../support/postgres.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
+import { codeOf } from './contract/code-of.ts';
 import { fakeClock, Scene } from './contract/scene.ts';
 
 // A real server behind a network that the test troubles: what the store says of each write, and that it recovers by itself.
 
+/** A tenth of what the program waits, so that nothing here takes long. */
+const DEADLINES = { tryMs: 1500, totalMs: 4500, beatMs: 1000 };
+
 let database: TestDatabase;
 let proxy: PostgresProxy;
+let outside: pg.Client;
 
 beforeAll(async () => {
   database = await createDatabase();
   proxy = await startPostgresProxy(database.url);
+  outside = await connectOutside();
 });
+afterEach(() => proxy.restore());
 afterAll(async () => {
+  await outside.end();
   await proxy.close();
   await database.drop();
 });
@@ -25,14 +35,14 @@ let scenes = 0;
 async function troubledScene(options: PostgresOptions = {}): Promise<Scene> {
   const clock = fakeClock();
   const open = (): Promise<PostgresStore> =>
-    PostgresStore.open(proxy.through(database.url), DEFAULT_RESET_RULES, { clock, ...options });
+    PostgresStore.open(proxy.through(database.url), DEFAULT_RESET_RULES, { clock, deadlines: DEADLINES, ...options });
   const store = await open();
   const scene = new Scene({
     store,
     clock,
     another: open,
     reopen: () => Promise.reject(new Error('a test of trouble opens its store once')),
-    raw: () => Promise.reject(new Error('a test of trouble asks past the proxy by itself')),
+    raw: async (sql) => (await outside.query(sql)).rows,
     close: () => store.close(),
   });
   scene.instance = `instance-${++scenes}`;
@@ -40,11 +50,164 @@ async function troubledScene(options: PostgresOptions = {}): Promise<Scene> {
   return scene;
 }
 
+/** A connection past the proxy. */
+async function connectOutside(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: database.url, options: '-c search_path=moirai' });
+  await client.connect();
+  return client;
+}
+
+/** Holds conversations from outside until told to let go. */
+async function holdConversations(...keys: string[]): Promise<() => Promise<void>> {
+  const client = await connectOutside();
+  await client.query('BEGIN');
+  for (const key of keys) await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [key]);
+  return async () => {
+    await client.query('ROLLBACK');
+    await client.end();
+  };
+}
+
+/** Waits until so many transactions of the store stand before a lock. */
+async function untilWaiting(count: number): Promise<void> {
+  const waiting = `SELECT count(*)::int AS n FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+  while ((await outside.query(waiting)).rows[0].n < count) await sleep(10);
+}
+
+const beat = (scene: Scene): Promise<void> => scene.store.write('beat', { instance: scene.instance, ttlMs: 90_000 });
+
 test('a commit whose answer is lost is repeated and applied once', async () => {
   const scene = await troubledScene();
   const lost = proxy.troubleNextCommit('cut-after');
   const { session } = await scene.ask(`lost-${scenes}`);
   await lost;
   expect(await scene.types(session.id)).toEqual(['session:start', 'agent:start']);
+  await scene.opened.close();
+});
+
+test('a commit that is never answered is repeated after its deadline and applied once', async () => {
+  const scene = await troubledScene();
+  const lost = proxy.troubleNextCommit('silent-after');
+  const { session } = await scene.ask(`silent-${scenes}`);
+  await lost;
+  expect(await scene.types(session.id)).toEqual(['session:start', 'agent:start']);
+  await scene.opened.close();
+});
+
+test.each(['cut-before', 'cut-after'] as const)(
+  'a commit without an answer is of unknown outcome while the server is away (%s)',
+  async (trouble) => {
+    const scene = await troubledScene();
+    const context = scene.context();
+    const say = () => scene.say(`away-${trouble}`, 'hello', { context, turnId: `turn-${trouble}`, originRef: trouble });
+    const lost = proxy.troubleNextCommit(trouble).then(() => proxy.refuse());
+    expect(await codeOf(say())).toBe('store_outcome_unknown');
+    await lost;
+    await proxy.restore();
+    const again = await say();
+    expect(await scene.types(again.session.id)).toEqual(['session:start']);
+    await scene.opened.close();
+  },
+);
+
+test('a write that did not come as far as its commit is not done, and says that the server is away', async () => {
+  const scene = await troubledScene();
+  await proxy.refuse();
+  expect(await codeOf(scene.say('refused', 'hello'))).toBe('store_unreachable');
+  await proxy.restore();
+  const key = scene.conversation('refused').key;
+  expect(await scene.store.read('openSession', { key })).toBeNull();
+  await scene.opened.close();
+});
+
+test('through a silent network nothing waits longer than its deadline, and the store works again by itself', async () => {
+  const scene = await troubledScene();
+  await scene.start('before');
+  await beat(scene);
+  proxy.silence();
+  const began = performance.now();
+  const refusals = await Promise.all([
+    codeOf(beat(scene)),
+    codeOf(scene.store.read('lastSeq', {})),
+    ...Array.from({ length: 30 }, (_, i) => codeOf(scene.say(`silent-${i}`, 'hello'))),
+  ]);
+  expect(new Set(refusals).difference(new Set(['store_unreachable', 'store_timeout']))).toEqual(new Set());
+  expect(performance.now() - began).toBeLessThan(4 * DEADLINES.totalMs);
+  await proxy.restore();
+  await beat(scene);
+  await scene.start('after');
+  await scene.opened.close();
+});
+
+test('a store is not opened through a silent network, and says so', async () => {
+  proxy.silence();
+  expect(await codeOf(troubledScene())).toBe('store_unreachable');
+});
+
+test('writes that wait for one conversation leave the connections to others', async () => {
+  const scene = await troubledScene({ deadlines: { ...DEADLINES, tryMs: 20_000, totalMs: 60_000 } });
+  const { key } = scene.conversation('held');
+  const release = await holdConversations(key);
+  const order: number[] = [];
+  const waiting = Array.from({ length: 40 }, (_, i) =>
+    scene.say('held', String(i)).then(() => {
+      order.push(i);
+    }),
+  );
+  await untilWaiting(1);
+  await beat(scene);
+  await scene.say('other', 'hello');
+  expect(await scene.store.read('openSession', { key })).toBeNull();
+  expect(order).toEqual([]);
+  await release();
+  await Promise.all(waiting);
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+  await scene.opened.close();
+});
+
+test('writes that wait for many conversations leave heartbeats and reads alone', async () => {
+  const scene = await troubledScene({ deadlines: { ...DEADLINES, tryMs: 20_000, totalMs: 60_000 } });
+  const chats = Array.from({ length: 40 }, (_, i) => `held-${i}`);
+  const release = await holdConversations(...chats.map((chat) => scene.conversation(chat).key));
+  const waiting = chats.map((chat) => scene.say(chat, 'hello'));
+  await untilWaiting(10);
+  await beat(scene);
+  await scene.store.read('lastSeq', {});
+  await release();
+  await Promise.all(waiting);
+  await scene.opened.close();
+});
+
+test('a heartbeat does not wait for a session that is locked', async () => {
+  const scene = await troubledScene();
+  const { session } = await scene.ask('locked');
+  const holder = await connectOutside();
+  await holder.query('BEGIN');
+  await holder.query('SELECT id FROM sessions WHERE id = $1 FOR UPDATE', [session.id]);
+  await beat(scene);
+  await holder.end();
+  await scene.opened.close();
+});
+
+test('a conversation that stays locked is refused as locked, its waiting writes too', async () => {
+  const scene = await troubledScene();
+  const release = await holdConversations(scene.conversation('locked-for-long').key);
+  const codes = await Promise.all(Array.from({ length: 5 }, (_, i) => codeOf(scene.say('locked-for-long', String(i)))));
+  expect(new Set(codes)).toEqual(new Set(['store_locked']));
+  await release();
+  await scene.say('locked-for-long', 'now');
+  await scene.opened.close();
+});
+
+test('a statement that is cancelled is refused as too slow', async () => {
+  const scene = await troubledScene();
+  const release = await holdConversations(scene.conversation('cancelled').key);
+  const said = codeOf(scene.say('cancelled', 'hello'));
+  await untilWaiting(1);
+  await outside.query(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND datname = current_database()`);
+  expect(await said).toBe('store_timeout');
+  await release();
   await scene.opened.close();
 });

@@ -1,11 +1,11 @@
 import { DatabaseSync } from 'node:sqlite';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Progress } from '../backup/backup-file.ts';
 import { type StoreTable, tablesOf } from '../backup/tables.ts';
 import { SqliteConnection } from '../sqlite/connection.ts';
 import { sqliteCode } from '../sqlite/errors.ts';
 import type { Values } from '../transaction.ts';
-import { connectionOptions, shownUrl } from './connection.ts';
+import { connectForBackup, shownUrl } from './connection.ts';
 import { wrapPostgres } from './errors.ts';
 
 /** At most so many rows, and about so much text, are in memory at a time. */
@@ -16,12 +16,11 @@ const BATCH_CHARS = 4 << 20;
 export async function copyPostgres(url: string, draft: string, progress: Progress): Promise<void> {
   SqliteConnection.openWriter(draft).close();
   const db = new DatabaseSync(draft);
-  const client = new pg.Client(connectionOptions(url));
-  client.on('error', () => undefined); // A broken connection also rejects the query, which is where it is reported.
+  let client: pg.Client | null = null;
   try {
     // Nobody reads the draft, and it is written to the disk as a whole before it gets its name.
     db.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN');
-    await client.connect();
+    client = await connectForBackup(url);
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const copier = new Copier(client, db, progress);
     await copier.copyAll();
@@ -30,7 +29,7 @@ export async function copyPostgres(url: string, draft: string, progress: Progres
     throw sqliteCode(thrown) === undefined ? wrapPostgres(thrown, shownUrl(url)) : thrown;
   } finally {
     db.close();
-    await client.end();
+    await client?.end();
   }
 }
 

@@ -1,25 +1,38 @@
 import pg from 'pg';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
 import type { Row } from '../transaction.ts';
-import { postgresDialect } from './dialect.ts';
-import { commit, runOn } from './transact.ts';
+import { answeredWithin, DEADLINES, type Deadlines } from './deadlines.ts';
+import { fromDriver } from './errors.ts';
+import { runBatch } from './pipeline.ts';
 
 const MIN_VERSION = 150_000;
 export const SCHEMA = 'moirai';
-/** A process that is frozen in the middle of a transaction must not hold a conversation longer than this. */
-const IDLE_IN_TRANSACTION_MS = 10_000;
+const BACKUP_STATEMENT_MS = 600_000;
 
-/** What every connection is set to before it is used. */
-export function connectionOptions(url: string): pg.ClientConfig {
+/** Parameters of a URL that change how the driver talks, or set what the store sets itself. */
+const UNUSABLE = [
+  'binary',
+  'client_encoding',
+  'encoding',
+  'idle_in_transaction_session_timeout',
+  'lock_timeout',
+  'query_timeout',
+  'replication',
+  'statement_timeout',
+];
+
+/** How connections are made. What a session of the server is set to comes afterwards; see `settle`. */
+export function connectionOptions(url: string, deadlines: Deadlines): pg.ClientConfig {
+  const { searchParams } = parseUrl(url);
+  const unusable = UNUSABLE.find((name) => searchParams.has(name));
+  if (unusable !== undefined) {
+    throw new MoiraiError('store_url', `the store URL has the parameter "${unusable}", which Moirai sets itself`);
+  }
   return {
     connectionString: url,
     application_name: 'moirai',
     keepAlive: true,
-    connectionTimeoutMillis: 10_000,
-    options:
-      `-c search_path=${SCHEMA} -c timezone=UTC -c lock_timeout=20000 ` +
-      `-c idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_MS}`,
+    connectionTimeoutMillis: deadlines.tryMs,
     types: { getTypeParser },
   };
 }
@@ -32,23 +45,55 @@ function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string)
 
 /** The URL without its password, for people to read. */
 export function shownUrl(url: string): string {
+  const shown = parseUrl(url);
+  if (shown.password !== '') shown.password = '***';
+  if (shown.searchParams.has('password')) shown.searchParams.set('password', '***');
+  return shown.toString();
+}
+
+function parseUrl(url: string): URL {
   try {
-    const shown = new URL(url);
-    if (shown.password !== '') shown.password = '***';
-    return shown.toString();
+    return new URL(url);
   } catch (thrown) {
     throw new MoiraiError('store_url', 'the store URL is not a valid postgres:// URL', { cause: thrown });
   }
 }
 
+/**
+ * Sets what the store depends on, once per connection. As statements, not as options of the connection: options in the
+ * URL would replace them, and poolers refuse them.
+ */
+export async function settle(client: pg.Client, { tryMs }: Deadlines): Promise<void> {
+  const settings: Readonly<Record<string, string>> = {
+    search_path: SCHEMA,
+    timezone: 'UTC',
+    client_encoding: 'UTF8',
+    default_transaction_isolation: 'read committed',
+    idle_session_timeout: '0',
+    // Before our own deadline: then the server has said that nothing was done.
+    lock_timeout: String(Math.round(tryMs * 0.8)),
+    statement_timeout: String(Math.round(tryMs * 0.9)),
+    // A process that is frozen in the middle of a transaction must not hold a conversation longer than this.
+    idle_in_transaction_session_timeout: String(tryMs),
+  };
+  const sql = `SELECT ${Object.keys(settings).map((name) => `set_config('${name}', ?, false)`)}`;
+  await answeredWithin(tryMs, client, () => ask(client, sql, ...Object.values(settings)));
+}
+
+/** One statement outside of any transaction. */
+export async function ask(client: pg.Client, sql: string, ...params: string[]): Promise<Row[]> {
+  const [rows = []] = await runBatch(client, [{ sql, params }]);
+  return rows;
+}
+
 /** Refuses a server that cannot keep the promises. */
-export async function assertSafe(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<Row>(
+export async function assertSafe(client: pg.Client): Promise<void> {
+  const [row = {}] = await ask(
+    client,
     `SELECT current_setting('server_version_num')::int AS version, current_setting('fsync') AS fsync,
        current_setting('synchronous_commit') AS commit, current_setting('server_encoding') AS encoding,
        pg_is_in_recovery()::int AS standby`,
   );
-  const row = rows[0] ?? {};
   const refuse = (what: string): never => {
     throw new MoiraiError('store_unsafe', what);
   };
@@ -59,25 +104,24 @@ export async function assertSafe(client: pg.ClientBase): Promise<void> {
   if (Number(row.standby) !== 0) refuse('the server is a standby; point store.url at the primary');
 }
 
-/** Brings the schema up to date; processes that start together do it one after the other. */
-export async function migrateServer(client: pg.ClientBase): Promise<void> {
-  if ((await schemaVersion(client)) === SCHEMA_VERSION) return;
-  await client.query('BEGIN');
+/** A connection beside those of the pool. */
+export async function connectAlone(options: pg.ClientConfig, deadlines: Deadlines): Promise<pg.Client> {
+  const client = new pg.Client(options);
+  client.on('error', () => undefined); // What is asked next tells.
   try {
-    await client.query("SELECT pg_advisory_xact_lock(hashtextextended('moirai:migrate', 2))");
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`);
-    await commit(client, await runOn(client, migrate(postgresDialect)));
+    await client.connect();
+    await settle(client, deadlines);
+    return client;
   } catch (thrown) {
-    await client.query('ROLLBACK');
-    throw thrown;
+    client.connection.stream.destroy();
+    throw fromDriver(thrown);
   }
 }
 
-async function schemaVersion(client: pg.ClientBase): Promise<number> {
-  const table = await client.query<Row>(`SELECT to_regclass('${SCHEMA}.meta') IS NOT NULL AS there`);
-  if (!table.rows[0]?.there) return 0;
-  const { rows } = await client.query<Row>("SELECT value FROM meta WHERE name = 'schema'");
-  const version = Number(rows[0]?.value ?? 0);
-  assertNotNewer(version);
-  return version;
+/** A connection for a backup or a restoration, whose statements take as long as the store is large. */
+export async function connectForBackup(url: string): Promise<pg.Client> {
+  const options = { ...connectionOptions(url, DEADLINES), query_timeout: BACKUP_STATEMENT_MS };
+  const client = await connectAlone(options, DEADLINES);
+  await ask(client, `SET statement_timeout = ${BACKUP_STATEMENT_MS}`);
+  return client;
 }

@@ -1,10 +1,22 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { Effects } from '../transaction.ts';
+import { ask, connectAlone } from './connection.ts';
+import { answeredWithin, type Deadlines } from './deadlines.ts';
 
 const CHANNEL = 'moirai';
 const COALESCE_MS = 20;
 const RECONNECT_MS = 2000;
 const MAX_PAYLOAD = 7000;
+/** A connection that only listens does not notice that nothing comes through any more. */
+const PROBE_MS = 30_000;
+/** Of a notification that is no hint of ours, so much is in the log. */
+const SHOWN_CHARS = 200;
+
+interface HintListener {
+  heard(effects: Effects): void;
+  /** Something went wrong that stopped nothing. */
+  problem(message: string, details: Readonly<Record<string, unknown>>): void;
+}
 
 interface Hint {
   readonly from: string;
@@ -18,18 +30,23 @@ interface Hint {
  */
 export class Hints {
   readonly #options: pg.ClientConfig;
-  readonly #onHint: (effects: Effects) => void;
+  readonly #deadlines: Deadlines;
+  readonly #listener: HintListener;
   readonly #self = Math.random().toString(36).slice(2);
   #client: pg.Client | null = null;
   #wanted = false;
   #closed = false;
   #pending: Effects | null = null;
   #timer: NodeJS.Timeout | null = null;
+  #probing: NodeJS.Timeout | null = null;
+  /** What was asked last; the next waits for it. */
+  #asked: Promise<void> = Promise.resolve();
   #sending = false;
 
-  constructor(options: pg.ClientConfig, onHint: (effects: Effects) => void) {
+  constructor(options: pg.ClientConfig, deadlines: Deadlines, listener: HintListener) {
     this.#options = options;
-    this.#onHint = onHint;
+    this.#deadlines = deadlines;
+    this.#listener = listener;
   }
 
   /** Starts hearing others, and thereby telling them. */
@@ -49,35 +66,58 @@ export class Hints {
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    const client = this.#client;
+    if (this.#probing !== null) clearInterval(this.#probing);
+    this.#client?.connection.stream.destroy();
     this.#client = null;
-    await client?.end().catch(() => undefined); // It may be broken already; that is as good as ended.
   }
 
   async #connect(): Promise<void> {
-    const client = new pg.Client(this.#options);
-    const retry = (): void => {
-      if (this.#client === client) this.#client = null;
+    const again = (): void => {
       if (this.#closed) return;
       setTimeout(() => void this.#connect(), RECONNECT_MS).unref();
     };
-    client.once('end', retry);
-    client.on('error', () => undefined); // `end` follows, and polling goes on meanwhile.
-    client.on('notification', ({ payload }) => this.#receive(payload ?? ''));
+    let client: pg.Client;
     try {
-      await client.connect();
-      await client.query(`LISTEN ${CHANNEL}`);
-      if (this.#closed) await client.end();
-      else this.#client = client;
+      client = await connectAlone(this.#options, this.#deadlines);
     } catch {
-      await client.end().catch(() => undefined); // `end` was heard above and tries again.
+      again(); // Polling goes on meanwhile.
+      return;
     }
+    client.on('notification', ({ payload }) => this.#receive(payload ?? ''));
+    client.once('end', () => {
+      if (this.#client === client) this.#client = null;
+      again();
+    });
+    this.#client = client;
+    if (this.#closed) client.connection.stream.destroy();
+    this.#probing ??= setInterval(() => void this.#ask('SELECT 1'), PROBE_MS).unref();
+    await this.#ask(`LISTEN ${CHANNEL}`);
+  }
+
+  /** A connection that does not answer in time is destroyed, and another one made. */
+  #ask(sql: string, ...params: string[]): Promise<void> {
+    const client = this.#client;
+    if (client === null) return Promise.resolve();
+    this.#asked = this.#asked.then(() =>
+      answeredWithin(this.#deadlines.tryMs, client, () => ask(client, sql, ...params)).then(
+        () => undefined,
+        () => {
+          client.connection.stream.destroy();
+        },
+      ),
+    );
+    return this.#asked;
   }
 
   #receive(payload: string): void {
     const hint = parseHint(payload);
-    if (hint === null || hint.from === this.#self) return;
-    this.#onHint({ queues: new Set(hint.queues), nextDeadline: hint.nextDeadline });
+    if (hint === null) {
+      const details = { channel: CHANNEL, payload: payload.slice(0, SHOWN_CHARS) };
+      this.#listener.problem('notification of another program ignored', details);
+      return;
+    }
+    if (hint.from === this.#self) return;
+    this.#listener.heard({ queues: new Set(hint.queues), nextDeadline: hint.nextDeadline });
   }
 
   /** One at a time: behind a slow server hints would pile up. What comes meanwhile goes with the next one. */
@@ -96,12 +136,11 @@ export class Hints {
     const payload = JSON.stringify(hint);
     if (payload.length > MAX_PAYLOAD) return;
     this.#sending = true;
-    const sent = (): void => {
+    // A lost hint costs a moment, not an event.
+    void this.#ask('SELECT pg_notify(?, ?)', CHANNEL, payload).then(() => {
       this.#sending = false;
       if (this.#pending !== null) this.#flushSoon();
-    };
-    // A lost hint costs a moment, not an event.
-    this.#client.query('SELECT pg_notify($1, $2)', [CHANNEL, payload]).then(sent, sent);
+    });
   }
 }
 

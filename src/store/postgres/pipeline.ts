@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { hasAnswer, type Param, type Query, type Returning, type Row, type Values } from '../transaction.ts';
+import { fromDriver } from './errors.ts';
 
 /** A statement in PostgreSQL's spelling, with a name under which each connection prepares it once. */
 interface Statement {
@@ -23,7 +24,15 @@ interface Step extends Statement {
 
 const statements = new Map<string, Statement>();
 /** What each connection has prepared, by name. */
-const prepared = new WeakMap<pg.Connection, Map<string, readonly Column[]>>();
+let prepared = new WeakMap<pg.Connection, Map<string, readonly Column[]>>();
+
+/**
+ * Prepares every statement anew, on every connection, before it is used again. A table that has changed spoils what was
+ * prepared on all of them: found out one by one, each connection would refuse a transaction.
+ */
+export function forgetPrepared(): void {
+  prepared = new WeakMap();
+}
 
 const { BOOL, INT2, INT4, INT8, NUMERIC } = pg.types.builtins;
 const NUMBERS: ReadonlySet<number> = new Set([INT2, INT4, INT8, NUMERIC]);
@@ -103,7 +112,7 @@ class Batch implements pg.Submittable {
   }
 
   handleError(error: Error): void {
-    this.#failed(error);
+    this.#failed(fromDriver(error));
   }
 
   #step(): Step {

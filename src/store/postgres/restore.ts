@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import pg from 'pg';
+import type pg from 'pg';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { copyToDraft, discard, type Progress } from '../backup/backup-file.ts';
 import type { RestoreRequest } from '../backup/restore.ts';
@@ -11,7 +11,7 @@ import { SqliteConnection } from '../sqlite/connection.ts';
 import { sqliteCode } from '../sqlite/errors.ts';
 import type { Row } from '../transaction.ts';
 import { settleRestored } from '../transactions/restoring.ts';
-import { assertSafe, connectionOptions, SCHEMA, shownUrl } from './connection.ts';
+import { assertSafe, connectForBackup, SCHEMA, shownUrl } from './connection.ts';
 import { postgresDialect } from './dialect.ts';
 import { wrapPostgres } from './errors.ts';
 import { runBatch } from './pipeline.ts';
@@ -25,11 +25,10 @@ const BATCH_CHARS = 4 << 20;
 export async function replacePostgres(request: RestoreRequest): Promise<string | null> {
   // In this program's schema, whatever that of the backup is.
   const draft = copyToDraft(request.file, join(tmpdir(), basename(request.file)));
-  const client = new pg.Client(connectionOptions(request.place));
-  client.on('error', () => undefined); // A broken connection also rejects the query, which is where it is reported.
+  let client: pg.Client | null = null;
   try {
     SqliteConnection.openWriter(draft).close();
-    await client.connect();
+    client = await connectForBackup(request.place);
     await assertSafe(client);
     const db = new DatabaseSync(draft, { readOnly: true });
     try {
@@ -40,7 +39,7 @@ export async function replacePostgres(request: RestoreRequest): Promise<string |
   } catch (thrown) {
     throw sqliteCode(thrown) === undefined ? wrapPostgres(thrown, shownUrl(request.place)) : thrown;
   } finally {
-    await client.end();
+    await client?.end();
     discard(draft);
   }
 }

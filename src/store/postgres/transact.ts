@@ -1,14 +1,17 @@
 import type pg from 'pg';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { StoreClock } from '../clock.ts';
+import { assertNotNewer } from '../migrations/migrations.ts';
 import { type Effects, noEffects, type Query, type Row, type Tx, type TxContext } from '../transaction.ts';
 import { postgresDialect } from './dialect.ts';
 import { haveAnswer, runBatch } from './pipeline.ts';
 
 const BEGIN: Query = { sql: 'BEGIN', params: [] };
 const COMMIT: Query = { sql: 'COMMIT', params: [] };
+/** The time, and the version of the schema: reading it also makes a migration wait for the end of the transaction. */
 const CLOCK: Query = {
-  sql: 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+  sql: `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
+    (SELECT value FROM meta WHERE name = 'schema') AS schema`,
   params: [],
 };
 
@@ -40,10 +43,16 @@ export async function runOn<T>(client: pg.ClientBase, tx: Tx<T>, first = tx.next
  * Opens a transaction and runs it up to its commit. Most transactions ask something before they look at the clock:
  * their first statements travel with BEGIN. Those that look first are made anew once it is known.
  */
-export async function runNew<T>(client: pg.ClientBase, context: ServerContext, make: () => Tx<T>): Promise<Outcome<T>> {
+export async function runNew<T>(
+  client: pg.ClientBase,
+  context: ServerContext,
+  make: () => Tx<T>,
+  settings: readonly Query[] = [],
+): Promise<Outcome<T>> {
   const early = firstStep(make);
   const ahead = early?.step.value ?? [];
-  const [, clock = [], ...rows] = await runBatch(client, [BEGIN, CLOCK, ...ahead]);
+  const answers = await runBatch(client, [BEGIN, ...settings, CLOCK, ...ahead]);
+  const [clock = [], ...rows] = answers.slice(1 + settings.length);
   context.tell(clock);
   if (early === null) return runOn(client, make());
   return runOn(client, early.tx, early.tx.next(rows));
@@ -77,10 +86,12 @@ export class ServerContext implements TxContext {
   readonly dialect = postgresDialect;
   readonly effects: Effects = noEffects();
   readonly rules: ResetRules;
+  readonly #writes: boolean;
   readonly #simulated: StoreClock | null;
   #time: { readonly now: number; readonly lease: number } | null = null;
 
-  constructor(rules: ResetRules, simulated: StoreClock | null) {
+  constructor(writes: boolean, rules: ResetRules, simulated: StoreClock | null) {
+    this.#writes = writes;
     this.rules = rules;
     this.#simulated = simulated;
   }
@@ -93,8 +104,12 @@ export class ServerContext implements TxContext {
     return this.#known().lease;
   }
 
-  /** Takes the answer to `CLOCK`. From now on time stands still for this transaction. */
+  /**
+   * Takes the answer to `CLOCK`. From now on time stands still for this transaction. Another process may have raised the
+   * schema since this store was opened: then this program writes nothing more.
+   */
   tell([row]: readonly Row[]): void {
+    if (this.#writes) assertNotNewer(Number(row?.schema ?? 0));
     const server = Number(row?.now ?? 0);
     this.#time = { now: this.#simulated?.now() ?? server, lease: this.#simulated?.lease() ?? server };
   }

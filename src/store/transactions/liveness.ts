@@ -61,9 +61,11 @@ export function* beat(ctx: TxContext, args: { instance: string; ttlMs: number })
     ctx.leaseNow,
   );
   if (renewed.length === 0) throw new MoiraiError('lease_lost', `the lease of instance ${args.instance} ran out`);
+  // A session in the hands of another transaction is told at the next heartbeat: the lease must not wait for it.
   yield* query(
-    `UPDATE sessions SET last_heartbeat_at = ?
-     WHERE owner = ? AND id IN (SELECT id FROM owned_sessions WHERE owner = ?)`,
+    `UPDATE sessions SET last_heartbeat_at = ? WHERE id IN (
+       SELECT id FROM sessions WHERE owner = ? AND id IN (SELECT id FROM owned_sessions WHERE owner = ?)
+       ${ctx.dialect.skipLocked})`,
     ctx.now,
     args.instance,
     args.instance,

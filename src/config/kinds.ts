@@ -5,6 +5,7 @@ import { assertPattern } from '../lifecycle/events.ts';
 import { DEFAULT_RESET_RULES, type ResetPolicy, validatePolicy } from '../lifecycle/reset-policy.ts';
 import type { Kind } from '../settings/declaration.ts';
 import { address, fault, faultOf, kind, text, textLike } from '../settings/kinds.ts';
+import { patternFault } from './command-pattern.ts';
 
 /** One field of a reset policy: the lifecycle itself says what it takes. */
 export function policyField<F extends keyof ResetPolicy>(field: F): Kind<ResetPolicy[F]> {
@@ -63,6 +64,14 @@ export const addressRange = textLike((range) => {
   if (bits < 0 || rest.length > 0) return false;
   return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= bits);
 }, 'no address such as 10.0.0.1, and no network such as 10.0.0.0/8 or fd00::/8');
+
+/** A whole command, with places for arguments. */
+export const commandPattern = kind((value, context) => {
+  const pattern = text.read(value, context);
+  const wrong = patternFault(pattern);
+  if (wrong !== null) throw fault(wrong);
+  return pattern;
+});
 
 /** A path from the home; null for the usual one. */
 export function pathFromHome(usual: string): Kind<string> {

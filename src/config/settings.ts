@@ -20,7 +20,7 @@ import {
   webAddress,
   whole,
 } from '../settings/kinds.ts';
-import { addressRange, eventPattern, longKey, pathFromHome, signingSecret, storeUrl } from './kinds.ts';
+import { addressRange, commandPattern, eventPattern, longKey, pathFromHome, signingSecret, storeUrl } from './kinds.ts';
 import { model } from './model-settings.ts';
 import { sessions } from './session-settings.ts';
 
@@ -102,7 +102,10 @@ const agent = section({
     null,
     'the folder in which file tools work, from the home; null for `workspace` there',
   ),
-  allow_commands: list(text, 'commands that run without asking, by their first words: `[git status, ls]`'),
+  allow_commands: list(
+    commandPattern,
+    'whole commands that run without asking, word by word: `[git status, git log *, cat ..., ls **]`; see [commands](security.md#commands)',
+  ),
   approval_timeout: setting(timer(), '5m', 'how long a person has to allow something; after that it is a no'),
 });
 
@@ -170,6 +173,10 @@ const mcpServer = section(
     env: secretTexts('its environment; never shown'),
     url: setting(optional(webAddress), null, 'the address to connect to'),
     headers: secretTexts('what to send along; never shown'),
+    allow_tools: list(
+      text,
+      'tools of it that run without asking, beside those that it marks as reading only: by name, or `*` for all',
+    ),
   },
   {
     rule: ({ command, url }) => {

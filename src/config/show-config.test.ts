@@ -67,7 +67,7 @@ test('every secret is known to whoever has to hide it', () => {
 test('what is shown means the same when it is loaded', () => {
   const config = home.load(`
 gateway: { name: tower, drain_timeout: 1500ms, allowed_origins: ["https://example.org"] }
-agent: { workspace: /srv/work, allow_commands: [git, "npm test"], cache: { max_bytes: 1000B, idle_ttl: 90m } }
+agent: { workspace: /srv/work, allow_commands: [git status, "npm test"], cache: { max_bytes: 1000B, idle_ttl: 90m } }
 sessions:
   reset: { mode: both, idle: 36h, timezone: Asia/Tokyo }
   reset_by_type: { dm: { mode: none }, thread: { idle: 1s, at: 00:00, notify: false, notify_exclude: [] } }

@@ -31,15 +31,18 @@ test('it sees nothing secret of the environment', async () => {
   expect(text).not.toMatch(/sk-1|MY_TOKEN/);
 });
 
-test('only a plain command whose first word is allowed runs unasked', () => {
-  const { tool } = runner(['ls', 'git', 'npm test', '']).commands;
+test('only a plain command that a pattern describes whole runs unasked', () => {
+  const { tool } = runner(['ls **', 'git', 'git status', 'npm test', '']).commands;
   const asks = (command: string) => tool.dangerous({ command });
   expect(asks('ls -la')).toBeNull();
   expect(asks('  git status')).toBeNull();
-  expect(asks('npm  test --all')).toBeNull();
+  expect(asks('npm  test')).toBeNull();
   for (const command of [
     'rm -rf x',
     'npm install',
+    'npm test --all',
+    "git -c alias.x='!id' x",
+    'git -c core.pager=id log',
     'lsof',
     'ls; rm x',
     'ls && rm x',
@@ -96,7 +99,7 @@ test('an allowed command runs', async () => {
     { toolCalls: [{ name: 'run_command', args: { command: 'touch made' } }] },
     { text: 'Made.' },
   ]);
-  const chat = new Conversation(runnerAt(server.url, { agent: { workspace, allowCommands: ['touch'] } }).runner);
+  const chat = new Conversation(runnerAt(server.url, { agent: { workspace, allowCommands: ['touch *'] } }).runner);
   await chat.say('make it');
   expect(chat.asked).toEqual([]);
   expect(existsSync(join(workspace, 'made'))).toBe(true);

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { AgentRunner } from '../../src/agent/runner.ts';
 import type { McpServerConfig } from '../../src/config/config.ts';
 import { startMcpServer } from '../fakes/mcp-server.ts';
@@ -7,7 +7,7 @@ import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
 import { Conversation, runnerAt } from './conversation.ts';
 
 const script = fileURLToPath(new URL('../fakes/mcp-server.ts', import.meta.url));
-const none = { env: {}, url: null, headers: {} };
+const none = { env: {}, url: null, headers: {}, allowTools: ['fail', 'crash'] };
 const calculator: McpServerConfig = { command: process.execPath, args: [script], ...none };
 const dead: McpServerConfig = { command: '/no/such/program', args: [], ...none };
 const unreachable: McpServerConfig = { command: null, args: [], ...none, url: 'http://127.0.0.1:9/mcp' };
@@ -91,4 +91,28 @@ test('tools whose port is missing are not offered', async () => {
   expect(namesOf(questions(server)[0]?.body.tools)).toEqual([
     ...['fetch_url', 'list_files', 'read_file', 'run_command', 'search_sessions', 'write_file'],
   ]);
+});
+
+describe('a tool of an MCP server', () => {
+  const calls = ['add', 'fail', 'erase'].map((name) => ({ name: `calc__${name}`, args: { a: 1, b: 2 } }));
+
+  async function askedFor(allowTools: readonly string[]): Promise<{ asked: string[]; results: string[] }> {
+    await using server = await startOpenAiServer([{ toolCalls: calls }, { text: 'Done.' }]);
+    runner = runnerAt(server.url, { mcp: { calc: { ...calculator, allowTools } } }).runner;
+    const chat = new Conversation(runner);
+    await chat.say('do it all');
+    const results = chat.transcript.filter(({ role }) => role === 'tool').map(({ text }) => text);
+    return { asked: chat.asked.map(({ action }) => action), results };
+  }
+
+  test('runs without asking only if its server says that it only reads', async () => {
+    const { asked, results } = await askedFor([]);
+    expect(asked).toEqual(['fail {"a":1,"b":2}', 'erase {"a":1,"b":2}']);
+    expect(results).toEqual(['3', expect.stringContaining('not run'), expect.stringContaining('not run')]);
+  });
+
+  test('runs without asking if the configuration names it, or all of its server', async () => {
+    expect((await askedFor(['erase'])).asked).toEqual(['fail {"a":1,"b":2}']);
+    expect((await askedFor(['*'])).results).toEqual(['3', 'It failed: it always fails', 'erased']);
+  });
 });

@@ -39,8 +39,17 @@ describe('config check', () => {
   test('is content with nothing, and makes nothing', async () => {
     const home = join(cli.home, 'none');
     const { config, env } = await cli.json('--home', home, 'config', 'path');
-    expect(await cli.json('--home', home, 'config', 'check')).toEqual({ ok: true, config, env, problems: [] });
+    expect(await cli.json('--home', home, 'config', 'check')).toEqual({ ok: true, config, env, problems: [], notes: [] });
     expect(existsSync(home)).toBe(false);
+  });
+
+  test('tells what an entry of allow_commands means that is only the name of a program', async () => {
+    write('config.yaml', 'agent: { allow_commands: [git, git status, ls **] }\n');
+    const { output } = await cli.moirai('config', 'check');
+    expect(output.match(/allow_commands: .*/g)).toEqual([
+      expect.stringContaining('"git" allows that command without any arguments'),
+    ]);
+    expect((await cli.json('config', 'check')).notes).toHaveLength(1);
   });
 
   test('tells every problem, each with its place, key and reason, and exits with 78', async () => {

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { type HttpFake, sendJson, startHttpFake } from './http-fake.ts';
 
 /**
- * A small MCP server: `add` adds, `fail` reports an error, `crash` ends the process. Run as a script it speaks on standard
+ * A small MCP server: `add` adds and only reads, `fail` reports an error, `crash` ends the process. Run as a script it speaks on standard
  * input and output, one JSON-RPC message a line.
  */
 const number = { type: 'number' };
@@ -11,9 +11,16 @@ const TOOLS = [
     name: 'add',
     description: 'Adds two numbers.',
     inputSchema: { type: 'object', properties: { a: number, b: number }, required: ['a', 'b'] },
+    annotations: { readOnlyHint: true },
   },
   { name: 'fail', description: 'Always fails.', inputSchema: { type: 'object', properties: {} } },
   { name: 'crash', description: 'Ends the server.', inputSchema: { type: 'object', properties: {} } },
+  {
+    name: 'erase',
+    description: 'Erases everything.',
+    inputSchema: { type: 'object', properties: {} },
+    annotations: { readOnlyHint: false, destructiveHint: true },
+  },
 ];
 
 interface Call {
@@ -38,6 +45,7 @@ function resultOf({ method, params }: Call): unknown {
 
 function callTool(name: string | undefined, args: Record<string, unknown>): unknown {
   if (name === 'crash') process.exit(1);
+  if (name === 'erase') return { content: [{ type: 'text', text: 'erased' }] };
   if (name === 'add') return { content: [{ type: 'text', text: String(Number(args.a) + Number(args.b)) }] };
   return { content: [{ type: 'text', text: 'it always fails' }], isError: true };
 }

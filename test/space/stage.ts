@@ -32,7 +32,7 @@ export class Stage {
       const own = settings(i);
       const gateway = { port, name, ...(own.gateway as object | undefined) };
       this.gateways.push(
-        new GatewayProcess({ model, log: { level: 'error' }, agent: { allow_commands: ['cat'] }, ...own, gateway }),
+        new GatewayProcess({ model, log: { level: 'error' }, agent: { allow_commands: ['cat ...'] }, ...own, gateway }),
       );
     }
     await Promise.all(this.gateways.map((gateway) => gateway.start()));

@@ -4,6 +4,14 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Log } from './ports.ts';
 import { type AgentTool, bounded } from './tool.ts';
 
+/** A tool as its server lists it. */
+interface ListedTool {
+  readonly name: string;
+  readonly description?: string | undefined;
+  readonly inputSchema: object;
+  readonly annotations?: { readonly readOnlyHint?: boolean | undefined } | undefined;
+}
+
 interface Connection {
   readonly client: MCPClient;
   readonly tools: readonly AgentTool[];
@@ -11,6 +19,8 @@ interface Connection {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const CALL_TIMEOUT_MS = 300_000;
+/** As much of the arguments as a question shows. */
+const MOST_SHOWN = 1_000;
 
 /** How long a server that could not be reached is left alone: a dead one must not delay every turn. */
 const RETRY_AFTER_MS = 60_000;
@@ -81,16 +91,26 @@ export class McpServer {
     lost?.then((connection) => connection?.client.close()).catch(() => undefined);
   }
 
-  #toolOf(tool: { name: string; description?: string | undefined; inputSchema: object }): AgentTool {
+  #toolOf(tool: ListedTool): AgentTool {
+    const asks = !this.#runsUnasked(tool);
     return {
       // Model servers take letters, digits, underscores and dashes, 64 of them.
       name: `${this.#name}__${tool.name}`.replace(/[^\w-]/g, '_').slice(0, 64),
       description: tool.description ?? tool.name,
       inputSchema: tool.inputSchema as Record<string, unknown>,
       parallelSafe: false,
-      dangerous: () => null,
+      dangerous: (args) => (asks ? actionOf(tool.name, args) : null),
       run: (args, { signal }) => this.#call(tool.name, args, signal),
     };
+  }
+
+  /**
+   * What a server says of its own tools is believed, as the server is: whoever configured it runs its program. A tool of
+   * which it says nothing may do anything.
+   */
+  #runsUnasked({ name, annotations }: ListedTool): boolean {
+    const { allowTools } = this.#config;
+    return annotations?.readOnlyHint === true || allowTools.includes(name) || allowTools.includes('*');
   }
 
   async #call(name: string, args: unknown, signal: AbortSignal): Promise<string> {
@@ -112,6 +132,12 @@ export class McpServer {
   #tell(what: string, error: unknown): void {
     this.#log.warn(what, { server: this.#name, error });
   }
+}
+
+/** What a person is asked: the tool and what it is given. */
+function actionOf(name: string, args: unknown): string {
+  const given = JSON.stringify(args) ?? '';
+  return `${name} ${given.length > MOST_SHOWN ? `${given.slice(0, MOST_SHOWN)}...` : given}`;
 }
 
 async function transportOf({ command, args, env, url, headers }: McpServerConfig) {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { z } from 'zod';
+import { matchesCommand } from '../../config/command-pattern.ts';
 import type { AgentConfig } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { unlessAborted } from '../unless-aborted.ts';
@@ -32,7 +33,7 @@ export class CommandRunner {
       name: 'run_command',
       description: 'Runs a command in the workspace and returns its exit code and output. A person may be asked first.',
       schema,
-      dangerous: ({ command }) => (isAllowed(command, this.#settings.allowCommands) ? null : command),
+      dangerous: ({ command }) => (matchesCommand(this.#settings.allowCommands, command) ? null : command),
       run: ({ command, timeout_seconds: seconds = DEFAULT_SECONDS }, { sessionId, signal }) =>
         this.#run(sessionId, command, seconds, signal),
     });
@@ -85,18 +86,6 @@ function harmlessEnvironment(
   );
   return { PATH: USUAL_PATH, HOME: home, TERM: 'dumb', ...Object.fromEntries(kept) };
 }
-
-/** Signs that make more than one command of a line; with one of them the first word says too little. */
-const SHELL_SIGNS = /[;&|<>`$(){}\n\r]/;
-
-/** An entry is the first word of a command, or its first words: `git`, `npm test`. */
-function isAllowed(command: string, allowed: readonly string[]): boolean {
-  if (SHELL_SIGNS.test(command)) return false;
-  const words = wordsOf(command);
-  return allowed.map(wordsOf).some((entry) => entry.length > 0 && entry.every((word, i) => word === words[i]));
-}
-
-const wordsOf = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');
 
 class RunningCommand {
   readonly #child: ChildProcess;

@@ -7,6 +7,7 @@ import { hasCode } from '../../errors/moirai-error.ts';
 import { configuredPlatforms, NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
 import { hidePassword, showSettings } from '../../settings/show-settings.ts';
 import { type Answer, answer } from '../command.ts';
+import { configNotes } from '../config-notes.ts';
 import { assertMemory, readConfig } from '../configuration.ts';
 import { facts, printable } from '../print.ts';
 import { reportError } from '../report-error.ts';
@@ -38,9 +39,10 @@ async function check(settings: Settings): Promise<Answer> {
     const config = await readConfig(settings);
     await assertMemory(config);
     const idle = notServed(config);
+    const notes = configNotes(config);
     return {
-      json: { ok: true, ...paths, problems: [], ...(idle.length === 0 ? {} : { not_served: idle }) },
-      text: `${facts(summaryOf(config))}The configuration is valid.`,
+      json: { ok: true, ...paths, problems: [], notes, ...(idle.length === 0 ? {} : { not_served: idle }) },
+      text: `${facts(summaryOf(config))}${notes.map((note) => `${note}\n`).join('')}The configuration is valid.`,
     };
   } catch (thrown) {
     if (!settings.json || !hasCode(thrown, 'config_invalid')) throw thrown;

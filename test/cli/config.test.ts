@@ -39,7 +39,13 @@ describe('config check', () => {
   test('is content with nothing, and makes nothing', async () => {
     const home = join(cli.home, 'none');
     const { config, env } = await cli.json('--home', home, 'config', 'path');
-    expect(await cli.json('--home', home, 'config', 'check')).toEqual({ ok: true, config, env, problems: [], notes: [] });
+    expect(await cli.json('--home', home, 'config', 'check')).toEqual({
+      ok: true,
+      config,
+      env,
+      problems: [],
+      notes: [],
+    });
     expect(existsSync(home)).toBe(false);
   });
 

@@ -43,7 +43,7 @@ test('a home without files has the defaults of the contract', () => {
       ...{ groupPerUser: true, threadPerUser: false, heartbeatMs: 15_000, leaseTtlMs: 90_000 },
       retentionMs: {
         ...{ chat: null, cli: null, cron: 30 * day, webhook: 30 * day, batch: 30 * day, api: 30 * day },
-        child: 30 * day,
+        ...{ child: 30 * day, events: 90 * day },
       },
     },
     hooks: { timeoutMs: 30_000, maxAttempts: 8, webhooks: [] },

@@ -57,6 +57,11 @@ export const sessions = section(
         batch: setting(kept, '30d', ''),
         api: setting(kept, '30d', ''),
         child: setting(kept, '30d', ''),
+        events: setting(
+          kept,
+          '90d',
+          'how long events are kept in the log; one that a subscriber has not received stays',
+        ),
       }),
       unit: 'Ms' as const,
     },

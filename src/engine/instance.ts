@@ -28,6 +28,7 @@ export interface EngineOptions {
 const REAP_BATCH = 100;
 const EXPIRE_BATCH = 100;
 const PRUNE_BATCH = 200;
+const PRUNE_EVENTS_BATCH = 1000;
 
 /**
  * One process as the store knows it: its lease, the sessions it holds, and what it does for all: it settles what dead
@@ -117,6 +118,13 @@ export class Instance {
     const context = this.commandContext();
     const { removed } = await this.store.write('pruneSessions', { context, rule, limit: PRUNE_BATCH });
     return removed.length;
+  }
+
+  /** Removes events that were kept long enough, a batch after a number; returns where to go on, null at the end. */
+  async pruneEvents(olderThanMs: number, after: number): Promise<number | null> {
+    const context = this.commandContext();
+    const { next } = await this.store.write('pruneEvents', { context, olderThanMs, after, limit: PRUNE_EVENTS_BATCH });
+    return next;
   }
 
   /**

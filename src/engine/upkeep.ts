@@ -20,7 +20,7 @@ export interface UpkeepOptions {
   readonly expire: boolean;
   /** Settles what an expiry must not end without a word; done at the start, before anything expires. */
   readonly beforeExpiry?: () => Promise<void>;
-  /** How long an ended session is kept, by kind; null is for good. Without it nothing is removed. */
+  /** How long an ended session is kept, by kind, and `events`; null is for good. Without it nothing is removed. */
   readonly retention?: Readonly<Record<string, number | null>>;
 }
 
@@ -70,6 +70,12 @@ export class Upkeep {
     for (const { kind, olderThanMs } of pruneRules(this.#options.retention ?? {})) {
       const rule = { kind, olderThanMs: Math.max(olderThanMs, LEAST_RETENTION_MS) };
       for (let removed = 1; removed > 0 && !this.#stopped; ) removed = await this.#engine.prune(rule);
+    }
+    const olderThanMs = this.#options.retention?.events ?? null;
+    if (olderThanMs === null) return;
+    const kept = Math.max(olderThanMs, LEAST_RETENTION_MS);
+    for (let next: number | null = 0; next !== null && !this.#stopped; ) {
+      next = await this.#engine.pruneEvents(kept, next);
     }
   }
 

@@ -18,6 +18,7 @@ import * as expiry from './transactions/expiry.ts';
 import * as externalNotes from './transactions/external-notes.ts';
 import * as inspection from './transactions/inspection.ts';
 import * as liveness from './transactions/liveness.ts';
+import * as logRetention from './transactions/log-retention.ts';
 import * as messages from './transactions/messages.ts';
 import * as reading from './transactions/reading.ts';
 import * as reaping from './transactions/reaping.ts';
@@ -37,6 +38,7 @@ export const WRITES = {
   command: sessionCommands.command,
   deleteSession: deletion.deleteSession,
   pruneSessions: deletion.pruneSessions,
+  pruneEvents: logRetention.pruneEvents,
   finishTurn: turns.finishTurn,
   joinTurns: turns.joinTurns,
   appendMessages: messages.appendMessages,

@@ -49,6 +49,7 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'sessions.retention.batch': [],
   'sessions.retention.api': '30',
   'sessions.retention.child': '40000d',
+  'sessions.retention.events': 'never',
   'hooks.timeout': '0ms',
   'hooks.max_attempts': 0,
   'hooks.webhooks': { name: 'x' },

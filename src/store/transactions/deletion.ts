@@ -6,6 +6,7 @@ import { integer, selectValues, Table, text, word } from '../table.ts';
 import { batch, type Param, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { eraseEvents, eraseWords, lockDescendants } from './erasure.ts';
+import { keyOfSession } from './reading.ts';
 import { type CommandContext, enter, lockKey, lockSessions, sessionQuery, withTurns } from './sessions.ts';
 
 /*
@@ -62,8 +63,8 @@ export function* deleteSession(ctx: TxContext, args: DeleteArgs): Tx<Deleted> {
 
 /** Null for a session that was removed. That it ever was is in the log, which also names its conversation. */
 function* lockExisting(ctx: TxContext, sessionId: string): Tx<SessionWithTurns | null> {
-  const [key] = yield* selectValues(text, KEY_OF_SESSION, sessionId, sessionId);
-  if (key === undefined) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
+  const key = yield* keyOfSession(sessionId);
+  if (key === null) throw new MoiraiError('session_not_found', `no session ${sessionId}`);
   // Whoever continues it holds the same lock: nobody begins to see a transcript that is about to go.
   yield* lockKey(ctx, key);
   const [loaded] = yield* batch(sessionQuery(ctx, sessionId));
@@ -71,9 +72,6 @@ function* lockExisting(ctx: TxContext, sessionId: string): Tx<SessionWithTurns |
   yield* eraseEvents(sessionId, key);
   return null;
 }
-
-const KEY_OF_SESSION = `SELECT key FROM sessions WHERE id = ? UNION ALL
-  SELECT session_key FROM events WHERE session_id = ? AND type = 'session:start'`;
 
 function* refuseContinued(sessionId: string): Tx<void> {
   const by = yield* selectValues(

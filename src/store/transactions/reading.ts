@@ -31,8 +31,16 @@ export interface EventFilter {
   readonly within?: Within;
 }
 
-/** From the log itself, which outlives the session's row. */
-const KEY_OF_SESSION = "(SELECT session_key FROM events WHERE session_id = ? AND type = 'session:start')";
+/** From its row, or from the log, which outlives the row and may have lost its beginning. The session's id, three times. */
+const KEY_OF_SESSION = `coalesce((SELECT key FROM sessions WHERE id = ?),
+  (SELECT session_key FROM events WHERE session_id = ? AND type = 'session:start'),
+  (SELECT session_key FROM events WHERE session_id = ? AND type = 'session:end'))`;
+
+/** The conversation of a session that is there, or was; null for one that never was. */
+export function* keyOfSession(id: string): Tx<string | null> {
+  const [key = null] = yield* selectValues(nullableText, `SELECT ${KEY_OF_SESSION}`, id, id, id);
+  return key;
+}
 
 /**
  * Events after a public number, in commit order: a reader that follows the numbers misses none. (Within a conversation
@@ -46,7 +54,7 @@ export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: Seq
   if (args.sessionId !== null) {
     // Events are indexed by conversation: its key narrows the search to one conversation's log.
     where.push(`session_key = ${KEY_OF_SESSION}`, 'session_id = ?');
-    params.push(args.sessionId, args.sessionId);
+    params.push(args.sessionId, args.sessionId, args.sessionId, args.sessionId);
   }
   for (const filter of [typeFilter(args.types), withinFilter('session_key', args.within)]) {
     if (filter === null) continue;
@@ -69,8 +77,7 @@ export function* lastEvents(ctx: TxContext, args: { sessionId: string; limit: nu
   const events = yield* EVENTS.selectAs(
     `SELECT ${ctx.dialect.seqColumn} AS seq, body FROM events
      WHERE session_key = ${KEY_OF_SESSION} AND session_id = ? ORDER BY no DESC LIMIT ?`,
-    args.sessionId,
-    args.sessionId,
+    ...[args.sessionId, args.sessionId, args.sessionId, args.sessionId],
     pageSize(args.limit),
   );
   return events.reverse();

@@ -37,13 +37,16 @@ function* openLanesFrom(ctx: TxContext, name: string, from: 'open' | 'start'): T
   const first =
     from === 'start'
       ? 'SELECT session_key, min(no) AS first_no, max(no) AS last_no FROM events GROUP BY session_key'
-      : `SELECT s.key AS session_key, e.no AS first_no,
+      : // Of a session older than the log, what is left of it.
+        `SELECT s.key AS session_key, coalesce(e.no,
+             (SELECT min(no) FROM events WHERE session_key = s.key AND session_id = s.id)) AS first_no,
            (SELECT max(no) FROM events WHERE session_key = s.key) AS last_no
-         FROM sessions s JOIN events e ON e.session_id = s.id AND e.type = 'session:start' WHERE s.state <> 'ended'`;
+         FROM sessions s LEFT JOIN events e ON e.session_id = s.id AND e.type = 'session:start'
+         WHERE s.state <> 'ended'`;
   yield* query(
     `INSERT INTO lanes (queue, key, next_no, last_no, due_at, attempts, waits, interrupted)
      SELECT CAST(? AS TEXT), session_key, first_no, last_no, 0, 0, 0, 0
-     FROM (${first}) history`,
+     FROM (${first}) history WHERE first_no IS NOT NULL`,
     queueOf(name),
   );
   ctx.effects.queues.add(queueOf(name));

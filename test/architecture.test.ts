@@ -54,7 +54,7 @@ const table: Table = {
     api: {
       layers: ['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'engine', 'agent', 'turns', 'cron', 'people'],
     },
-    people: { layers: ['errors', 'lifecycle', 'store', 'queue', 'config', 'agent', 'platforms'] },
+    people: { layers: ['errors', 'lifecycle', 'store', 'queue', 'engine', 'config', 'agent', 'platforms'] },
     tracing: { layers: ['log', 'config', 'agent', 'turns'] },
     platforms: {
       layers: ['errors', 'settings', 'markdown'],

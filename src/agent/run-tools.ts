@@ -86,6 +86,6 @@ async function permissionFor(tool: AgentTool, call: ToolCall, { context, signal 
   if (!permission.allowed) return permission;
   const action = tool.dangerous(permission.args);
   if (action === null) return permission;
-  const approval = await unlessAborted(context.approve({ tool: tool.name, action }), signal);
+  const approval = await unlessAborted(context.approve({ tool: tool.name, action, args: permission.args }), signal);
   return approval.allowed ? permission : approval;
 }

@@ -81,6 +81,8 @@ export interface ApprovalRequest {
   readonly tool: string;
   /** What would be done, in one line a person can judge. */
   readonly action: string;
+  /** What the tool would be called with: another question is another one, whatever its line says. */
+  readonly args?: unknown;
 }
 
 export type Approval = { readonly allowed: true } | { readonly allowed: false; readonly reason: string };

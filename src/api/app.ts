@@ -9,6 +9,7 @@ import { addModelRoutes } from './openai/models.ts';
 import { addResponseRoutes } from './openai/responses.ts';
 import { addSpecificationRoute } from './openapi.ts';
 import { DEFAULT_BODY_BYTES, readBody } from './request-body.ts';
+import { addApprovalRoutes } from './routes/approvals.ts';
 import { addChatRoutes } from './routes/chat.ts';
 import { addCronRoutes } from './routes/cron.ts';
 import { addEventRoutes } from './routes/events.ts';
@@ -17,6 +18,7 @@ import { addPlatformRoutes } from './routes/platforms.ts';
 import { addSessionChangeRoutes, addSessionRoutes } from './routes/sessions.ts';
 import { addSpaceRoutes } from './routes/space.ts';
 import { addSubscriberRoutes } from './routes/subscribers.ts';
+import { addTurnRoutes } from './routes/turns.ts';
 
 export interface AppOptions extends AccessRules {
   readonly maxBodyBytes?: number;
@@ -31,6 +33,8 @@ const ROUTES = [
   addChatCompletionRoutes,
   addResponseRoutes,
   addModelRoutes,
+  addTurnRoutes,
+  addApprovalRoutes,
   addSubscriberRoutes,
   addCronRoutes,
   addPlatformRoutes,

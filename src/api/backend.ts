@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { JobService } from '../cron/job-service.ts';
 import type { JobTarget } from '../cron/job-store.ts';
-import type { TurnOutcome } from '../lifecycle/states.ts';
+import type { ApprovalAnswer, ApprovalDecision, TurnOutcome, TurnState } from '../lifecycle/states.ts';
 import type { TurnActivity, TurnEvent } from '../turns/turn-event.ts';
 import type { Figures } from './figures.ts';
 import type { ReadinessSchema } from './schemas.ts';
@@ -64,6 +64,29 @@ export interface AcceptedTurn {
   } | null;
 }
 
+/** A turn as far as it is. */
+export interface ReadTurn {
+  readonly turnId: string;
+  readonly sessionId: string;
+  readonly state: TurnState;
+  /** Null until it is over. */
+  readonly reply: Reply | null;
+}
+
+/** Something an agent asks people to allow, and what came of it. */
+export interface ApprovalState {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly sessionKey: string;
+  readonly turnId: string;
+  readonly tool: string;
+  readonly summary: string;
+  readonly askedAt: number;
+  readonly expiresAt: number;
+  readonly decision: ApprovalDecision | null;
+  readonly answeredBy: string | null;
+}
+
 /** How the gateway stands, as `/ready` shows it: nothing secret. */
 export type Readiness = z.output<typeof ReadinessSchema>;
 
@@ -72,6 +95,20 @@ export interface ApiBackend {
   /** Throws `draining`, `idempotency_conflict`, `message_too_large` and the like; resolves once it is durable. */
   receive(request: ChatRequest): Promise<AcceptedTurn>;
   models(): Promise<readonly string[]>;
+  /** Turns by their ids, wherever they run. All throw `turn_not_found`. */
+  readonly turns: {
+    find(turnId: string): Promise<ReadTurn>;
+    /** As it is when it is over, or after so long. */
+    wait(turnId: string, ms: number, signal: AbortSignal): Promise<ReadTurn>;
+    /** From its beginning, as if it had just been received. */
+    follow(turnId: string): Promise<AcceptedTurn>;
+    stop(turnId: string): Promise<ReadTurn>;
+  };
+  readonly approvals: {
+    waiting(): Promise<readonly ApprovalState[]>;
+    /** Throws `approval_not_found`, `approval_over`, `approval_forbidden`. */
+    answer(id: string, decision: ApprovalAnswer, reason: string | null): Promise<ApprovalState>;
+  };
   /** The name of the configured model. */
   readonly model: string;
   readiness(): Promise<Readiness>;

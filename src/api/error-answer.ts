@@ -24,10 +24,12 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   forbidden_host: 403,
   forbidden_origin: 403,
   forbidden_scope: 403,
+  approval_forbidden: 403,
   not_found: 404,
   session_not_found: 404,
   job_not_found: 404,
   turn_not_found: 404,
+  approval_not_found: 404,
   subscriber_not_found: 404,
   model_unknown: 404,
   method_not_allowed: 405,
@@ -38,6 +40,8 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   illegal_move: 409,
   idempotency_conflict: 409,
   fenced: 409,
+  turn_stopped: 409,
+  approval_over: 409,
   message_too_large: 413,
   body_too_large: 413,
   unsupported_media_type: 415,
@@ -48,11 +52,13 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   model_cut: 502,
   model_refused: 502,
   model_overflow: 502,
+  model_empty: 502,
   gateway_refused_key: 502,
   gateway_unreachable: 502,
   too_many_steps: 502,
   tool_failed: 502,
   draining: 503,
+  turn_interrupted: 503,
   gateway_not_running: 503,
   lease_lost: 503,
   store_full: 503,
@@ -80,13 +86,15 @@ export interface ShownError {
   readonly code: string;
   readonly message: string;
   readonly hint: string;
+  /** Of a turn that was taken. */
+  readonly turn_id?: string;
 }
 
 /** What may be shown of an error: of a defect, that there is one. */
 export function shownError(error: MoiraiError): ShownError {
-  const { code, hint } = error;
+  const { code, hint, details } = error;
   const message = statusOf(code) === 500 ? 'something went wrong inside the gateway; its log says what' : error.message;
-  return { code, message, hint };
+  return { code, message, hint, ...(typeof details.turn_id === 'string' ? { turn_id: details.turn_id } : {}) };
 }
 
 /** The hint of a code that came as text, for turns that failed. */
@@ -121,8 +129,10 @@ export async function answerError(c: ApiContext, thrown: unknown, log: ApiLog): 
   const shown = shownError(error);
   const { method, path } = c.req;
   if (status === 500) log.error('a request failed', { error, method, path });
-  // A client that repeats by itself would run a failed turn again, and could not mend a conflict.
-  if (status === 409 || status === 502 || status === 504) c.header('x-should-retry', 'false');
+  // A client that repeats by itself would run a failed turn again, or one that goes on, and could not mend a conflict.
+  if (status === 409 || status === 502 || status === 504 || error.code === 'turn_interrupted') {
+    c.header('x-should-retry', 'false');
+  }
   if (status === 401) c.header('WWW-Authenticate', 'Bearer');
   const wait = error.code === 'draining' ? DRAIN_RETRY_SECONDS : error.details.retryAfterSeconds;
   if (typeof wait === 'number') c.header('Retry-After', String(wait));

@@ -18,6 +18,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['gateway', 'run the gateway, and look after it', () => import('./commands/gateway.ts')],
   ['pairing', 'let people on chat platforms in, and out', () => import('./commands/pairing.ts')],
   ['keys', 'keys for HTTP clients, each with its own rights', () => import('./commands/keys.ts')],
+  ['approvals', 'answer what agents ask for', () => import('./commands/approvals.ts')],
   ['space', 'one page over several gateways', () => import('./commands/space.ts')],
   ['send', 'send a message to a conversation', () => import('./commands/send.ts')],
   ['events', 'the log of what happened', () => import('./commands/events.ts')],

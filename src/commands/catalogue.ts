@@ -1,4 +1,5 @@
 import type { SlashCommand } from '../turns/command.ts';
+import { APPROVALS_COMMAND } from './approvals-command.ts';
 import { type CommandDeps, type CommandSpec, record } from './command.ts';
 import { CRON_COMMAND } from './cron-command.ts';
 import { INFO_COMMANDS } from './info-commands.ts';
@@ -19,6 +20,7 @@ const HELP: CommandSpec = {
 export const COMMANDS: readonly CommandSpec[] = [
   ...SESSION_COMMANDS,
   ...TURN_COMMANDS,
+  APPROVALS_COMMAND,
   MEMORY_COMMAND,
   CRON_COMMAND,
   ...INFO_COMMANDS,

@@ -1,5 +1,7 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
+import type { ApprovalAnswer } from '../lifecycle/states.ts';
+import { ANSWERED_TEXTS } from '../people/approval-texts.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import type { CommandAnswer, CommandCall } from '../turns/command.ts';
 import { backgroundText, NOT_ANSWERED } from '../turns/texts.ts';
@@ -93,14 +95,15 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'approve',
-    summary: 'allow what is being asked for',
-    run: async (call, deps) => answerApproval(call, deps, true),
+    takes: '[session|always]',
+    summary: 'allow what is being asked for: once, in this session, or always',
+    run: (call, deps) => answerApproval(call, deps, decisionOf(call.args), null),
   },
   {
     name: 'deny',
     takes: '[reason]',
     summary: 'refuse what is being asked for',
-    run: async (call, deps) => answerApproval(call, deps, false),
+    run: (call, deps) => answerApproval(call, deps, 'deny', call.args === '' ? null : call.args),
   },
   {
     name: 'background',
@@ -183,13 +186,23 @@ async function describeModels(call: CommandCall, deps: CommandDeps): Promise<str
   return [`Model: ${chosen ?? deps.runner.description}`, ...known.map((name) => `- ${name}`)].join('\n');
 }
 
-async function answerApproval(call: CommandCall, deps: CommandDeps, allowed: boolean): Promise<string> {
+async function answerApproval(
+  call: CommandCall,
+  deps: CommandDeps,
+  decision: ApprovalAnswer,
+  reason: string | null,
+): Promise<string> {
   await record(call, deps);
-  const reason = call.args === '' ? 'the user said no' : call.args;
-  const answered = deps.approvals.answer(call.conversation.key, allowed ? { allowed } : { allowed, reason }, call.by);
+  const answered = await deps.approvals.answer(call.conversation.key, decision, call.by, reason);
   if (answered === null) return 'Nothing is being asked for.';
   if (answered === 'not yours' || answered === 'admins only') return NOT_ANSWERED[answered];
-  return `${allowed ? 'Allowed' : 'Refused'}: ${answered.action}`;
+  return `${ANSWERED_TEXTS[decision]}: ${answered.summary}`;
+}
+
+function decisionOf(args: string): ApprovalAnswer {
+  if (args === '') return 'once';
+  if (args === 'once' || args === 'session' || args === 'always') return args;
+  throw new MoiraiError('bad_input', `/approve takes session or always, not "${args.slice(0, 40)}"`);
 }
 
 function wholeNumber(text: string, otherwise: number): number {

@@ -3,6 +3,7 @@ export interface Ids {
   session(): string;
   turn(): string;
   delivery(): string;
+  approval(): string;
   command(): string;
 }
 
@@ -27,6 +28,7 @@ export function timeSortedIds(now: () => number, random: () => number): Ids {
     session: () => next('ses'),
     turn: () => next('trn'),
     delivery: () => next('dlv'),
+    approval: () => next('apr'),
     command: () => next('cmd'),
   };
 }

@@ -91,7 +91,9 @@ export const ERROR_HINTS = {
   port_in_use: 'Another program listens there. Set gateway.port (or --port) to a free port, or stop that program.',
   draining: 'The gateway is about to stop. Send it again in a moment; nothing was taken.',
   idempotency_conflict: 'The same idempotency key was used with another body. Use a fresh key for a new request.',
-  turn_interrupted: 'The turn was stopped on purpose. Say it again to have it done.',
+  turn_interrupted:
+    'The turn was taken and goes on when the gateway is back. Do not send it again; read GET /v1/turns/{turn_id}.',
+  turn_stopped: 'The turn was stopped on purpose. Say it again to have it done.',
   turn_timeout: 'The agent made no progress for agent.turn_timeout and was stopped. Try again, or raise the limit.',
   unknown_command: 'Send /help to see every command.',
 
@@ -108,6 +110,9 @@ export const ERROR_HINTS = {
   api_key_exists: 'Choose another name, or revoke the key that has it: `moirai keys list` shows all.',
   api_key_unknown: 'List keys with `moirai keys list`; those of config.yaml are taken out there.',
   pairing_locked: 'Wait, or approve by the request id that `moirai pairing list --json` shows.',
+  approval_not_found: 'List what waits, and what is always allowed, with `moirai approvals list`.',
+  approval_over: 'The first answer counts. If the agent still needs it, it asks again.',
+  approval_forbidden: 'Only who asked for the work, or an admin, may answer this.',
   target_unknown:
     'Targets are origin, local, home, <platform>:<chat>[:<thread>] or a name that `moirai send --list` shows.',
 
@@ -120,6 +125,7 @@ export const ERROR_HINTS = {
   model_unknown: 'The model server does not know this model. List models with /model.',
   model_refused: 'The model server refused the request; the message says why.',
   model_overflow: 'The conversation is longer than the model can read. Send /compress, or /new for a fresh one.',
+  model_empty: 'The model ended its answer without a word. Say it again, or choose another model with /model.',
   too_many_steps: 'The agent used all of agent.max_steps in one turn. Ask for a smaller part, or raise the limit.',
   tool_failed: 'The tool reported an error; the agent was told.',
 

@@ -1,18 +1,26 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { AcceptedTurn, ApiBackend, ChatRequest, Reply } from '../api/backend.ts';
+import type { AcceptedTurn, ApiBackend, ChatRequest, ReadTurn, Reply } from '../api/backend.ts';
 import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { isParked } from '../lifecycle/session.ts';
+import { isOneShot, isParked, type Session } from '../lifecycle/session.ts';
 import { keyFor } from '../lifecycle/session-key.ts';
+import type { Answerer } from '../people/access.ts';
+import { answerApproval } from '../people/answer-approval.ts';
+import { processTimers } from '../queue/timers.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import { parseCommand } from '../turns/command.ts';
 import type { InboundMessage, ReceiveResult } from '../turns/conversations.ts';
+import { INTERRUPTED_TEXTS } from '../turns/texts.ts';
 import type { TurnChannel } from '../turns/turn-channel.ts';
+import { TurnReader } from '../turns/turn-reader.ts';
 import type { Gateway } from './gateway.ts';
 
 const IDEMPOTENCY_MS = 24 * 3_600_000;
+
+/** Who has the API key answers for everything. */
+const KEY_HOLDER: Answerer = { name: 'api', userId: null, admin: true };
 
 export interface ApiBackendOptions {
   readonly gateway: Gateway;
@@ -30,6 +38,12 @@ export function apiBackend({ gateway, model, readiness, state, figures }: ApiBac
     state,
     receive: (request) => say(gateway, request),
     models: () => gateway.runner.models(),
+    turns: turnsOf(gateway),
+    approvals: {
+      waiting: () => gateway.approvals.waiting(),
+      answer: (id, decision, reason) =>
+        answerApproval(gateway.engine, 'admins', { id, decision, reason, by: KEY_HOLDER }),
+    },
     turnActivity: (sessionId) => {
       return gateway.turns.runOf(sessionId)?.channel.activity ?? null;
     },
@@ -58,7 +72,7 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
   const known = originRef === null ? null : await knownTurn(gateway, originRef, isCommand);
   if (known !== null) {
     await assertSame(gateway, known, request, conversation);
-    return followed(gateway, gateway.turns.channels.follow(known.id), known.sessionId, request);
+    return followed(gateway, gateway.turns.channels.follow(known.id), known.sessionId);
   }
   const result = await gateway.conversations.receive({
     conversation,
@@ -69,20 +83,20 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
     ...(verbatim ? { verbatim } : {}),
     ...(request.caller.admin ? {} : ofOthers(request)),
   });
-  if (result.type === 'answer') return answered(gateway, result, conversation);
+  if (result.type === 'answer') return answered(gateway, result);
   const { duplicate, turn, session } = result.received;
   if (duplicate && !isCommand) await assertSame(gateway, turn, request, conversation);
   if (isParked(session) && turn.state === 'queued') {
     throw new MoiraiError('session_suspended', `an operator parked this session; the message waits as turn ${turn.id}`);
   }
-  return followed(gateway, result.channel, session.id, request);
+  return followed(gateway, result.channel, session.id);
 }
 
 /** What a key that is not an admin's may not do: what concerns more than its own conversations. */
 function ofOthers({ userId }: ChatRequest): Pick<InboundMessage, 'mayRun' | 'by'> {
   return {
     mayRun: ({ name, operator }) => (operator ? `/${name} needs a key with the scope admin.` : null),
-    by: { userId, admin: false },
+    by: { name: 'api', userId, admin: false },
   };
 }
 
@@ -92,7 +106,8 @@ function conversationOf({ conversation, platform, userId, caller, idempotencyKey
   const chat = conversation ?? `once-${once}`;
   const key = keyFor({ platform, type: 'dm', scope, chat }, { groupPerUser: true, threadPerUser: false });
   const kind = platform === 'web' ? 'chat' : 'api';
-  return { key, kind, platform, userId, origin: { platform, chat }, attached: conversation === null };
+  const origin = { platform, chat, ...(conversation === null ? { once: true } : {}) };
+  return { key, kind, platform, userId, origin, attached: false };
 }
 
 function refOf({ platform, caller, idempotencyKey }: ChatRequest): string | null {
@@ -160,14 +175,10 @@ async function isKnownModel({ runner }: Gateway, model: string): Promise<boolean
   return known.length === 0 || known.includes(model);
 }
 
-function answered(
-  gateway: Gateway,
-  result: Extract<ReceiveResult, { type: 'answer' }>,
-  conversation: ConversationRef,
-): AcceptedTurn {
+function answered(gateway: Gateway, result: Extract<ReceiveResult, { type: 'answer' }>): AcceptedTurn {
   const sessionId = result.session?.id ?? '';
   const facts = { turnId: null, outcome: 'done', errorCode: null, model: null, usage: null } as const;
-  const reply: Promise<Reply> = endIfOnce(gateway, conversation.attached ? sessionId : '').then(() => ({
+  const reply: Promise<Reply> = endOneShot(gateway, result.session).then(() => ({
     ...facts,
     sessionId,
     text: result.text,
@@ -175,37 +186,80 @@ function answered(
   return { sessionId, turnId: null, reply, events: null };
 }
 
-function followed(gateway: Gateway, events: TurnChannel, sessionId: string, request: ChatRequest): AcceptedTurn {
+function followed(gateway: Gateway, events: TurnChannel, sessionId: string): AcceptedTurn {
   const { turnId } = events;
-  return { sessionId, turnId, reply: replyOf(gateway, events.ended, turnId, request), events };
+  return { sessionId, turnId, reply: replyOf(gateway, events.ended, turnId), events };
 }
 
-async function replyOf(
-  gateway: Gateway,
-  over: Promise<TurnResultRow | null>,
-  turnId: string,
-  request: ChatRequest,
-): Promise<Reply> {
+function turnsOf(gateway: Gateway): ApiBackend['turns'] {
+  const { turns } = gateway;
+  const reader = new TurnReader(turns, gateway.engine.store, processTimers);
+  return {
+    find: async (turnId) => readTurnOf(await reader.find(turnId)),
+    wait: async (turnId, ms, signal) => readTurnOf(await reader.wait(turnId, ms, signal)),
+    follow: async (turnId) => {
+      const { sessionId } = await reader.find(turnId);
+      const { ended } = turns.channels.follow(turnId);
+      let told: Promise<unknown> = Promise.resolve();
+      const events: AcceptedTurn['events'] = {
+        watch: (listener) => {
+          const gone = new AbortController();
+          // A turn that is removed meanwhile is told by its reply.
+          told = reader.follow(turnId, listener, gone.signal).catch(() => undefined);
+          return () => gone.abort();
+        },
+      };
+      const reply = replyOf(gateway, ended, turnId).then(async (over) => {
+        await told;
+        return over;
+      });
+      return { sessionId, turnId, reply, events };
+    },
+    stop: async (turnId) => {
+      await turns.stopTurn(await reader.find(turnId));
+      return readTurnOf(await reader.find(turnId));
+    },
+  };
+}
+
+function readTurnOf(turn: TurnResultRow): ReadTurn {
+  const { id: turnId, sessionId, state } = turn;
+  return { turnId, sessionId, state, reply: state === 'over' ? resultOf(turn) : null };
+}
+
+async function replyOf(gateway: Gateway, over: Promise<TurnResultRow | null>, turnId: string): Promise<Reply> {
   const turn = await over;
-  if (turn === null && gateway.conversations.draining) {
-    throw new MoiraiError('draining', `the gateway stops; turn ${turnId} goes on afterwards`);
-  }
-  if (turn === null) throw new MoiraiError('turn_not_found', `turn ${turnId} was removed with its session`);
-  if (request.conversation === null) await endIfOnce(gateway, turn.sessionId);
+  if (turn === null) throw await whyNotOver(gateway, turnId);
+  return resultOf(turn);
+}
+
+function resultOf(turn: TurnResultRow): Reply {
+  const { response, outcome, error } = turn;
+  const stopped = error === 'turn_stopped' ? INTERRUPTED_TEXTS.stop : INTERRUPTED_TEXTS.ended;
   return {
     sessionId: turn.sessionId,
     turnId: turn.id,
-    text: turn.response ?? '',
-    outcome: turn.outcome ?? 'interrupted',
-    errorCode: turn.error,
+    text: response ?? (outcome === 'interrupted' ? stopped : ''),
+    outcome: outcome ?? 'interrupted',
+    errorCode: error,
     model: turn.model,
     usage: turn.usage,
   };
 }
 
-/** A one-shot session ends with its reply. */
-async function endIfOnce(gateway: Gateway, sessionId: string): Promise<void> {
-  const { engine } = gateway;
-  if (sessionId === '') return;
+/** The gateway stops before the turn is over; or the turn is in the store no longer. */
+async function whyNotOver({ engine }: Gateway, turnId: string): Promise<MoiraiError> {
+  const kept = await engine.store.read('getTurn', { turnId });
+  return kept === null
+    ? new MoiraiError('turn_not_found', `turn ${turnId} was removed with its session`)
+    : new MoiraiError('turn_interrupted', `the gateway stops; turn ${turnId} goes on afterwards`, {
+        details: { turn_id: turnId },
+      });
+}
+
+/** A session that a command of a one-shot request started ends with its answer. */
+async function endOneShot({ engine }: Gateway, session: Session | null): Promise<void> {
+  if (session === null || !isOneShot(session)) return;
+  const sessionId = session.id;
   await engine.settle((context) => engine.end(sessionId, { reason: 'api_close', trigger: 'api' }, context));
 }

@@ -42,7 +42,11 @@ export function composeGateway(
   });
   const { timezone } = config.sessions.reset;
   const jobs = new JobService({ store: engine.store, timezone, random: Math.random });
-  const approvals = new Approvals(timers, config.agent.approvalTimeoutMs, config.access.approvals);
+  const approvals = new Approvals({
+    ...{ engine, timers, timeoutMs: config.agent.approvalTimeoutMs, newId: () => ids.approval() },
+    rule: config.access.approvals,
+    failed: (error) => log.warn('looking for answers of people failed; trying again', { error }),
+  });
   const { more = () => [], ...memoryPorts } = memory.ports;
   const runner: AgentRunner = options.makeRunner({
     ...toolPorts({
@@ -82,7 +86,7 @@ export function composeGateway(
       timeoutMs: config.agent.turnTimeoutMs,
       transcript: (session) => transcripts.of(session),
       deliveries: (run, text, report) => chat.repliesOf(run, text, report),
-      approve: (run, request) => askPeople({ engine, approvals, turns, chat }, run, request),
+      approve: (run, request) => askPeople({ engine, approvals, turns, chat, log }, run, request),
     },
   });
   const cron = new JobRuns({ config, engine, log, primary, jobs, turns, chat });

@@ -158,6 +158,7 @@ export class Gateway {
     await Promise.all([this.#listeners?.stop(), this.#foundation.plugins.stop()]);
     await this.#foundation.extensions.stop();
     this.#parts.ended.stop();
+    this.approvals.stop();
     await this.runner.close();
   }
 
@@ -175,6 +176,7 @@ export class Gateway {
     await this.memory.start();
     this.#parts.outbox.refresh();
     this.#parts.ended.start();
+    this.approvals.start();
     // Not waited for: starting must not depend on how much there is to settle.
     void this.#parts.upkeep
       .start()

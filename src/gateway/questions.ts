@@ -3,8 +3,8 @@ import type { Session, Turn } from '../lifecycle/session.ts';
 import { parseKey } from '../lifecycle/session-key.ts';
 import { findHome } from '../outbound/home-channel.ts';
 import { outgoingTo } from '../outbound/outgoing.ts';
-import type { ReplyShape } from '../outbound/platform-sender.ts';
 import { type Access, promotionHint } from '../people/access.ts';
+import { approvalButtons } from '../people/approval-texts.ts';
 import type { Platform } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
@@ -34,7 +34,7 @@ export async function questions(
 ): Promise<DeliveryToMake[]> {
   const send = (place: Place, text: string, buttons: boolean): DeliveryToMake[] => {
     const platform = deps.find(place.platform);
-    const shape = buttons && (platform?.abilities.buttons ?? false) ? buttonsFor(id) : {};
+    const shape = buttons && (platform?.abilities.buttons ?? false) ? { buttons: approvalButtons(id) } : {};
     return outgoingTo(place, text, platform, deps.newDeliveryId(), shape);
   };
   const here = { platform: session.platform, target: session.origin ?? {} };
@@ -50,17 +50,6 @@ export async function questions(
     type === 'dm' ? 'their direct chat' : session.key,
   );
   return [...told, ...places.flatMap((place) => send(place, question, true))];
-}
-
-function buttonsFor(id: string): ReplyShape {
-  return {
-    buttons: [
-      [
-        { label: 'Allow', data: `ok:${id}` },
-        { label: 'Refuse', data: `no:${id}` },
-      ],
-    ],
-  };
 }
 
 async function adminPlaces({ access, store }: QuestionDeps, exceptKey: string): Promise<Place[]> {

@@ -5,6 +5,7 @@ import { keyFor, parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Places } from '../outbound/places.ts';
 import { type Access, type Requester, requesterOf } from '../people/access.ts';
+import { ANSWERED_TEXTS, readApprovalButton } from '../people/approval-texts.ts';
 import type { Approvals } from '../people/approvals.ts';
 import { offerCode, pairingText } from '../people/pairing.ts';
 import { sanitize } from '../platforms/outside-text.ts';
@@ -64,14 +65,12 @@ export class Reception implements Inbox {
     const { access, approvals } = this.#deps;
     const requester = requesterOf(this.#platform.name, from, place);
     if (!(await access.admits(requester))) return 'You may not do that.';
-    const [, answer, id] = /^(ok|no):([0-9a-f]+)$/.exec(data) ?? [];
-    if (answer === undefined || id === undefined) return null;
-    const approval =
-      answer === 'ok' ? { allowed: true as const } : { allowed: false as const, reason: 'the user said no' };
-    const outcome = approvals.answerById(id, approval, await access.answerer(requester));
+    const pressed = readApprovalButton(data);
+    if (pressed === null) return null;
+    const outcome = await approvals.answerById(pressed.id, pressed.decision, await access.answerer(requester));
     if (outcome === 'not yours' || outcome === 'admins only') return NOT_ANSWERED[outcome];
     if (outcome === null) return 'This is over.';
-    return answer === 'ok' ? 'Allowed.' : 'Refused.';
+    return `${ANSWERED_TEXTS[pressed.decision]}.`;
   }
 
   /** Null for what has no place a conversation could be made of; it can never be taken, so it is done with. */

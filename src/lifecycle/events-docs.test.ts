@@ -17,7 +17,7 @@ function documented(from: string, to: string): Record<string, string[]> {
 /** The names of the fields of an interface or an object type, as the source declares them. */
 function fieldsOf(declaration: string): string[] {
   const own = [...declaration.matchAll(/(?:readonly )?(\w+): /g)];
-  const shared = declaration.includes('TurnFields &') || declaration.startsWith('TurnFields') ? TURN_FIELDS : [];
+  const shared = SHARED.filter((name) => declaration.startsWith(name)).flatMap((name) => fieldsOf(interfaceBody(name)));
   return [...shared, ...own.map(([, name]) => name ?? '')];
 }
 
@@ -25,7 +25,7 @@ function interfaceBody(name: string): string {
   return new RegExp(`interface ${name} \\{\\n([\\s\\S]*?)\\n\\}`).exec(source)?.[1] ?? '';
 }
 
-const TURN_FIELDS = fieldsOf(interfaceBody('TurnFields'));
+const SHARED = ['TurnFields', 'ApprovalFields'];
 
 /** The fields of each type as `EventFields` declares them. */
 function declared(): Record<string, string[]> {

@@ -2,6 +2,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { TokenUsage } from './commands.ts';
 import type { Origin } from './session.ts';
 import type {
+  ApprovalDecision,
   EndCause,
   EndReason,
   Lineage,
@@ -28,6 +29,14 @@ interface TurnFields {
   readonly thread_id: string | null;
   readonly chat_type: string | null;
   readonly message: string;
+}
+
+interface ApprovalFields {
+  readonly approval_id: string;
+  readonly turn_id: string;
+  readonly tool: string;
+  readonly summary: string;
+  readonly expires_at: string;
 }
 
 /** The fields of each event type with a fixed name. `command:<name>` events carry `CommandFields`. */
@@ -58,6 +67,8 @@ export interface EventFields {
   'agent:step': { turn_id: string; iteration: number; tool_names: readonly string[] };
   'delivery:sent': { delivery_id: string; attempts: number; error: null };
   'delivery:failed': { delivery_id: string; attempts: number; error: string };
+  'approval:asked': ApprovalFields;
+  'approval:answered': ApprovalFields & { decision: ApprovalDecision; by: string | null };
   'hook:failed': { subscriber: string; event_id: string; attempts: number; error: string; dead: boolean };
   'gateway:startup': { platforms: readonly string[]; reason: string | null };
   'gateway:draining': { platforms: readonly string[]; reason: string | null };
@@ -90,6 +101,8 @@ const EVENT_TYPE_TABLE: Record<FixedEventType, true> = {
   'agent:step': true,
   'delivery:sent': true,
   'delivery:failed': true,
+  'approval:asked': true,
+  'approval:answered': true,
   'hook:failed': true,
   'gateway:startup': true,
   'gateway:draining': true,

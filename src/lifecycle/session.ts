@@ -75,6 +75,11 @@ export interface Session {
   readonly recentCommands: string;
 }
 
+/** Made for one request: it ends with its turn. A session that continues it is a lasting one. */
+export function isOneShot({ origin, lineage }: Pick<Session, 'origin' | 'lineage'>): boolean {
+  return origin?.once === true && lineage === null;
+}
+
 const REMEMBERED_COMMANDS = 4;
 
 /** True when the command was applied already: its answer got lost, and who gave it asks again. */

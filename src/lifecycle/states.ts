@@ -64,8 +64,7 @@ export const SESSION_KINDS = ['chat', 'cli', 'api', 'cron', 'webhook', 'batch', 
 export type SessionKind = (typeof SESSION_KINDS)[number];
 
 /**
- * Attached kinds die with the process that owns them and are reaped; durable ones outlive it. `api` is durable when
- * it has a conversation and attached when it is one-shot, so the session itself carries the answer.
+ * Attached kinds die with the process that owns them and are reaped; durable ones outlive it.
  */
 export const ATTACHED_BY_DEFAULT: Readonly<Record<SessionKind, boolean>> = {
   chat: false,
@@ -117,6 +116,12 @@ export const SUSPEND_REASONS = ['stuck_loop', 'operator'] as const;
 export type SuspendReason = (typeof SUSPEND_REASONS)[number];
 
 /** `cut`: interrupted in the middle, waiting to be continued under the same id. */
+/** What people answer when an agent asks; `expired` is what silence becomes. */
+export const APPROVAL_ANSWERS = ['once', 'session', 'always', 'deny'] as const;
+export type ApprovalAnswer = (typeof APPROVAL_ANSWERS)[number];
+export const APPROVAL_DECISIONS = [...APPROVAL_ANSWERS, 'expired'] as const;
+export type ApprovalDecision = (typeof APPROVAL_DECISIONS)[number];
+
 export const TURN_STATES = ['queued', 'running', 'cut', 'over'] as const;
 export type TurnState = (typeof TURN_STATES)[number];
 

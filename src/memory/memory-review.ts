@@ -2,7 +2,7 @@ import type { AgentRunner } from '../agent/runner.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { NewSubscriber } from '../events/dispatcher.ts';
 import type { EventFields, MoiraiEvent } from '../lifecycle/events.ts';
-import type { Session } from '../lifecycle/session.ts';
+import { isOneShot, type Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
@@ -83,7 +83,7 @@ async function reviewedSession({ store, memory }: ReviewDeps, event: MoiraiEvent
   const session = await store.read('getSession', { sessionId: event.session_id ?? '' });
   if (session === null || session.kind === 'child' || !memory.canRemember(session)) return null;
   // A request that brings its own history is one of many: its sender keeps the conversation.
-  return session.kind === 'api' && session.attached ? null : session;
+  return isOneShot(session) ? null : session;
 }
 
 /** The conversation may have gone on since; of that only what was taken back counts. */

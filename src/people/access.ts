@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts';
+import type { ApprovalAnswer } from '../lifecycle/states.ts';
 import type { Person, Place } from '../platforms/platform.ts';
 import { chatSettings } from '../platforms/registry.ts';
 import type { Store } from '../store/port.ts';
@@ -13,25 +14,30 @@ export interface Requester {
 
 type AccessConfig = Pick<Config, 'access' | 'platforms'>;
 
-/** Who answers a question: a person, or null for the host's own person, who has its terminal or an admin's key. */
-export type Answerer = { readonly userId: string | null; readonly admin: boolean } | null;
+/** Who answers a question: a person of a platform, or who has the terminal or a key. */
+export interface Answerer {
+  /** As the log names it: `telegram:42`, `api`, `cli`. */
+  readonly name: string;
+  readonly userId: string | null;
+  readonly admin: boolean;
+}
 
 /** `admins only`: it was asked for this person, who may refuse it, and not allow it. */
 export type AnswerRight = 'yes' | 'admins only' | 'not yours';
 
 /**
  * The one rule of who may answer what an agent asks: an admin anything; who asked for the work may refuse it, and allow
- * it where `access.approvals` is `asker`; nobody else.
+ * it where `access.approvals` is `asker`, but not always, which would be for everybody; nobody else.
  */
 export function mayAnswer(
   by: Answerer,
   askedOf: string | null,
-  allowed: boolean,
+  decision: ApprovalAnswer,
   approvals: Config['access']['approvals'],
 ): AnswerRight {
-  if (by === null || by.admin) return 'yes';
+  if (by.admin) return 'yes';
   if (by.userId === null || by.userId !== askedOf) return 'not yours';
-  return !allowed || approvals === 'asker' ? 'yes' : 'admins only';
+  return decision === 'deny' || (approvals === 'asker' && decision !== 'always') ? 'yes' : 'admins only';
 }
 
 /** How somebody becomes an admin, for who is told that only admins may. */
@@ -84,14 +90,14 @@ export class Access {
   }
 
   /** A person of a platform as one who answers a question. */
-  async answerer({ platform, userId }: Pick<Requester, 'platform' | 'userId'>): Promise<NonNullable<Answerer>> {
-    return { userId, admin: await this.isAdmin(platform, userId) };
+  async answerer({ platform, userId }: Pick<Requester, 'platform' | 'userId'>): Promise<Answerer> {
+    return { name: `${platform}:${userId}`, userId, admin: await this.isAdmin(platform, userId) };
   }
 
   /** Whether a person may allow what an agent does for that same person. */
   async mayApproveOwn(platform: string, userId: string | null): Promise<boolean> {
     return (
-      mayAnswer(await this.answerer({ platform, userId }), userId, true, this.#config().access.approvals) === 'yes'
+      mayAnswer(await this.answerer({ platform, userId }), userId, 'once', this.#config().access.approvals) === 'yes'
     );
   }
 

@@ -4,8 +4,10 @@ import * as credentials from '../inbound/credential-store.ts';
 import * as facts from '../memory/fact-store.ts';
 import * as places from '../outbound/place-store.ts';
 import * as apiKeys from '../people/api-key-store.ts';
+import * as approvals from '../people/approval-store.ts';
 import * as pairing from '../people/pairing-store.ts';
 import * as commands from '../turns/command-store.ts';
+import * as turnRequests from '../turns/turn-request-store.ts';
 import { storable } from './text.ts';
 import type { Tx, TxContext } from './transaction.ts';
 import * as activity from './transactions/activity.ts';
@@ -69,6 +71,11 @@ export const WRITES = {
   acceptCommand: commands.acceptCommand,
   settleCommand: commands.settleCommand,
   forgetCommand: commands.forgetCommand,
+  requestOfTurn: turnRequests.requestOfTurn,
+  forgetTurnRequests: turnRequests.forgetTurnRequests,
+  askApproval: approvals.askApproval,
+  answerApproval: approvals.answerApproval,
+  revokeApprovalRule: approvals.revokeApprovalRule,
   requestPairing: pairing.requestPairing,
   approvePairing: pairing.approvePairing,
   admit: pairing.admit,
@@ -123,6 +130,13 @@ export const READS = {
   factOwners: facts.factOwners,
   findSetting: settings.findSetting,
   acceptedCommand: commands.acceptedCommand,
+  turnRequests: turnRequests.turnRequests,
+  findApproval: approvals.findApproval,
+  waitingApprovals: approvals.waitingApprovals,
+  answeredApprovals: approvals.answeredApprovals,
+  abandonedApprovals: approvals.abandonedApprovals,
+  grantedApproval: approvals.grantedApproval,
+  listApprovalRules: approvals.listApprovalRules,
   listPairings: pairing.listPairings,
   isPaired: pairing.isPaired,
   listApiKeys: apiKeys.listApiKeys,

@@ -3,7 +3,7 @@ import type { Session } from '../lifecycle/session.ts';
 import type { Answerer } from '../people/access.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { ReceiveResult } from './conversations.ts';
-import type { BusyMode } from './turns.ts';
+import type { BusyMode } from './turn-deps.ts';
 
 /** One use of a command. */
 export interface CommandCall {
@@ -13,7 +13,7 @@ export interface CommandCall {
   readonly conversation: ConversationRef;
   /** The open session of the conversation. */
   readonly session: Session | null;
-  /** Who gives it, where several could; null where it can be only one. */
+  /** Who gives it. */
   readonly by: Answerer;
   /** Sends a message of the person who gives the command; never a command itself. */
   readonly send: (text: string, mode: BusyMode) => Promise<ReceiveResult>;

@@ -11,7 +11,8 @@ import type { AcceptedCommand } from './command-store.ts';
 import { KeyedQueue } from './keyed-queue.ts';
 import { commandUnknownText, failureText } from './texts.ts';
 import type { TurnChannel } from './turn-channel.ts';
-import type { BusyMode, Turns } from './turns.ts';
+import type { BusyMode } from './turn-deps.ts';
+import type { Turns } from './turns.ts';
 
 /** Something a person says in a conversation. */
 export interface InboundMessage {
@@ -32,7 +33,7 @@ export interface InboundMessage {
   readonly before?: readonly MessageToAppend[];
   /** Why this person may not give a command; null when they may. Without it everything is allowed. */
   readonly mayRun?: (command: SlashCommand) => Promise<string | null> | string | null;
-  /** Who speaks, where several could answer a question. */
+  /** Who speaks, where several could answer a question; without it who has the key, or the terminal. */
   readonly by?: Answerer;
 }
 
@@ -134,7 +135,9 @@ export class Conversations {
   }
 
   async #runCommand(message: InboundMessage, { name, args }: ParsedCommand): Promise<ReceiveResult> {
-    const { conversation, originRef, refTtlMs, userName, mayRun, by = null } = message;
+    const { conversation, originRef, refTtlMs, userName, mayRun } = message;
+    const { platform, userId } = conversation;
+    const { by = { name: platform, userId, admin: true } } = message;
     try {
       const command = findCommand(name, this.#deps.commands());
       const refusal = (await mayRun?.(command)) ?? null;

@@ -8,6 +8,7 @@ export const INTERRUPTED_TEXTS = {
   stop: 'Stopped. What was done so far is kept; say how to go on.',
   new: 'Ended by /new before it was finished.',
   message: 'Stopped for your newer message.',
+  ended: 'Its session was ended before it was finished.',
 } as const;
 
 /** Something went wrong in a turn, told to the person who is waiting. */

@@ -9,12 +9,14 @@ import type {
   TurnReport,
 } from '../agent/runner.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { Session } from '../lifecycle/session.ts';
+import type { Session, Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Timers } from '../queue/timers.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
+import type { Elapsed } from './observer.ts';
+import type { Notice } from './resumed-turn.ts';
 import type { TurnRun } from './turn-run.ts';
 
 /** Why a turn is stopped before its end. */
@@ -69,4 +71,35 @@ export interface TurnRunDeps {
   readonly approve: (run: TurnRun, request: ApprovalRequest) => Promise<Approval>;
   /** Takes what waits behind this turn and is meant for it into the transcript; each is over once it is taken. */
   readonly takeSteering: (run: TurnRun) => Promise<readonly MessageToAppend[]>;
+}
+
+export type BusyMode = 'queue' | 'interrupt' | 'steer';
+
+export interface TurnsOptions {
+  readonly engine: Engine;
+  readonly timers: Timers;
+  readonly log: Logger;
+  readonly maxConcurrent: number;
+  readonly busyMode: () => BusyMode;
+  /** Whether who wrote it may still talk: asked before a turn begins that waited, or was cut. */
+  readonly admits: (session: Session, turn: Turn) => Promise<boolean>;
+  /** A message is durable, and was not before. */
+  readonly received: (session: Session, turn: Turn, elapsed: Elapsed) => void;
+  /** A message waits in a session that an operator parked. */
+  readonly parked: (session: Session, turn: Turn) => Promise<void>;
+  /** What is said to a conversation beside its replies. */
+  readonly notice: Notice;
+  /** A turn begins to run here: whoever shows or measures it subscribes to its channel. */
+  readonly started: (run: TurnRun) => void;
+  /** What a run needs beside what this class gives it. */
+  readonly runDeps: Omit<TurnRunDeps, 'takeSteering' | 'engine' | 'timers' | 'log'>;
+}
+
+/** How a message is taken in. */
+export interface Receiving {
+  readonly mode?: BusyMode | undefined;
+  /** Begins whatever else runs. */
+  readonly uncapped?: boolean;
+  /** Wait so long for more of the same person: chat clients send one message in pieces. */
+  readonly settleMs?: number | undefined;
 }

@@ -99,6 +99,8 @@ export class TurnRun {
     try {
       const report = await runner.run(await this.#task());
       this.#abort.signal.throwIfAborted();
+      // Nothing could be told to the person who waits, who would take it for silence.
+      if (report.text.trim() === '') throw new MoiraiError('model_empty', 'the model gave an empty reply');
       await this.#finishDone(report);
     } catch (thrown) {
       await this.#settle(thrown);

@@ -1,48 +1,16 @@
-import type { Engine, Inbound } from '../engine/engine.ts';
+import type { Inbound } from '../engine/engine.ts';
 import { hasCode } from '../errors/moirai-error.ts';
-import { isParked, isSameSpeaker, type Session, type SessionWithTurns, type Turn } from '../lifecycle/session.ts';
+import { isParked, type Session, type SessionWithTurns, type Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
-import type { Logger } from '../log/logger.ts';
-import { repeat, type Timers } from '../queue/timers.ts';
+import { repeat } from '../queue/timers.ts';
 import type { Received } from '../store/transactions/conversations.ts';
-import type { MessageToAppend } from '../store/transactions/messages.ts';
-import { type Elapsed, stopwatch } from './observer.ts';
+import { stopwatch } from './observer.ts';
 import { Pieces } from './pieces.ts';
-import { giveUpStale, type Notice, noteForResumed } from './resumed-turn.ts';
+import { giveUpStale, noteForResumed } from './resumed-turn.ts';
 import { TurnChannels } from './turn-channels.ts';
-import type { StopReason, TurnRunDeps } from './turn-deps.ts';
+import { TurnControl } from './turn-control.ts';
+import type { BusyMode, Receiving, StopReason, TurnRunDeps, TurnsOptions } from './turn-deps.ts';
 import { TurnRun } from './turn-run.ts';
-
-export type BusyMode = 'queue' | 'interrupt' | 'steer';
-
-export interface TurnsOptions {
-  readonly engine: Engine;
-  readonly timers: Timers;
-  readonly log: Logger;
-  readonly maxConcurrent: number;
-  readonly busyMode: () => BusyMode;
-  /** Whether who wrote it may still talk: asked before a turn begins that waited, or was cut. */
-  readonly admits: (session: Session, turn: Turn) => Promise<boolean>;
-  /** A message is durable, and was not before. */
-  readonly received: (session: Session, turn: Turn, elapsed: Elapsed) => void;
-  /** A message waits in a session that an operator parked. */
-  readonly parked: (session: Session, turn: Turn) => Promise<void>;
-  /** What is said to a conversation beside its replies. */
-  readonly notice: Notice;
-  /** A turn begins to run here: whoever shows or measures it subscribes to its channel. */
-  readonly started: (run: TurnRun) => void;
-  /** What a run needs beside what this class gives it. */
-  readonly runDeps: Omit<TurnRunDeps, 'takeSteering' | 'engine' | 'timers' | 'log'>;
-}
-
-/** How a message is taken in. */
-export interface Receiving {
-  readonly mode?: BusyMode | undefined;
-  /** Begins whatever else runs. */
-  readonly uncapped?: boolean;
-  /** Wait so long for more of the same person: chat clients send one message in pieces. */
-  readonly settleMs?: number | undefined;
-}
 
 const ADOPT_MS = 3000;
 /** Of the turns behind the next one, those that may be pieces of the same message. */
@@ -63,7 +31,7 @@ export class Turns {
   readonly #waiting = new Set<string>();
   /** Sessions in which nothing may begin. */
   readonly #quiet = new Set<string>();
-  readonly #steers = new Map<string, string[]>();
+  readonly #control: TurnControl;
   readonly #pieces: Pieces;
   /** Begun by a write that is still under way. */
   #starting = 0;
@@ -73,13 +41,16 @@ export class Turns {
   constructor(options: TurnsOptions) {
     this.#options = options;
     this.channels = new TurnChannels(options.engine.store, options.timers, options.log);
+    const { engine, timers, log } = options;
+    this.#control = new TurnControl({ engine, timers, log, channels: this.channels, running: () => this.running });
+    this.#control.start();
     this.#pieces = new Pieces(options.timers, (sessionId) => this.wake(sessionId));
     this.#runDeps = {
       ...options.runDeps,
       engine: options.engine,
       timers: options.timers,
       log: options.log,
-      takeSteering: (run) => this.#takeSteering(run),
+      takeSteering: (run) => this.#control.takeSteering(run),
     };
   }
 
@@ -122,22 +93,39 @@ export class Turns {
     else if (turn.state === 'queued' && isParked(session)) await this.#options.parked(session, turn);
     else if (turn.state === 'queued' && !received.duplicate) {
       if (settleMs > 0 && !this.#running.has(session.id)) this.#pieces.add(session.id, turn.id, settleMs);
-      else this.#queue(session.id, turn, mode);
+      else await this.#queue(session, turn, mode);
     }
     return received;
   }
 
-  /** Stops what a session is doing and waits until that is written. False when it did nothing. */
-  async stop(sessionId: string, reason: StopReason): Promise<boolean> {
+  /** Stops what a session is doing, wherever that runs, and waits until it is written. False when it did nothing. */
+  async stop(sessionId: string, reason: Extract<StopReason, { type: 'told' }>): Promise<boolean> {
     const run = this.#running.get(sessionId);
-    if (run === undefined) return false;
-    run.stop(reason);
-    await Promise.race([run.done, this.#pause(STOP_GRACE_MS)]);
+    run?.stop(reason);
+    const elsewhere = run === undefined ? await this.#control.stopElsewhere(sessionId, reason) : null;
+    if (run === undefined && elsewhere === null) return false;
+    const done = elsewhere === null ? run?.done : this.channels.follow(elsewhere).ended;
+    await Promise.race([done, this.#pause(STOP_GRACE_MS)]);
     return true;
   }
 
+  /** Stops one turn, also one that waits. */
+  async stopTurn({ id, sessionId, state }: Pick<Turn, 'id' | 'sessionId' | 'state'>): Promise<void> {
+    if (state === 'over') return;
+    if (state === 'running') await this.stop(sessionId, { type: 'told', by: 'stop' });
+    else {
+      await this.#options.engine.dropTurn(sessionId, id, 'interrupted', 'turn_stopped');
+      this.channels.look(id);
+      this.wake(sessionId);
+    }
+  }
+
   /** Stops what a session is doing, and begins nothing in it until something else is done. */
-  async withTurnStopped<T>(sessionId: string, reason: StopReason, action: () => Promise<T>): Promise<T> {
+  async withTurnStopped<T>(
+    sessionId: string,
+    reason: Extract<StopReason, { type: 'told' }>,
+    action: () => Promise<T>,
+  ): Promise<T> {
     this.#quiet.add(sessionId);
     try {
       await this.stop(sessionId, reason);
@@ -176,6 +164,7 @@ export class Turns {
     await Promise.race([allDone(), this.#pause(graceMs), hurry]);
     for (const run of this.running) run.stop({ type: 'cut', reason });
     await Promise.race([allDone(), this.#pause(STOP_GRACE_MS)]);
+    this.#control.stop();
     await this.channels.close();
   }
 
@@ -197,13 +186,13 @@ export class Turns {
     this.#stopAdopting();
   }
 
-  #queue(sessionId: string, turn: Turn, mode: BusyMode): void {
-    const run = this.#running.get(sessionId);
-    if (run === undefined || mode === 'queue') this.wake(sessionId);
+  async #queue(session: Session, turn: Turn, mode: BusyMode): Promise<void> {
+    const run = this.#running.get(session.id);
+    const elsewhere = session.owner !== null && session.owner !== this.#options.engine.instance;
+    if (mode === 'queue' || (run === undefined && !elsewhere)) this.wake(session.id);
+    else if (run === undefined) await this.#control.pass(turn, mode);
     else if (mode === 'interrupt') run.stop({ type: 'told', by: 'message' });
-    // A turn acts for one person: what another says stays a turn of its own.
-    else if (isSameSpeaker(turn, run.turn))
-      this.#steers.set(sessionId, [...(this.#steers.get(sessionId) ?? []), turn.id]);
+    else this.#control.steer(run, turn);
   }
 
   #pump(): void {
@@ -274,7 +263,7 @@ export class Turns {
   #over(run: TurnRun): void {
     const { id } = run.session;
     if (this.#running.get(id) === run) this.#running.delete(id);
-    this.#steers.delete(id);
+    this.#control.forget(id);
     const { result } = run;
     if (result !== null) this.channels.finish(run.channel, result);
     else {
@@ -283,23 +272,6 @@ export class Turns {
     }
     // Whatever waits in this session comes after those who waited longer.
     this.wake(id);
-  }
-
-  /** A message that is taken into the running turn has no run of its own: its turn is over, answered by this one. */
-  async #takeSteering(run: TurnRun): Promise<readonly MessageToAppend[]> {
-    const { engine } = this.#options;
-    const taken = this.#steers.get(run.session.id) ?? [];
-    this.#steers.delete(run.session.id);
-    const rows: MessageToAppend[] = [];
-    for (const turnId of taken) {
-      const text = await engine.store.read('turnText', { turnId });
-      if (text === null) continue;
-      const row = { role: 'user', text, turnId: run.turn.id };
-      await engine.absorb(run.session.id, turnId, [row]);
-      this.channels.look(turnId);
-      rows.push(row);
-    }
-    return rows;
   }
 
   #pause(ms: number): Promise<void> {

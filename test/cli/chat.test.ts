@@ -143,7 +143,7 @@ describe('one message', () => {
     const outcome = finish(child);
     await until('the model is asked', () => questions(model as HttpFake).length === 1);
     child.kill(signal);
-    expect(await outcome).toMatchObject({ code, output: '', errors: expect.stringContaining('[turn_interrupted]') });
+    expect(await outcome).toMatchObject({ code, output: '', errors: expect.stringContaining('[turn_stopped]') });
     expect(await sessions()).toMatchObject([{ end_reason: 'cli_close' }]);
     expect(await cli.events('--types', 'agent:end')).toMatchObject([{ outcome: 'interrupted' }]);
     await expectAllWell();

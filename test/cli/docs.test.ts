@@ -20,7 +20,18 @@ async function commandsIn(...group: string[]): Promise<string[]> {
 }
 
 test('docs/cli.md has every command, and no other one', async () => {
-  const groups = ['sessions', 'gateway', 'hooks', 'plugins', 'memory', 'cron', 'pairing', 'keys', 'config'];
+  const groups = [
+    'sessions',
+    'gateway',
+    'hooks',
+    'plugins',
+    'memory',
+    'cron',
+    'pairing',
+    'keys',
+    'approvals',
+    'config',
+  ];
   const plain = (await commandsIn()).filter((name) => !groups.includes(name));
   const grouped = await Promise.all(
     groups.map(async (group) => (await commandsIn(group)).map((name) => `${group} ${name}`)),

@@ -64,7 +64,8 @@ test('a one-shot that nobody looks on is refused what it asks for at once; one t
   const answer = scene.runner.tasks[1]?.context.approve(ask);
   await scene.until('it is asked', () => events.some(({ type }) => type === 'question'));
   const [question] = events.filter((event) => event.type === 'question');
-  scene.gateway.approvals.answerById(question?.id ?? '', { allowed: true }, null);
+  const by = { name: 'api', userId: null, admin: true };
+  await scene.gateway.approvals.answerById(question?.id ?? '', 'once', by);
   expect(await answer).toEqual({ allowed: true });
   await scene.until('the answer is told', () =>
     events.some((event) => event.type === 'question' && event.state === 'allowed'),

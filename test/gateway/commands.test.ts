@@ -296,3 +296,47 @@ describe('the others', () => {
     expect(await scene.ask('1', '/approve')).toContain('Nothing');
   });
 });
+
+describe('what a person allows', () => {
+  const allowed = (times: number) => scene.runner.tasks[times]?.context;
+
+  test('in a session or always is not asked again for the same command, until it is revoked', async () => {
+    await scene.say('1', 'wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    const make = { tool: 'run_command', action: 'make', args: { command: 'make' } };
+    const asked = () => scene.gateway.approvals.waiting();
+    const first = allowed(0)?.approve(make);
+    await scene.until('it is asked', async () => (await asked()).length === 1);
+    expect(await scene.ask('1', '/approve session')).toBe('Allowed in this session: make');
+    expect(await first).toEqual({ allowed: true });
+    expect(await allowed(0)?.approve(make)).toEqual({ allowed: true });
+    const other = allowed(0)?.approve({ ...make, args: { command: 'make', timeout_seconds: 9 } });
+    await scene.until('other arguments are asked for', async () => (await asked()).length === 1);
+    expect(await scene.ask('1', '/approve always')).toBe('Allowed from now on: make');
+    expect(await other).toEqual({ allowed: true });
+    const [rule] = await scene.store.read('listApprovalRules', {});
+    expect(await scene.ask('1', '/approvals')).toBe(`${rule?.id} is always allowed: make`);
+    expect(await scene.ask('1', `/approvals revoke ${rule?.id}`)).toBe('Revoked: make');
+    expect(await scene.ask('1', '/approvals')).toContain('Nothing waits');
+    const types = (await scene.events()).map(({ type }) => type).filter((type) => type.startsWith('approval:'));
+    expect(types).toEqual(['approval:asked', 'approval:answered', 'approval:asked', 'approval:answered']);
+  });
+
+  test('is not asked for any longer when the turn that asked was stopped', async () => {
+    await scene.say('1', 'wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    const answer = allowed(0)?.approve({ tool: 'run_command', action: 'make' });
+    await scene.until('it is asked', async () => (await scene.gateway.approvals.waiting()).length === 1);
+    await scene.ask('1', '/stop');
+    expect(await answer).toEqual({ allowed: false, reason: 'the turn was stopped' });
+    await scene.until('it expires', async () => (await scene.events()).some(({ decision }) => decision === 'expired'));
+    expect(await scene.gateway.approvals.waiting()).toEqual([]);
+  });
+});
+
+test('an empty reply is a failure, and the person is told', async () => {
+  await scene.say('1', 'mute');
+  await scene.until('it is told', () => scene.pigeons.textsTo('1').some((text) => text.includes('(model_empty)')));
+  const { id } = await scene.sessionOf('1');
+  expect((await scene.messages(id)).map(({ role }) => role)).toEqual(['user']);
+});

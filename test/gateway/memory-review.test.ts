@@ -115,9 +115,10 @@ describe('a conversation is looked over', () => {
   test('not for jobs, webhooks, children and single requests', async () => {
     await begin(() => ({ text: 'learnt' }), { every: 1 });
     for (const kind of ['cron', 'webhook', 'child', 'api'] as const) {
-      const conversation = { ...direct(kind), kind, attached: kind === 'child' || kind === 'api' };
+      const origin = kind === 'api' ? { once: true } : null;
+      const conversation = { ...direct(kind), kind, origin, attached: kind === 'child' };
       await scene.ask(conversation, 'hello');
-      await scene.end(conversation);
+      if (kind !== 'api') await scene.end(conversation);
     }
     await scene.ask({ ...direct('api conversation'), kind: 'api' }, 'hello');
     await scene.until('all was handed out', async () => reviews().length === 1 && (await idle()));

@@ -1,17 +1,22 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import OpenAI from 'openai';
+import OpenAI, { type APIError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { HttpFake } from '../fakes/http-fake.ts';
 import type { ModelScript } from '../fakes/model-script.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
+import { until } from '../hooks/scene.ts';
+import { freePort } from '../support/free-port.ts';
 import { GatewayProcess } from './process.ts';
+
+const HANGS = { text: 'one two', hangAfter: 0 };
 
 const script: ModelScript = ({ body }) => {
   const last = body.messages.at(-1);
   if (last?.role === 'tool') return { text: `The file says: ${String(last.content)}` };
   const text = JSON.stringify(last?.content);
   if (text.includes('read')) return { toolCalls: [{ name: 'read_file', args: { path: 'note.txt' } }] };
+  if (text.includes('hold')) return JSON.stringify(body).includes('interrupted') ? { text: 'held on' } : HANGS;
   return { text: `heard ${body.messages.length} messages`, usage: { input: 11, output: 7 } };
 };
 
@@ -21,8 +26,9 @@ let client: OpenAI;
 
 beforeAll(async () => {
   model = await startOpenAiServer(script);
+  const port = await freePort();
   gateway = new GatewayProcess({
-    gateway: { api_key: 'the-key' },
+    gateway: { api_key: 'the-key', port, drain_timeout: '100ms' },
     model: { base_url: model.url, name: 'fake-model', api_key: 'key' },
   });
   mkdirSync(join(gateway.home, 'workspace'));
@@ -84,6 +90,35 @@ describe('the official client', () => {
       if (event.type === 'response.output_text.delta') text += event.delta;
     }
     expect(text).toMatch(/^heard \d+ messages$/);
+  });
+
+  test.each([
+    ['a lasting conversation', { 'x-moirai-conversation': 'stopped' }],
+    ['a one-shot', {}],
+  ])('is told of %s that goes on after a stop, and sends nothing again', { timeout: 120_000 }, async (_, headers) => {
+    const asked = (): number => questions(model).length;
+    const before = asked();
+    const patient = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'the-key', maxRetries: 3 });
+    const answer = patient.chat.completions.create(say('please hold'), { headers }).then(
+      () => null,
+      (thrown: unknown) => thrown as APIError,
+    );
+    await until('the model is asked', () => asked() === before + 1);
+    await gateway.end('SIGTERM');
+    await gateway.start();
+    const error = await answer;
+    expect(error).toMatchObject({ status: 503, code: 'turn_interrupted' });
+    const turnId = (error?.error as { turn_id: string } | undefined)?.turn_id;
+    expect(error?.headers?.get('x-should-retry')).toBe('false');
+    const authorized = { headers: { authorization: 'Bearer the-key' } };
+    const read = async <T>(path: string): Promise<T> => {
+      return (await (await fetch(`${gateway.url}${path}`, authorized)).json()) as T;
+    };
+    const turn = await read<{ session_id: string }>(`/v1/turns/${turnId}?wait=60s`);
+    expect(turn).toMatchObject({ id: turnId, state: 'over', outcome: 'done', reply: 'held on', error: null });
+    const rows = await read<{ data: { role: string; text: string }[] }>(`/v1/sessions/${turn.session_id}/messages`);
+    const said = rows.data.filter(({ role }) => role !== 'note');
+    expect(said.map(({ role, text }) => `${role}: ${text}`)).toEqual(['user: please hold', 'assistant: held on']);
   });
 
   test('is refused with a wrong key', async () => {

@@ -3,7 +3,8 @@ import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 
 /**
  * An agent that does what the message says, word by word: `tool` runs a tool, `wait` waits until it is released, `fail`
- * fails, `ask` asks a person for leave, `shrug` has nothing to say. It keeps its steps as a real one does.
+ * fails, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing.
+ * It keeps its steps as a real one does.
  */
 export class ScriptedRunner implements AgentRunner {
   readonly description = 'scripted';
@@ -33,7 +34,7 @@ export class ScriptedRunner implements AgentRunner {
     if (words.includes('fail')) throw new TypeError('told to fail');
     if (words.includes('wait')) await this.#wait(task, rows);
     const leave = words.includes('ask') ? await this.#ask(task) : '';
-    const text = words.includes('shrug') ? 'NOTHING.' : `did: ${said}${leave}`;
+    const text = words.includes('mute') ? '' : words.includes('shrug') ? 'NOTHING.' : `did: ${said}${leave}`;
     const messages: MessageToAppend[] = [...rows, { role: 'assistant', text, turnId: task.turnId }];
     return { text, messages, model: 'scripted', usage: { input: 1, output: 1 }, compressed: null };
   }

@@ -1,5 +1,6 @@
 import { describe } from 'vitest';
 import { apiKeysContract } from './contract/api-keys.ts';
+import { approvalsContract } from './contract/approvals.ts';
 import { databaseRulesContract } from './contract/database-rules.ts';
 import { deadLettersContract } from './contract/dead-letters.ts';
 import { deadlinesContract } from './contract/deadlines.ts';
@@ -37,6 +38,7 @@ export function storeContract(name: string, open: Open): void {
     deletionContract(open);
     listingsContract(open);
     platformsContract(open);
+    approvalsContract(open);
     jobsContract(open);
   });
 }

@@ -57,6 +57,11 @@ async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
   });
   const asked = await scene.ask('1');
   const { id } = asked.session;
+  const context = scene.context();
+  const question = { id: 'apr', sessionId: id, turnId: asked.turn.id, tool: 'run_command', summary: 'make' };
+  await scene.store.write('askApproval', { ...question, context, exact: 'x', askedOf: null, timeoutMs: 1000 });
+  const answer = { id: 'apr', decision: 'once', by: 'telegram:1', reason: null } as const;
+  await scene.store.write('answerApproval', { ...answer, context: scene.context() });
   await scene.cut(id);
   const { session } = await scene.begin(id, asked.turn.id);
   const deliveries = ['dlv-1', 'dlv-2'].map((name) => ({ id: name, platform: 'telegram', target: {}, text: 'x' }));

@@ -4,7 +4,7 @@ import type { TurnEvent } from '../../turns/turn-event.ts';
 import type { ApiContext, ApiParts } from '../api.ts';
 import type { AcceptedTurn, ApiBackend, ChatRequest, PastMessage, Reply } from '../backend.ts';
 import { answerJson } from '../direct-answer.ts';
-import { openAiError, type ShownError, shownError, statusOf } from '../error-answer.ts';
+import { hintOf, openAiError, type ShownError, shownError, statusOf } from '../error-answer.ts';
 import { callerOf } from '../key-scope.ts';
 import { errorOfReply, nameTurn, ReplyText, statusOfReply, streamTurn, type TurnWriter } from '../replies.ts';
 import { assertSayable } from '../routes/chat.ts';
@@ -107,10 +107,10 @@ export abstract class OpenAiWriter implements TurnWriter {
     return event.type === 'text' ? this.delta(this.text.piece(event.text)) : '';
   }
 
-  /** A turn that failed is an error here: these clients know no other outcome. */
+  /** A turn that failed or was stopped is an error here: these clients know no other outcome. */
   reply(reply: Reply): string {
-    const error = errorOfReply(reply);
-    if (error !== null) return this.failed(error, statusOfReply(reply));
+    const failure = failureOf(reply);
+    if (failure !== null) return this.failed(failure.error, failure.status);
     const rest = this.text.rest(reply.text);
     return `${rest === '' ? '' : this.delta(this.text.piece(rest))}${this.end(reply)}`;
   }
@@ -137,11 +137,20 @@ export async function answerOpenAi(
   if (asked.stream === true) return streamTurn(c, parts, accepted, writer);
   const reply = await accepted.reply;
   nameTurn(c, reply);
-  const error = errorOfReply(reply);
-  if (error === null) return answerJson(c, writer.whole(reply));
-  const status = statusOfReply(reply);
+  const failure = failureOf(reply);
+  if (failure === null) return answerJson(c, writer.whole(reply));
+  const { error, status } = failure;
   c.header('x-should-retry', 'false');
   return c.json({ error: openAiError(error, status) }, status);
+}
+
+/** What the gateway says of a turn that was stopped would be taken for the model's words. */
+function failureOf(reply: Reply): { readonly error: ShownError; readonly status: 409 | 502 | 504 } | null {
+  const status = statusOfReply(reply);
+  const error = errorOfReply(reply);
+  if (error !== null && status !== 200) return { error, status };
+  if (reply.outcome !== 'interrupted') return null;
+  return { error: { code: 'turn_stopped', message: reply.text, hint: hintOf('turn_stopped') }, status: 409 };
 }
 
 export function usageOf({ usage }: Reply): { input: number; output: number } {

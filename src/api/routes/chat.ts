@@ -63,7 +63,7 @@ export function addChatRoutes(app: Api, parts: ApiParts): void {
     assertSayable(body.text);
     const accepted = await parts.backend.receive(chatRequestOf(c, body));
     nameTurn(c, accepted);
-    if (body.stream ?? wantsStream(c)) return streamTurn(c, parts, accepted, writerOf(accepted));
+    if (body.stream ?? wantsStream(c)) return streamTurn(c, parts, accepted, chatWriter(accepted));
     const reply = await accepted.reply;
     nameTurn(c, reply);
     const status = statusOfReply(reply);
@@ -107,7 +107,8 @@ function replyView(reply: Reply) {
   };
 }
 
-function writerOf({ sessionId, turnId }: AcceptedTurn): TurnWriter {
+/** A turn as `/v1/chat` streams it. */
+export function chatWriter({ sessionId, turnId }: AcceptedTurn): TurnWriter {
   const names = { session_id: sessionId, turn_id: turnId };
   return {
     opening: () => frame(names, { event: 'session' }),

@@ -1,4 +1,5 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { ApprovalAnswer } from '../../lifecycle/states.ts';
 import type { PendingApproval } from '../../people/approvals.ts';
 import type { ReceiveResult } from '../../turns/conversations.ts';
 import { failureText } from '../../turns/texts.ts';
@@ -227,8 +228,11 @@ export class Dialogue implements KeyboardListener, ReplyPresenter {
   }
 
   #answer(pending: PendingApproval, text: string): void {
-    const allowed = /^\s*(y|yes|\/approve)\s*$/i.test(text);
-    this.#conversation?.answer(pending, allowed ? { allowed } : { allowed, reason: 'the user said no' });
+    const [, scope = 'once'] = /^\s*(?:y|yes|\/approve)(?:\s+(session|always))?\s*$/i.exec(text) ?? [null, 'deny'];
+    const decision = scope.toLowerCase() as ApprovalAnswer;
+    this.#conversation?.answer(pending, decision).catch((error: unknown) => {
+      this.#remark(`The answer was not taken: ${MoiraiError.wrap(error).message}`);
+    });
   }
 
   /** The question was answered, or its time is over. */

@@ -30,12 +30,13 @@ export async function sayOnce(settings: Settings, text: string, resume: string |
     interrupted.abort();
   });
   const mention = (line: string): void => complain(`moirai: ${printable(line)}\n`);
+  const failed = (thrown: unknown): void => mention(MoiraiError.wrap(thrown).message);
   let conversation: TerminalConversation | null = null;
   let code = 1;
   const presenter: ReplyPresenter = {
     approvalRequested: (pending) => {
       mention(`refused, as nobody is there to be asked: ${pending.request.action}`);
-      conversation?.answer(pending, { allowed: false, reason: 'nobody is there to be asked' });
+      conversation?.answer(pending, 'deny', 'nobody is there to be asked').catch(failed);
     },
     notice: mention,
     lost: () => {
@@ -68,7 +69,7 @@ async function ask(conversation: TerminalConversation, text: string, interrupted
   const turn = await Promise.race([result.channel.ended, stopped(conversation, interrupted)]);
   unwatch();
   const facts = { session_id: turn?.sessionId ?? result.received.session.id, turn_id: result.received.turn.id };
-  const error = turn === null ? new MoiraiError('turn_interrupted', 'the turn was not finished') : errorOf(turn);
+  const error = turn === null ? new MoiraiError('turn_stopped', 'the turn was not finished') : errorOf(turn);
   const reply = error === null ? (turn?.response ?? '') : null;
   return { ...facts, reply, outcome: turn?.outcome ?? 'interrupted', error };
 }
@@ -83,7 +84,7 @@ async function stopped(conversation: TerminalConversation, interrupted: AbortSig
 /** Why a turn has no reply; null when it has one. */
 function errorOf({ outcome, error, response }: TurnResultRow): MoiraiError | null {
   if (outcome === 'done') return null;
-  if (outcome === 'interrupted') return new MoiraiError('turn_interrupted', 'the turn was stopped before it was done');
+  if (outcome === 'interrupted') return new MoiraiError('turn_stopped', 'the turn was stopped before it was done');
   const code = isErrorCode(error) ? error : 'internal';
   return new MoiraiError(code, response === null ? `the turn ended as ${outcome}` : failureMessage(code, response));
 }

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { createRunner } from '../../agent/create-runner.ts';
-import type { Approval } from '../../agent/runner.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { Gateway } from '../../gateway/gateway.ts';
 import { policyFor, type ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import { buildKey } from '../../lifecycle/session-key.ts';
-import type { ResetCause } from '../../lifecycle/states.ts';
+import type { ApprovalAnswer, ResetCause } from '../../lifecycle/states.ts';
 import type { Fields, Logger } from '../../log/logger.ts';
 import type { PendingApproval } from '../../people/approvals.ts';
 import { processTimers } from '../../queue/timers.ts';
@@ -121,8 +120,8 @@ export class TerminalConversation {
     return session;
   }
 
-  answer({ key }: PendingApproval, approval: Approval): void {
-    this.#gateway.approvals.answer(key, approval, null);
+  async answer({ id }: PendingApproval, decision: ApprovalAnswer, reason: string | null = null): Promise<void> {
+    await this.#gateway.approvals.answerById(id, decision, { name: 'cli', userId: null, admin: true }, reason);
   }
 
   /** Stops what the agent is doing; false when it does nothing. */

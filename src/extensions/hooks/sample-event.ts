@@ -14,6 +14,10 @@ const TURN = {
   ...{ turn_id: 'trn_sample', chat_id: '42', thread_id: null, chat_type: 'dm', message: 'Where is the harbour?' },
 };
 const INSTANCE = { platforms: ['telegram'], reason: null };
+const APPROVAL = {
+  ...{ approval_id: 'apr_sample', turn_id: TURN.turn_id, tool: 'run_command', summary: 'make harbour' },
+  expires_at: '2026-01-01T00:05:00.000Z',
+};
 const FAILURE = { subscriber: 'hook:another', event_id: `${SESSION}:4`, attempts: 8, error: 'it threw', dead: true };
 
 /** One of each, with every field it has; the type keeps the table complete. */
@@ -35,6 +39,8 @@ const FIELDS: { readonly [T in FixedEventType]: EventFields[T] } = {
   'agent:step': { turn_id: TURN.turn_id, iteration: 1, tool_names: ['read_file'] },
   'delivery:sent': { delivery_id: 'dlv_sample', attempts: 1, error: null },
   'delivery:failed': { delivery_id: 'dlv_sample', attempts: 5, error: 'the chat is gone' },
+  'approval:asked': APPROVAL,
+  'approval:answered': { ...APPROVAL, decision: 'once', by: 'telegram:42' },
   'hook:failed': FAILURE,
   'gateway:startup': INSTANCE,
   'gateway:draining': { ...INSTANCE, reason: 'restart' },

@@ -14,6 +14,7 @@ import { statements as speakers } from './0009-speakers.ts';
 import { statements as parking } from './0010-parking.ts';
 import { statements as apiKeys } from './0011-api-keys.ts';
 import { statements as admins } from './0012-admins.ts';
+import { statements as approvals } from './0013-approvals.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -29,6 +30,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   parking,
   apiKeys,
   admins,
+  approvals,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

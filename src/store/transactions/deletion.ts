@@ -161,6 +161,7 @@ function* remove(ctx: TxContext, sessionIds: readonly string[]): Tx<void> {
     ...forgetMessages(ids),
     { sql: `DELETE FROM deliveries WHERE session_id IN (${listed})`, params },
     { sql: `DELETE FROM commands WHERE session_id IN (${listed})`, params },
+    { sql: `DELETE FROM approvals WHERE session_id IN (${listed})`, params },
     { sql: `DELETE FROM job_runs WHERE session_id IN (${listed})`, params },
     { sql: `DELETE FROM sessions WHERE id IN (${listed})`, params },
     { sql: DONE_JOBS, params: [] },

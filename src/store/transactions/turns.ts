@@ -1,5 +1,5 @@
 import type { Command, TokenUsage, TurnResult } from '../../lifecycle/commands.ts';
-import { hasApplied, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
+import { hasApplied, isOneShot, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
 import { integer, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
 import { query, type Tx, type TxContext } from '../transaction.ts';
@@ -23,7 +23,7 @@ export interface FinishArgs {
   readonly deliveries: readonly DeliveryToMake[];
 }
 
-/** A turn is over: its outcome, the rest of its transcript and its replies, in one transaction. */
+/** A turn is over: its outcome, the rest of its transcript and its replies, in one transaction; with it a one-shot session. */
 export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTurns> {
   const { scope, loaded: beginning } = yield* enterSession(ctx, args.context, args.sessionId);
   if (hasApplied(beginning.session, args.context.commandId)) return beginning;
@@ -32,7 +32,8 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTur
   const response = result.response === null ? null : storableText(result.response, 'the response');
   const error = args.error === null ? null : storableText(args.error, 'the error');
   const finish: Command = { name: 'finish', turnId, epoch, ...result, response };
-  return yield* apply(ctx, scope, loaded, [...appendCommand(args.messages, epoch), finish], {
+  const commands = [...appendCommand(args.messages, epoch), finish, ...(isOneShot(loaded.session) ? [CLOSE] : [])];
+  return yield* apply(ctx, scope, loaded, commands, {
     outcome: { turnId, response, model: result.model, usage: result.usage, error },
     rows: () => [
       ...messageRows(ctx, loaded.session, loaded.session.messageCount, args.messages),
@@ -40,6 +41,11 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTur
     ],
   });
 }
+
+const CLOSE: Command = {
+  ...{ name: 'end', reason: 'api_close', trigger: 'api' },
+  ...{ cause: null, successorId: null, epoch: null },
+};
 
 /**
  * Makes waiting turns part of an older one that waits too: its text becomes all of their texts, and they are over with a

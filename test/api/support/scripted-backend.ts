@@ -15,6 +15,7 @@ import { createLogger } from '../../../src/log/logger.ts';
 import type { ConversationRef, Received } from '../../../src/store/transactions/conversations.ts';
 import { TurnChannel } from '../../../src/turns/turn-channel.ts';
 import type { TurnActivity } from '../../../src/turns/turn-event.ts';
+import { NO_APPROVALS, NO_TURNS } from './absent-parts.ts';
 
 /** What the agent does with a text: shows progress, waits, and says how it came out. */
 export type Script = (
@@ -40,6 +41,8 @@ export class ScriptedBackend implements ApiBackend {
   script: Script = (request) => ({ text: `You said: ${request.text}` });
 
   readonly jobs: ApiBackend['jobs'];
+  readonly turns = NO_TURNS;
+  readonly approvals = NO_APPROVALS;
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -122,7 +125,8 @@ export class ScriptedBackend implements ApiBackend {
     const name = conversation ?? `one-shot-${randomUUID()}`;
     const chat = encodeURIComponent(name);
     const key = `agent:main:${platform}:dm:${namespace === null ? chat : `${namespace}:${chat}:`}`;
-    return { key, kind: 'api', platform, userId, origin: null, attached: conversation === null };
+    const origin = conversation === null ? { once: true } : null;
+    return { key, kind: 'api', platform, userId, origin, attached: false };
   }
 
   async #reset(conversation: ConversationRef): Promise<AcceptedTurn> {

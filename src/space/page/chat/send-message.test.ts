@@ -80,7 +80,7 @@ describe('what is said', () => {
     const { source, bodies } = gateway(
       () => stream(TAKEN + event('text', { text: 'go' }), { cut: true }),
       () => refusal(502, 'gateway_unreachable'),
-      () => stream(TAKEN + event('done', { ...DONE, error: { code: 'draining', message: '', hint: '' } })),
+      () => stream(TAKEN + event('done', { ...DONE, error: { code: 'turn_interrupted', message: '', hint: '' } })),
       () => stream(TAKEN),
       () => stream(TAKEN + event('done', DONE)),
     );

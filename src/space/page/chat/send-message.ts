@@ -127,7 +127,7 @@ function understand(event: string, data: Frame, receive: (event: ReplyEvent) => 
     receive({ type: 'approval', id: data.id, action: data.action, state: data.state as ApprovalQuestion['state'] });
   } else if (event === 'done') {
     // The gateway stops, and the turn goes on in the next one: the page connects again.
-    if (data.error?.code === 'draining') throw new ConnectionLost(data.error.message);
+    if (data.error?.code === 'turn_interrupted') throw new ConnectionLost(data.error.message);
     return data;
   }
   return null;

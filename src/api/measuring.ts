@@ -10,7 +10,7 @@ export function measuring(figures: Figures): Partial<Observer> {
       if (cuts === 0 && startedAt !== null) figures.turnWaited(startedAt - createdAt);
       run.channel.onEnd(() => figures.turnTook(run.ending, run.elapsed.ms));
     },
-    tried: ({ platform }, _, { state }) => figures.deliveryTried(platform, state),
+    tried: ({ platform }, _, { state }) => figures.deliveryTried(platform, state === 'set_aside' ? 'failed' : state),
     sent: ({ platform }, ms) => figures.deliveryTook(platform, ms),
   };
 }

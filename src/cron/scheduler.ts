@@ -3,8 +3,9 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import { buildKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import { type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
-import { backoff } from '../queue/retry-until-known.ts';
+import { backoff, isStoreTrouble } from '../queue/retry-until-known.ts';
 import type { Timers } from '../queue/timers.ts';
+import { isUnreadable } from '../store/table.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
 import { nextTickOf } from './job-service.ts';
 import { type DueJob, type Job, TICKS } from './job-store.ts';
@@ -28,6 +29,8 @@ export interface SchedulerOptions {
 
 /** Jobs whose runs are started at the same time; the runs themselves wait for their places among all turns. */
 const CONCURRENCY = 16;
+/** What the store does not take for now is tried for ever; anything else fails again. */
+const MOST_ATTEMPTS = 3;
 const RETRY_MS = 1000;
 const RETRY_CAP_MS = 60_000;
 
@@ -84,15 +87,30 @@ export class Scheduler {
 
   /** A tick that cannot be taken waits and is tried again; it keeps nothing else waiting. */
   async #take(tick: DueJob, work: LaneWork): Promise<void> {
+    if (isUnreadable(tick.job.target)) return this.#setAside(tick, work, 'its row cannot be read');
     try {
       await this.#start(tick);
     } catch (thrown) {
-      const { message } = MoiraiError.wrap(thrown);
+      const error = MoiraiError.wrap(thrown);
+      const { message } = error;
       const { engine, random, log } = this.#options;
+      const isDefect = error.code === 'internal' || !isStoreTrouble(error);
+      if (isDefect && tick.attempts + 1 >= MOST_ATTEMPTS) return this.#setAside(tick, work, message);
       log.warn('a due job was not started; trying again', { job: tick.job.id, error: thrown });
       const afterMs = backoff(tick.attempts + 1, RETRY_MS, RETRY_CAP_MS, random);
       await work.settle((context) => engine.store.write('delayTick', { context, lane: tick, afterMs, error: message }));
     }
+  }
+
+  /** The tick is passed over and the job goes on with its next one; one that nobody can read is paused. */
+  async #setAside({ job, tickAt, attempts, now }: DueJob, work: LaneWork, error: string): Promise<void> {
+    const { engine, log } = this.#options;
+    const paused = isUnreadable(job.target);
+    log.error('a due job was passed over', { job: job.id, error });
+    const nextAt = paused ? null : this.#nextAfter(job, now);
+    await work.settle(() => engine.store.write('scheduleJob', { id: job.id, nextAt, paused }));
+    const fields = { work: 'tick', id: `${job.id}:${tickAt}`, attempts: attempts + 1, error } as const;
+    await engine.announce({ type: 'work:set_aside', fields });
   }
 
   async #start({ job, tickAt, now, token }: DueJob): Promise<void> {

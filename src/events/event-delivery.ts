@@ -71,6 +71,17 @@ class EventDelivery {
       if (item.replay) replayed.push(item.no);
     }
     await this.#acknowledge(lane, work, { upTo: lane.upTo, replayed });
+    for (const no of lane.unreadable) await this.#passOver(no, work);
+  }
+
+  /** An event that cannot be read is the same to every later attempt. */
+  async #passOver(no: number, work: LaneWork): Promise<void> {
+    const fields = { work: 'event', id: String(no), attempts: 1, error: 'its row cannot be read' } as const;
+    const event = {
+      id: `event:${no}:set_aside:${this.#spec.name}`,
+      draft: { type: 'work:set_aside', fields },
+    } as const;
+    await work.settle((context) => this.#deps.store.write('announceInstance', { context, event }));
   }
 
   async #acknowledge({ subscriber, key, token }: EventLane, work: LaneWork, delivered: Delivered): Promise<void> {

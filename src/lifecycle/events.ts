@@ -39,7 +39,10 @@ interface ApprovalFields {
   readonly expires_at: string;
 }
 
-/** The fields of each event type with a fixed name. `command:<name>` events carry `CommandFields`. */
+/**
+ * The fields of each event type with a fixed name. `command:<name>` events carry `CommandFields`. The `id` of a
+ * `work:set_aside` is the work's and so the event's own: nothing is set aside twice.
+ */
 export interface EventFields {
   'session:start': { parent_id: string | null; lineage: Lineage | null; origin: Origin };
   'session:end': {
@@ -69,6 +72,7 @@ export interface EventFields {
   'delivery:failed': { delivery_id: string; attempts: number; error: string };
   'approval:asked': ApprovalFields;
   'approval:answered': ApprovalFields & { decision: ApprovalDecision; by: string | null };
+  'work:set_aside': { work: 'turn' | 'delivery' | 'tick' | 'event'; id: string; attempts: number; error: string };
   'hook:failed': { subscriber: string; event_id: string; attempts: number; error: string; dead: boolean };
   'gateway:startup': { platforms: readonly string[]; reason: string | null };
   'gateway:draining': { platforms: readonly string[]; reason: string | null };
@@ -103,6 +107,7 @@ const EVENT_TYPE_TABLE: Record<FixedEventType, true> = {
   'delivery:failed': true,
   'approval:asked': true,
   'approval:answered': true,
+  'work:set_aside': true,
   'hook:failed': true,
   'gateway:startup': true,
   'gateway:draining': true,

@@ -3,8 +3,10 @@ import type { Logger } from '../log/logger.ts';
 import { type Sender, SendFailure } from '../platforms/platform.ts';
 import { type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
 import { backoff } from '../queue/retry-until-known.ts';
+import { isUnreadable } from '../store/table.ts';
 import { type Delivery, type DeliveryOutcome, type ReplyLane, replyQueue } from '../store/transactions/deliveries.ts';
 import { type Observer, stopwatch } from '../turns/observer.ts';
+import { REPLY_SET_ASIDE_TEXT } from '../turns/texts.ts';
 import type { ArrivedReplies } from './arrived-replies.ts';
 
 export interface OutboxOptions {
@@ -22,6 +24,8 @@ const CONCURRENCY = 32;
 const REPLIES_PER_CLAIM = 8;
 const SEND_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 12;
+/** What fails in our own code fails again. */
+const DEFECT_ATTEMPTS = 3;
 const RETRY_MS = 1000;
 const RETRY_CAP_MS = 300_000;
 const WAIT_CAP_MS = 60_000;
@@ -90,7 +94,7 @@ export class Outbox {
       // What the lane counted belongs to its first reply.
       const before = i === 0 ? lane : { attempts: 0, waits: 0, interrupted: false };
       if (work.stopping.aborted) return this.#giveBack(platform, lane, before, work);
-      const outcome = await this.#try(delivery, before, work.stopping);
+      const outcome = poisonIn(lane, i) ?? (await this.#try(delivery, before, work.stopping));
       // It may have arrived: stopping this instance marks it so.
       if (outcome === null) return;
       const more = i < lane.deliveries.length - 1;
@@ -140,6 +144,7 @@ export class Outbox {
     const error = thrown instanceof Error ? thrown.message : String(thrown);
     const asked = thrown instanceof SendFailure ? thrown.retryAfterMs : undefined;
     const counts = !isUnreachable(thrown);
+    if (isDefect(thrown) && attempts + 1 >= DEFECT_ATTEMPTS) return { state: 'set_aside', error, notice: null };
     if (asked === null || (counts && attempts + 1 >= MAX_ATTEMPTS)) return { state: 'failed', error };
     const wait = counts
       ? backoff(attempts + 1, RETRY_MS, RETRY_CAP_MS, random)
@@ -147,7 +152,8 @@ export class Outbox {
     return { state: 'retry', afterMs: Math.max(asked ?? 0, wait), error, counts };
   }
 
-  async #settle({ platform, lane, delivery, outcome, before, more }: Settlement, work: LaneWork): Promise<void> {
+  async #settle({ platform, lane, delivery, before, more, ...settlement }: Settlement, work: LaneWork): Promise<void> {
+    const outcome = withNotice(settlement.outcome, delivery);
     const { engine, log, observer } = this.#options;
     const { id: deliveryId, sessionId: session, turnId: turn } = delivery;
     if (outcome.state !== 'sent') log.warn('reply not sent', { delivery: deliveryId, session, turn, ...outcome });
@@ -160,7 +166,7 @@ export class Outbox {
         token: lane.token,
         deliveryId,
         outcome,
-        attempts: before.attempts + (waited ? 0 : 1),
+        attempts: Math.max(before.attempts + (waited ? 0 : 1), outcome.state === 'set_aside' ? lane.deaths : 0),
         waits: before.waits + (waited ? 1 : 0),
         more,
       }),
@@ -185,6 +191,29 @@ interface Settlement {
   readonly outcome: DeliveryOutcome;
   readonly before: Tries;
   readonly more: boolean;
+}
+
+/** Why the reply at this place is passed over without being tried; null for what can be tried. */
+function poisonIn({ deliveries, poisoned, deaths }: ReplyLane, index: number): DeliveryOutcome | null {
+  const delivery = deliveries[index];
+  if (delivery !== undefined && isUnreadable(delivery.target)) {
+    return { state: 'set_aside', error: 'its row cannot be read', notice: null };
+  }
+  if (!poisoned || index > 0) return null;
+  return { state: 'set_aside', error: `${deaths} processes ended while they were sending it`, notice: null };
+}
+
+/** Whoever waits for a reply that is passed over is told so; nobody is told about a notice. */
+function withNotice(outcome: DeliveryOutcome, { id, platform, target, shape }: Delivery): DeliveryOutcome {
+  if (outcome.state !== 'set_aside' || isUnreadable(target) || shape?.notice === true) return outcome;
+  const notice = { id: `${id}:notice`, platform, target, text: REPLY_SET_ASIDE_TEXT, shape: { notice: true } };
+  return { ...outcome, notice };
+}
+
+/** An error of our own code, not of the world around it. */
+function isDefect(thrown: unknown): boolean {
+  if (thrown instanceof TypeError) return thrown.cause === undefined;
+  return thrown instanceof RangeError || thrown instanceof ReferenceError || thrown instanceof SyntaxError;
 }
 
 function sentAs(messageId: string | null): DeliveryOutcome {

@@ -62,16 +62,36 @@ export function nullableWord<T extends string>(): Column<T | null> {
   return nullable<T | null>('text');
 }
 
-/** A value kept as JSON. */
-export function json<T>(): Column<T> {
-  return { kind: 'text', encode: (value) => JSON.stringify(value), decode: (param) => JSON.parse(String(param)) as T };
+/** What stands for a value that cannot be read: one damaged row must not keep the others from being read. */
+const UNREADABLE = { 'moirai:unreadable': true };
+
+export function isUnreadable(value: object): boolean {
+  return 'moirai:unreadable' in value;
 }
 
+/** A value kept as JSON; what cannot be read becomes `otherwise`, or something that `isUnreadable`. */
+export function json<T>(otherwise: T = UNREADABLE as T): Column<T> {
+  return {
+    kind: 'text',
+    encode: (value) => JSON.stringify(value),
+    decode: (param) => parsedOr(String(param), otherwise),
+  };
+}
+
+function parsedOr<T>(text: string, otherwise: T): T {
+  try {
+    return JSON.parse(text) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+/** What cannot be read is null too. */
 export function nullableJson<T>(): Column<T | null> {
   return {
     kind: 'text',
     encode: (value) => (value === null ? null : JSON.stringify(value)),
-    decode: (param) => (param === null ? null : (JSON.parse(String(param)) as T)),
+    decode: (param) => (param === null ? null : parsedOr<T | null>(String(param), null)),
   };
 }
 

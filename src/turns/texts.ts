@@ -124,6 +124,10 @@ export function resumeNote(reason: ResumeReason, facts: ResumeFacts): string {
   return `${cut} ${tools} Nobody is there to ask: continue to completion from the first step without a result.`;
 }
 
+/** Instead of a reply that cannot be sent. */
+export const REPLY_SET_ASIDE_TEXT =
+  'An answer to you could not be sent in three attempts and was put aside. Ask again; the administrator finds it in the log.';
+
 /** What the agent answers when a task that nobody waits for brought nothing worth telling. */
 export const NOTHING_TO_SAY = 'NOTHING';
 

@@ -41,6 +41,7 @@ const FIELDS: { readonly [T in FixedEventType]: EventFields[T] } = {
   'delivery:failed': { delivery_id: 'dlv_sample', attempts: 5, error: 'the chat is gone' },
   'approval:asked': APPROVAL,
   'approval:answered': { ...APPROVAL, decision: 'once', by: 'telegram:42' },
+  'work:set_aside': { work: 'delivery', id: 'dlv_sample', attempts: 3, error: 'its row cannot be read' },
   'hook:failed': FAILURE,
   'gateway:startup': INSTANCE,
   'gateway:draining': { ...INSTANCE, reason: 'restart' },

@@ -1,4 +1,5 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { EventDraft } from '../../lifecycle/events.ts';
 import { integer, json, nullableJson, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
 import { type Query, query, type Tx, type TxContext } from '../transaction.ts';
@@ -12,6 +13,7 @@ import {
   claimLanes,
   holdsClaim,
   type LaneClaim,
+  oneSuspectAtATime,
   openLane,
   removeLane,
   type SettledLane,
@@ -51,7 +53,13 @@ export type DeliveryToMake = Omit<Delivery, 'sessionId' | 'turnId' | 'shape'> & 
  * The unsent replies to one conversation, oldest first. While the lane is `interrupted`, the receiver may have the first of
  * them already: a process died while it sent it.
  */
-export type ReplyLane = ClaimedLane & { readonly deliveries: readonly Delivery[] };
+export type ReplyLane = ClaimedLane & {
+  readonly deliveries: readonly Delivery[];
+  /** So many processes died while they sent the first of them that it is not tried again. */
+  readonly poisoned: boolean;
+};
+
+const SUSPECTS_EVERY_MS = 200;
 
 /** The queue of what is sent through a platform. */
 export function replyQueue(platform: string): string {
@@ -94,12 +102,19 @@ export type ClaimReplies = Omit<ClaimRequest, 'queue'> & { readonly platform: st
 /** Claims conversations with something to be sent through a platform, with their oldest unsent replies. */
 export function* claimReplies(ctx: TxContext, args: ClaimReplies): Tx<Claimed<ReplyLane>> {
   yield* enter(ctx, args.context);
-  const claimed = yield* claimLanes(ctx, { ...args, queue: replyQueue(args.platform) }, false);
-  const answers = yield claimed.lanes.map(({ key }) =>
+  const request = { ...args, queue: replyQueue(args.platform) };
+  const claimed = yield* claimLanes(ctx, request, false);
+  const taken = yield* oneSuspectAtATime(request, claimed.lanes);
+  const answers = yield taken.map(({ key }) =>
     DELIVERIES.queryAs(SELECT_UNSENT, [args.platform, key, args.repliesPerLane]),
   );
-  const lanes = claimed.lanes.map((lane, i) => ({ ...lane, deliveries: DELIVERIES.rows(answers[i] ?? []) }));
-  return { lanes, nextDueInMs: claimed.nextDueInMs };
+  const lanes = taken.map((lane, i) => ({
+    ...lane,
+    poisoned: lane.deaths >= ctx.rules.stuckAfter,
+    deliveries: DELIVERIES.rows(answers[i] ?? []),
+  }));
+  // A suspect that was left free is due: it is looked for again soon, but not at once.
+  return { lanes, nextDueInMs: taken.length < claimed.lanes.length ? SUSPECTS_EVERY_MS : claimed.nextDueInMs };
 }
 
 const UNSENT_OF_LANE = "FROM deliveries WHERE platform = ? AND session_key = ? AND state = 'queued'";
@@ -110,7 +125,9 @@ export type DeliveryOutcome =
   | { readonly state: 'sent'; readonly messageId?: string }
   /** To be tried again: the receiver could not be reached, or refused it for now, which counts. */
   | { readonly state: 'retry'; readonly afterMs: number; readonly error: string; readonly counts: boolean }
-  | { readonly state: 'failed'; readonly error: string };
+  | { readonly state: 'failed'; readonly error: string }
+  /** It cannot be processed: passed over, and its receiver is told by the notice, if there is somebody to tell. */
+  | { readonly state: 'set_aside'; readonly error: string; readonly notice: DeliveryToMake | null };
 
 export interface SettleReply {
   readonly context: CommandContext;
@@ -147,33 +164,38 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
   }
   // Not ours any more: somebody else has the claim, and will say how it fared.
   if (!(yield* holdsClaim(ctx, claim))) return null;
-  const error = outcome.state === 'failed' ? storableText(outcome.error, 'the error') : '';
+  const error = outcome.state === 'sent' ? '' : storableText(outcome.error, 'the error');
   const attempts = args.attempts + args.waits;
   const settled = yield* query(
     `UPDATE deliveries SET state = ?, attempts = ?, sent_at = ?, message_id = ?, error = ?
      WHERE id = ? AND state = 'queued' RETURNING id`,
-    outcome.state,
+    outcome.state === 'sent' ? 'sent' : 'failed',
     attempts,
     outcome.state === 'sent' ? ctx.now : null,
     outcome.state === 'sent' ? (outcome.messageId ?? null) : null,
     outcome.state === 'sent' ? null : error,
     deliveryId,
   );
+  if (outcome.state === 'set_aside' && outcome.notice !== null && settled.length > 0) {
+    yield deliveryRows(ctx, loaded.session, null, [outcome.notice]);
+  }
   yield* leaveLane(ctx, args, claim);
   // The same settlement again, whose answer was lost: it is in the log already.
   if (settled.length === 0) return null;
   const fields = { delivery_id: deliveryId, attempts };
-  yield* record(ctx, scope.subscribers, [
-    {
-      id: `${deliveryId}:${outcome.state}`,
-      sessionSeq: null,
-      place: placeOf(loaded.session, args.context.instanceId),
-      draft:
-        outcome.state === 'sent'
-          ? { type: 'delivery:sent', fields: { ...fields, error: null } }
-          : { type: 'delivery:failed', fields: { ...fields, error } },
-    },
-  ]);
+  const drafts: EventDraft[] =
+    outcome.state === 'sent'
+      ? [{ type: 'delivery:sent', fields: { ...fields, error: null } }]
+      : [{ type: 'delivery:failed', fields: { ...fields, error } }];
+  if (outcome.state === 'set_aside') {
+    drafts.push({ type: 'work:set_aside', fields: { work: 'delivery', id: deliveryId, attempts, error } });
+  }
+  const place = placeOf(loaded.session, args.context.instanceId);
+  yield* record(
+    ctx,
+    scope.subscribers,
+    drafts.map((draft) => ({ id: `${deliveryId}:${draft.type.split(':')[1]}`, sessionSeq: null, place, draft })),
+  );
   return { ms: ctx.now - delivery.createdAt };
 }
 

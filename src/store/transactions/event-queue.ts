@@ -1,5 +1,5 @@
 import type { MoiraiEvent } from '../../lifecycle/events.ts';
-import { integer, json, selectedAs, Table } from '../table.ts';
+import { integer, isUnreadable, json, selectedAs, Table } from '../table.ts';
 import { storableText } from '../text.ts';
 import { type Query, query, type Row, type Tx, type TxContext } from '../transaction.ts';
 import {
@@ -26,6 +26,8 @@ export interface LaneEvent {
 export type EventLane = ClaimedLane & {
   readonly subscriber: string;
   readonly events: readonly LaneEvent[];
+  /** Numbers of events that nobody can read: passed over. */
+  readonly unreadable: readonly number[];
   /** The last number this claim covers, matching or not: acknowledging it moves the lane past it. */
   readonly upTo: number;
 };
@@ -67,10 +69,15 @@ function readLane(
 ): EventLane {
   const taken = EVENTS.rows(fresh).slice(0, eventsPerLane - replays.length);
   const events = [
-    ...EVENTS.rows(replays).map((item) => ({ ...item, replay: true })),
-    ...taken.filter(({ event }) => wants(subscriber, event)).map((item) => ({ ...item, replay: false })),
+    ...EVENTS.rows(replays)
+      .filter(({ event }) => !isUnreadable(event))
+      .map((item) => ({ ...item, replay: true })),
+    ...taken
+      .filter(({ event }) => !isUnreadable(event) && wants(subscriber, event))
+      .map((item) => ({ ...item, replay: false })),
   ];
-  return { ...lane, subscriber: subscriber.name, events, upTo: taken.at(-1)?.no ?? lane.nextNo - 1 };
+  const unreadable = taken.filter(({ event }) => isUnreadable(event)).map(({ no }) => no);
+  return { ...lane, subscriber: subscriber.name, events, unreadable, upTo: taken.at(-1)?.no ?? lane.nextNo - 1 };
 }
 
 function wants(subscriber: Subscriber, event: MoiraiEvent): boolean {
@@ -171,7 +178,7 @@ function* deadLetter(ctx: TxContext, args: FailEvents, error: string): Tx<void> 
 
 function* tellFailure(ctx: TxContext, subscribers: readonly Subscriber[], args: FailEvents, error: string): Tx<void> {
   const about = yield* EVENTS.selectOne('WHERE no = ?', args.failed.no);
-  if (about === undefined) return;
+  if (about === undefined || isUnreadable(about.event)) return;
   const { session_id, session_key, platform, user_id, kind } = about.event;
   const { attempts, dead, subscriber } = args;
   yield* record(ctx, subscribers, [

@@ -1,7 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { integer, nullableInteger, nullableText, type RowOf, selectValues, Table, text, word } from '../table.ts';
 import { query, type Tx, type TxContext } from '../transaction.ts';
-import { releaseClaims } from './queue.ts';
+import { returnClaims } from './queue.ts';
 import { NO_KEY, NOWHERE, record } from './record.ts';
 import { type CommandContext, enter, lockKey, type WriteScope } from './sessions.ts';
 
@@ -82,7 +82,7 @@ export function* probe(ctx: TxContext, args: { instance: string }): Tx<void> {
 export function* stopInstance(ctx: TxContext, args: { instance: string }): Tx<void> {
   // What it is still writing comes first: afterwards there is no instance that it could belong to.
   yield* ctx.dialect.takeInstance(args.instance);
-  yield* releaseClaims(args.instance);
+  yield* returnClaims(args.instance);
   if ((yield* countOwned(args.instance)) > 0) {
     yield* query("UPDATE instances SET state = 'dead', lost_at = ? WHERE id = ?", ctx.now, args.instance);
   } else {

@@ -1,4 +1,14 @@
-import { flag, integer, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
+import {
+  flag,
+  integer,
+  nullableInteger,
+  nullableText,
+  type RowOf,
+  selectedAs,
+  selectValues,
+  Table,
+  text,
+} from '../table.ts';
 import { type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import type { CommandContext } from './sessions.ts';
 
@@ -23,7 +33,9 @@ const LANES = new Table('lanes', {
   /** How often its receiver could not be reached: waited for, not counted. */
   waits: integer,
   /** A claim was released without being settled: the first piece of work may have been done. */
-  interrupted: flag,
+  interrupted: { ...flag, decode: (param) => param !== 0 },
+  /** How often that was in a row, where it is counted: see `oneSuspectAtATime`. */
+  deaths: selectedAs('interrupted', integer),
   error: nullableText,
 });
 
@@ -129,7 +141,8 @@ export function afterSuccess(nextNo: number): SettledLane {
   return { nextNo, dueAt: AT_ONCE, attempts: 0, waits: 0, error: null, done: true };
 }
 
-const CHANGES = 'next_no = ?, due_at = ?, attempts = ?, waits = ?, error = ?, interrupted = interrupted * ?';
+const CHANGES = `next_no = ?, due_at = ?, attempts = ?, waits = ?, error = ?,
+  interrupted = CASE WHEN interrupted = 0 THEN 0 ELSE CAST(? AS INTEGER) END`;
 const CLAIMED = 'WHERE queue = ? AND key = ? AND token = ? RETURNING last_no';
 const SETTLE = `UPDATE lanes SET ${CHANGES}, token = NULL, claimed_by = NULL ${CLAIMED}`;
 const ADVANCE = `UPDATE lanes SET ${CHANGES} ${CLAIMED}`;
@@ -188,11 +201,51 @@ export function removeLane(queue: string, key: string): Query {
   return { sql: 'DELETE FROM lanes WHERE queue = ? AND key = ?', params: [queue, key] };
 }
 
-const RELEASE = 'UPDATE lanes SET token = NULL, claimed_by = NULL, interrupted = 1 WHERE claimed_by = ?';
+const RELEASE = `UPDATE lanes SET token = NULL, claimed_by = NULL,
+  interrupted = CASE WHEN interrupted = 0 THEN 1 ELSE interrupted END WHERE claimed_by = ?`;
 
 /** Frees the claims of an instance that is dead: its work is due again as it was. */
 export function* releaseClaims(instanceId: string): Tx<void> {
   yield* query(RELEASE, instanceId);
+}
+
+/** The same for one that leaves in order: that is nobody's fault. */
+export function* returnClaims(instanceId: string): Tx<void> {
+  yield* query('UPDATE lanes SET token = NULL, claimed_by = NULL, interrupted = 1 WHERE claimed_by = ?', instanceId);
+}
+
+/** From so many deaths in a row on, the next must show which lane it was. */
+const SUSPECT_FROM = 2;
+
+/**
+ * Counts, before anything is done, that lanes are taken again whose last claim ended with the death of its process. Of
+ * those with which processes died again and again, one is taken at a time: the others stay free, so that a lane that
+ * kills its process is found and its neighbours are not taken for it.
+ */
+export function* oneSuspectAtATime(request: ClaimRequest, lanes: readonly ClaimedLane[]): Tx<ClaimedLane[]> {
+  const { queue, token, context } = request;
+  const suspects = lanes.filter(({ deaths }) => deaths >= SUSPECT_FROM);
+  const [first, ...others] = suspects.toSorted((a, b) => b.deaths - a.deaths);
+  const busy =
+    first !== undefined &&
+    (yield* query(
+      'SELECT key FROM lanes WHERE claimed_by = ? AND queue = ? AND token <> ? AND interrupted > ?',
+      context.instanceId,
+      queue,
+      token,
+      SUSPECT_FROM,
+    )).length > 0;
+  const left = new Set((busy ? [first, ...others] : others).map((lane) => lane?.key));
+  const kept = lanes.filter(({ key }) => !left.has(key));
+  const claimed = 'WHERE queue = ? AND key = ? AND token = ?';
+  const queries = lanes.flatMap(({ key, deaths }) => {
+    if (left.has(key))
+      return [{ sql: `UPDATE lanes SET token = NULL, claimed_by = NULL ${claimed}`, params: [queue, key, token] }];
+    if (deaths === 0) return [];
+    return [{ sql: `UPDATE lanes SET interrupted = interrupted + 1 ${claimed}`, params: [queue, key, token] }];
+  });
+  if (queries.length > 0) yield queries;
+  return kept;
 }
 
 /** Frees claims whose instance lives and does not know of them: the answer to the claim was lost. */

@@ -3,7 +3,17 @@ import type { MoiraiEvent } from '../../lifecycle/events.ts';
 import type { Within } from '../../lifecycle/namespace.ts';
 import type { Session } from '../../lifecycle/session.ts';
 import { pageSize } from '../limits.ts';
-import { integer, json, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
+import {
+  integer,
+  isUnreadable,
+  json,
+  nullableInteger,
+  nullableText,
+  type RowOf,
+  selectValues,
+  Table,
+  text,
+} from '../table.ts';
 import { type Param, placeholders, type Tx, type TxContext } from '../transaction.ts';
 import { SESSIONS } from './rows.ts';
 
@@ -20,6 +30,8 @@ const SEQUENCED_AT_ONCE = 5000;
 const EVENTS = new Table('events', { seq: integer, event: json<MoiraiEvent>() });
 
 export type SequencedEvent = RowOf<typeof EVENTS>;
+
+const isReadable = ({ event }: SequencedEvent): boolean => !isUnreadable(event);
 
 export interface EventFilter {
   readonly after: number;
@@ -67,7 +79,7 @@ export function* listEvents(ctx: TxContext, args: EventFilter): Tx<{ events: Seq
     ...params,
     limit,
   );
-  return { events, next: events.at(-1)?.seq ?? args.after };
+  return { events: events.filter(isReadable), next: events.at(-1)?.seq ?? args.after };
 }
 
 /** The newest events of one session, oldest first. */
@@ -80,7 +92,7 @@ export function* lastEvents(ctx: TxContext, args: { sessionId: string; limit: nu
     ...[args.sessionId, args.sessionId, args.sessionId, args.sessionId],
     pageSize(args.limit),
   );
-  return events.reverse();
+  return events.filter(isReadable).reverse();
 }
 
 interface Filter {

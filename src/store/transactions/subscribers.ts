@@ -104,7 +104,7 @@ function* replayFrom(ctx: TxContext, queue: string, fromSeq: number): Tx<{ event
   return { events };
 }
 
-const SUBSCRIBERS = new Table('subscribers', { name: text, patterns: json<readonly string[]>(), createdAt: integer });
+const SUBSCRIBERS = new Table('subscribers', { name: text, patterns: json<readonly string[]>([]), createdAt: integer });
 
 /** What a subscriber has not received. */
 const PENDING = new Table('lanes', {

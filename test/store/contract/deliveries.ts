@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import { isUnreadable } from '../../../src/store/table.ts';
 import type { ReplyLane } from '../../../src/store/transactions/deliveries.ts';
 import { codeOf } from './code-of.ts';
 import { MINUTE, type Open, type Scene, SECOND, sceneTests } from './scene.ts';
@@ -144,6 +145,49 @@ export function deliveriesContract(open: Open): void {
       expect(again.interrupted).toBe(true);
       await scene.settleReply(again, { state: 'sent' });
       expect(await claimOne(scene)).toMatchObject({ interrupted: false, deliveries: [{ id: 'dlv-2' }] });
+    });
+
+    test('whose row is damaged keeps none of the others from being sent, and is passed over with an event', async (scene) => {
+      const { session } = await reply(scene, '1', ['dlv-1', 'dlv-2']);
+      await reply(scene, '2', ['dlv-3']);
+      await scene.raw("UPDATE deliveries SET target = '{' WHERE id = ?", 'dlv-1');
+      const [lane, other] = await scene.claimReplies();
+      expect([idsOf(lane!), idsOf(other!)]).toEqual([['dlv-1', 'dlv-2'], ['dlv-3']]);
+      expect(lane!.deliveries.map(({ target }) => isUnreadable(target))).toEqual([true, false]);
+      await scene.settleReply(lane!, { state: 'set_aside', error: 'its row cannot be read', notice: null });
+      expect((await scene.events(session.id)).slice(-2)).toMatchObject([
+        { type: 'delivery:failed', delivery_id: 'dlv-1' },
+        { type: 'work:set_aside', work: 'delivery', id: 'dlv-1', error: 'its row cannot be read' },
+      ]);
+      expect(idsOf(await claimOne(scene))).toEqual(['dlv-2']);
+    });
+
+    test('with which three processes died is told apart from its neighbours and not tried again', async (scene) => {
+      await reply(scene, '1', ['dlv-1']);
+      await reply(scene, '2', ['dlv-2']);
+      const poisoned: boolean[][] = [];
+      for (const name of ['first', 'second', 'third', 'fourth']) {
+        const dying = await scene.joinedBy(name);
+        const lanes = await dying.claimReplies();
+        poisoned.push(lanes.map((lane) => lane.poisoned));
+        await scene.reap([name]);
+      }
+      // From the third on one is taken at a time: the first of them is the suspect.
+      expect(poisoned).toEqual([[false, false], [false, false], [false], [true]]);
+      const suspect = await claimOne(scene);
+      expect(suspect.poisoned).toBe(true);
+      await scene.settleReply(suspect, { state: 'set_aside', error: 'it kills', notice: null });
+      expect(await claimOne(scene)).toMatchObject({ poisoned: false, deliveries: [{ id: 'dlv-2' }] });
+    });
+
+    test('that was cut by three stops in order is tried again each time', async (scene) => {
+      await reply(scene, '1', ['dlv-1']);
+      for (const name of ['first', 'second', 'third', 'fourth']) {
+        const stopping = await scene.joinedBy(name);
+        expect((await claimOne(stopping)).poisoned).toBe(false);
+        await stopping.store.write('stopInstance', { instance: name });
+      }
+      expect(await claimOne(scene)).toMatchObject({ poisoned: false, interrupted: true });
     });
 
     test('that was given to another instance is settled by that one alone', async (scene) => {

@@ -77,11 +77,13 @@ describe('gates', () => {
   });
 });
 
+const DECLARED = 'gates: { pre_tool_call: { on_failure: closed } }';
+
 describe('a gate that', () => {
   test('is late lets pass, or does not, as it said', async () => {
     const late = '() => new Promise(() => undefined), { timeout: 200, onFailure:';
     scene.plugin('open', `ctx.gate('pre_gateway_dispatch', ${late} 'open' });`);
-    scene.plugin('shut', `ctx.gate('pre_tool_call', ${late} 'closed' });`);
+    scene.plugin('shut', `ctx.gate('pre_tool_call', ${late} 'closed' });`, DECLARED);
     const plugins = await scene.start();
     const [passed, ms] = await timed(plugins.gateDispatch(MESSAGE));
     expect(passed).toEqual({ action: 'pass', text: 'hi' });
@@ -93,7 +95,11 @@ describe('a gate that', () => {
   test('throws, or answers what nobody understands, lets pass or does not, as it said', async () => {
     scene.plugin('a', "ctx.gate('pre_gateway_dispatch', () => { throw new Error('no'); });");
     scene.plugin('b', "ctx.gate('pre_gateway_dispatch', () => ({ action: 'perhaps' }) as never);");
-    scene.plugin('c', "ctx.gate('pre_tool_call', () => { throw new Error('sick'); }, { onFailure: 'closed' });");
+    scene.plugin(
+      'c',
+      "ctx.gate('pre_tool_call', () => { throw new Error('sick'); }, { onFailure: 'closed' });",
+      DECLARED,
+    );
     const plugins = await scene.start();
     expect(await plugins.gateDispatch(MESSAGE)).toEqual({ action: 'pass', text: 'hi' });
     expect(await plugins.gateTool(TOOL_CALL)).toMatchObject({
@@ -128,6 +134,7 @@ describe('a gate that', () => {
     scene.plugin(
       'guard',
       `ctx.gate('pre_gateway_dispatch', ({ text }) => { if (text === 'die') process.exit(1); }, { onFailure: 'closed' });`,
+      'gates: { pre_gateway_dispatch: { on_failure: closed } }',
     );
     const plugins = await scene.start();
     expect(await plugins.gateDispatch(MESSAGE)).toMatchObject({ action: 'pass' });
@@ -189,10 +196,33 @@ describe('a gate that plugin.yaml declares', () => {
     expect(plugins.list()).toMatchObject([{ state: 'ready' }]);
   });
 
-  test('is named in the log when it is closed in the code alone', async () => {
-    scene.plugin('undeclared', "ctx.gate('pre_tool_call', () => undefined, { onFailure: 'closed' });");
-    await scene.start();
-    expect(scene.logged).toContain('"declare":"gates: {pre_tool_call: {on_failure: closed}}"');
+  test('has to be declared if its code closes it: till then its plugin is refused, and the gate is closed', async () => {
+    const code = "ctx.gate('pre_tool_call', () => undefined, { onFailure: 'closed' });";
+    scene.plugin('undeclared', code);
+    const plugins = await scene.start();
+    const declaration = expect.stringContaining('plugin.yaml needs gates: {pre_tool_call: {on_failure: closed}}');
+    expect(plugins.list()).toMatchObject([{ state: 'bad', problem: declaration }]);
+    expect(await plugins.gateTool(TOOL_CALL)).toMatchObject({ action: 'block', reason: declaration });
+    scene.plugin('undeclared', code, 'gates: { pre_tool_call: { on_failure: closed } }');
+    await until('it passes', async () => (await plugins.gateTool(TOOL_CALL)).action === 'pass');
+  });
+
+  test('stays closed when its code hangs while it is loaded', async () => {
+    scene.plugin('hangs', '', CLOSED, { 'index.ts': 'for (;;);' });
+    const plugins = await scene.start({ limits: { loadMs: 1000 } });
+    expect(await plugins.gateTool(TOOL_CALL)).toMatchObject({
+      action: 'block',
+      plugin: 'hangs',
+      reason: expect.stringMatching(/^pre_tool_call of hangs did not let it pass: .*1000 ms/),
+    });
+    expect(await plugins.gateDispatch(MESSAGE)).toMatchObject({ action: 'pass' });
+  });
+
+  test('stays closed when its code hangs each time it is asked', async () => {
+    const spins = "ctx.gate('pre_tool_call', () => { for (;;); }); ctx.gate('pre_gateway_dispatch', () => undefined);";
+    scene.plugin('hangs', spins, CLOSED);
+    const plugins = await scene.start();
+    for (let i = 0; i < 3; i++) expect(await plugins.gateTool(TOOL_CALL)).toMatchObject({ action: 'block' });
   });
 
   test.each([

@@ -190,6 +190,7 @@ export class LivePlugin implements Listener {
         signal,
       );
       if (signal.aborted) return process.kill('is not needed any more');
+      this.#assertDeclared(plugin, process, offer);
       this.record.restarts += restarts;
       await this.#install(plugin, process, offer);
     } catch (thrown) {
@@ -217,7 +218,6 @@ export class LivePlugin implements Listener {
     const since = this.deps.host.timers.elapsed();
     void process.gone.then((why) => this.#died(process, why, since));
     this.#log.info(old === null ? 'plugin ready' : 'plugin reloaded', summaryOf(this.#offer));
-    this.#adviseDeclaring();
     const settled = this.deps.changed();
     this.#loaded();
     await settled;
@@ -241,13 +241,22 @@ export class LivePlugin implements Listener {
     this.#first.resolve();
   }
 
-  #adviseDeclaring(): void {
-    const { gates } = this.#plugin.manifest;
-    for (const { gate, onFailure } of this.#offer.gates) {
-      if (onFailure !== 'closed' || gates.some((declared) => declared.gate === gate)) continue;
-      const advice = { gate, declare: `gates: {${gate}: {on_failure: closed}}` };
-      this.#log.warn('a closed gate is open until its plugin is loaded, unless plugin.yaml declares it', advice);
-    }
+  /**
+   * A gate that is closed in its code alone would be open whenever that code cannot be loaded: such a version is refused,
+   * and its gates are closed for as long as it is the only one.
+   */
+  #assertDeclared({ manifest }: UsablePlugin, process: ExtensionProcess, offer: Offer): void {
+    const closed = offer.gates.filter(({ onFailure }) => onFailure === 'closed');
+    const names = closed.map(({ gate }) => gate);
+    const missing = names.find((name) => !manifest.gates.some(({ gate }) => gate === name));
+    if (missing === undefined) return;
+    process.kill('has a closed gate that plugin.yaml does not declare');
+    if (this.#offer === NOTHING) this.#offers = makeOffers(this, { ...NOTHING, gates: closed });
+    const declaration = `gates: {${missing}: {on_failure: closed}}`;
+    throw new MoiraiError(
+      'plugin_invalid',
+      `the gate ${missing} is closed in its code alone; plugin.yaml needs ${declaration}`,
+    );
   }
 
   #died(process: ExtensionProcess, why: string, since: number): void {

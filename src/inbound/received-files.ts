@@ -41,9 +41,9 @@ async function receiveFile(platform: string, file: IncomingFile, deps: FilesDeps
   try {
     const bytes = await file.open(MAX_BYTES, AbortSignal.timeout(FETCH_MS));
     const path = join(FOLDER, `${platform}-${nameOf(file)}`);
-    await mkdir(join(workspace, FOLDER), { recursive: true });
+    await mkdir(join(workspace, FOLDER), { recursive: true, mode: 0o700 });
     const unfinished = join(workspace, `${path}.part`);
-    await writeFile(unfinished, bytes).catch(async (error: unknown) => {
+    await writeFile(unfinished, bytes, { mode: 0o600 }).catch(async (error: unknown) => {
       await rm(unfinished, { force: true });
       throw error;
     });

@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { makePrivate } from './private-file.ts';
 import { isBusy } from './sqlite/errors.ts';
 
 /**
@@ -18,7 +19,7 @@ export class HomeLock<Holder> {
 
   /** Takes the lock, or tells who holds it: null when that is not known. */
   static take<Holder>(home: string, name: string, holder: Holder): HomeLock<Holder> | { heldBy: Holder | null } {
-    const database = new DatabaseSync(join(home, `${name}.lock`));
+    const database = openLock(home, name);
     try {
       database.exec('PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
     } catch (thrown) {
@@ -33,7 +34,7 @@ export class HomeLock<Holder> {
 
   /** Who holds the lock now; null when nobody does. Only looks. */
   static holder<Holder>(home: string, name: string): Holder | null {
-    const database = new DatabaseSync(join(home, `${name}.lock`));
+    const database = openLock(home, name);
     try {
       database.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE; ROLLBACK');
       return null;
@@ -69,4 +70,10 @@ function readHolder<Holder>(home: string, name: string): Holder | null {
   } catch {
     return null; // It has just been taken, or just been released.
   }
+}
+
+function openLock(home: string, name: string): DatabaseSync {
+  const path = join(home, `${name}.lock`);
+  makePrivate(path);
+  return new DatabaseSync(path);
 }

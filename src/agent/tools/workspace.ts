@@ -25,7 +25,7 @@ export function shownPath(workspace: string, path: string): string {
 }
 
 export async function rootOf(workspace: string): Promise<string> {
-  await mkdir(workspace, { recursive: true });
+  await mkdir(workspace, { recursive: true, mode: 0o700 });
   return realpath(workspace);
 }
 

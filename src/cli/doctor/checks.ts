@@ -4,6 +4,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Store } from '../../store/port.ts';
 import type { PromiseName } from '../../store/transactions/inspection.ts';
 import { relativeTime } from '../print.ts';
+import { openEntries } from '../private-home.ts';
 import { figuresOf } from '../subscriber-text.ts';
 
 /** What one check found. */
@@ -42,8 +43,10 @@ export function checkHome(home: string): Finding {
   }
   const mode = statSync(home).mode & 0o777;
   const shown = `${home} (${mode.toString(8).padStart(4, '0')})`;
-  if ((mode & 0o077) === 0) return { check, status: 'ok', message: shown };
-  return { check, status: 'warn', message: `${shown} is open to other users`, hint: `chmod 700 ${home}` };
+  const open = openEntries(home).map((entry) => `${entry.path} (${entry.mode})`);
+  if (open.length === 0) return { check, status: 'ok', message: shown };
+  const hint = `chmod 700 ${home}; a gateway closes the rest of it when it starts.`;
+  return { check, status: 'warn', message: `open to other users: ${open.join(', ')}`, hint };
 }
 
 /** Everything that can be asked of an open store. A question that a damaged one cannot answer is a finding too. */

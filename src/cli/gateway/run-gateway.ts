@@ -14,6 +14,7 @@ import type { HomeLock } from '../../store/home-lock.ts';
 import { readConfig } from '../configuration.ts';
 import { packageVersion } from '../package-version.ts';
 import { print, printJson } from '../print.ts';
+import { closeHome, type OpenEntry } from '../private-home.ts';
 import { makeHome, type Settings } from '../settings.ts';
 import { becomeGateway, type GatewayHolder } from './holder.ts';
 import { type RunningGateway, startGateway } from './host.ts';
@@ -31,6 +32,7 @@ type Reason = keyof typeof EXIT_CODES;
 /** Runs the gateway of a home until it is to end, and sets the code that the process exits with. */
 export async function runGateway(settings: Settings, startedBy: GatewayHolder['startedBy']): Promise<undefined> {
   makeHome(settings.home);
+  const open = closeHome(settings.home, process.getuid?.() ?? null);
   let lock: HomeLock<GatewayHolder> | null = null;
   let reason: Reason = 'again';
   const kept: KeptAcrossRuns = { arrived: new ArrivedReplies(), port: null };
@@ -47,6 +49,7 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
         instance: null,
       };
       lock ??= await becomeGateway(config.home, holder);
+      if (open.length > 0) loggerOf(config).warn(HOME_CLOSED, { was: open.splice(0).map(modeAndPath) });
       reason = await runOnce(settings, config, lock, holder, kept).catch(beginLater(config, kept));
     }
   } finally {
@@ -54,6 +57,12 @@ export async function runGateway(settings: Settings, startedBy: GatewayHolder['s
   }
   comeBack(reason, settings, startedBy);
   process.exitCode = EXIT_CODES[reason];
+}
+
+const HOME_CLOSED = 'the home was open to other users of this machine; it is closed now';
+
+function modeAndPath({ mode, path }: OpenEntry): string {
+  return `${mode} ${path}`;
 }
 
 /** What a process that begins again goes on with. */

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
+import { makePrivate } from '../private-file.ts';
 import { hasAnswer, type Query, type Returning, type Row, type Tx } from '../transaction.ts';
 import { sqliteDialect } from './dialect.ts';
 import { wrapSqlite } from './errors.ts';
@@ -36,6 +37,7 @@ export class SqliteConnection {
   static openWriter(path: string): SqliteConnection {
     return guarded(path, () => {
       assertUsable(path);
+      makePrivate(path);
       const db = new DatabaseSync(path, { timeout: 0 });
       try {
         const connection = new SqliteConnection(db, path);

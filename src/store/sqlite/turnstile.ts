@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import { makePrivate } from '../private-file.ts';
 import { isBusy } from './errors.ts';
 
 /** How often a busy writer lets the others go first. */
@@ -20,6 +21,7 @@ export class Turnstile {
 
   constructor(path: string, maxWaitMs = MAX_WAIT_MS) {
     this.#maxWaitMs = maxWaitMs;
+    makePrivate(`${path}-turnstile`);
     this.#gate = new DatabaseSync(`${path}-turnstile`);
     // Nothing is ever written: a journal on the disk would be made and removed at every pass.
     this.#gate.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY');

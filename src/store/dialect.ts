@@ -32,7 +32,8 @@ export interface Dialect {
   tryLockKeysOf(sessionIds: readonly string[]): Tx<readonly string[]>;
   /**
    * Keeps an instance from being declared dead in the middle of its own write, whose outcome no process would settle
-   * then: its writers share the lock, and the process that declares it dead takes it alone.
+   * then: its writers share the lock, and the process that declares it dead takes it alone. Also keeps registrations of
+   * subscribers from happening in the middle of it; see `holdWriters`.
    */
   shareInstance(instanceId: string): readonly Query[];
   takeInstance(instanceId: string): Tx<void>;

@@ -11,6 +11,7 @@ import { factsContract } from './contract/facts.ts';
 import { jobsContract } from './contract/jobs.ts';
 import { lanesContract } from './contract/lanes.ts';
 import { listingsContract } from './contract/listings.ts';
+import { newerSchemaContract } from './contract/newer-schema.ts';
 import { ownershipContract } from './contract/ownership.ts';
 import { platformsContract } from './contract/platforms.ts';
 import { reapingContract } from './contract/reaping.ts';
@@ -55,5 +56,6 @@ export function timelessContract(name: string, open: Open): void {
     settingsContract(open);
     apiKeysContract(open);
     databaseRulesContract(open);
+    newerSchemaContract(open);
   });
 }

@@ -211,3 +211,54 @@ test('a statement that is cancelled is refused as too slow', async () => {
   await release();
   await scene.opened.close();
 });
+
+test('a subscriber is registered while a dump of the database runs, and no writer waits for it', async () => {
+  const scene = await troubledScene();
+  const dump = await connectOutside();
+  await dump.query('BEGIN');
+  const tables = await dump.query(
+    "SELECT quote_ident(relname) AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'moirai'::regnamespace",
+  );
+  await dump.query(`LOCK TABLE ${tables.rows.map(({ name }) => name).join(', ')} IN ACCESS SHARE MODE`);
+  expect(await scene.subscribe('during-a-dump')).toEqual({ created: true });
+  await scene.say('during-a-dump', 'hello');
+  expect(await scene.claim('during-a-dump')).toHaveLength(1);
+  await scene.store.write('unsubscribe', { name: 'during-a-dump' });
+  await dump.end();
+  await scene.opened.close();
+});
+
+test('a registration that waits for a stuck writer lets the others write', async () => {
+  const scene = await troubledScene({ deadlines: { ...DEADLINES, tryMs: 20_000, totalMs: 60_000 } });
+  const release = await holdConversations(scene.conversation('stuck').key);
+  const stuck = scene.say('stuck', 'hello');
+  await untilWaiting(1);
+  let registered = false;
+  const subscribed = scene.subscribe('patient').then(() => {
+    registered = true;
+  });
+  await untilWaiting(2);
+  const began = performance.now();
+  for (let i = 0; i < 10; i++) await scene.say('free', String(i));
+  expect(performance.now() - began).toBeLessThan(15_000);
+  expect(registered).toBe(false);
+  await release();
+  await Promise.all([stuck, subscribed]);
+  await scene.store.write('unsubscribe', { name: 'patient' });
+  await scene.opened.close();
+});
+
+test('a table that changes under an open store spoils no prepared statement for longer than a try', async () => {
+  const scene = await troubledScene();
+  const ask = () =>
+    Promise.all([
+      ...Array.from({ length: 6 }, () => scene.store.read('findSetting', { name: 'home' })),
+      ...Array.from({ length: 6 }, (_, i) => scene.store.write('keepSetting', { name: `setting-${i}`, value: 'one' })),
+    ]);
+  await ask();
+  await outside.query('ALTER TABLE meta ADD COLUMN newer TEXT');
+  await ask();
+  await outside.query('ALTER TABLE meta ALTER COLUMN value TYPE VARCHAR');
+  await ask();
+  await scene.opened.close();
+});

@@ -58,6 +58,15 @@ export function* migrate(dialect: Dialect): Tx<{ from: number; to: number }> {
   return { from, to: SCHEMA_VERSION };
 }
 
+/**
+ * Refuses a schema that a newer program has raised since this one opened the store. Asked in every transaction that
+ * writes: the newer program may keep promises that this one would break.
+ */
+export function* refuseNewer(): Tx<void> {
+  const [row] = yield* query("SELECT value FROM meta WHERE name = 'schema'");
+  assertNotNewer(Number(row?.value ?? 0));
+}
+
 export function assertNotNewer(version: number): void {
   if (version <= SCHEMA_VERSION) return;
   throw new MoiraiError(

@@ -3,6 +3,8 @@ import { SEARCHED_CHARS } from '../limits.ts';
 import { flag, integer, selectValues, text } from '../table.ts';
 import { query } from '../transaction.ts';
 
+const HOLD_WRITERS_MS = 500;
+
 const LISTED = 'SELECT value FROM json_array_elements_text(CAST(? AS json)) AS value';
 
 const NUMBER_EVENTS = `WITH numbered AS (
@@ -18,7 +20,12 @@ const LOCK_KEY_OF = `SELECT ${KEY_LOCK.replace('?', 'key')} FROM sessions WHERE 
 // OFFSET 0 keeps the two apart: a lock asked for before the row is chosen would be one for somebody else.
 const TRY_LOCK_KEYS_OF = `SELECT id FROM (SELECT id, key FROM sessions WHERE id IN (${LISTED}) OFFSET 0) wanted
   WHERE pg_try_advisory_xact_lock(hashtextextended(key, 0))`;
-const SHARE_INSTANCE = 'SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 3))';
+/**
+ * Every writer holds this one too, for registrations of subscribers to wait for. Not a lock of the table, which a dump of
+ * the database holds for hours: a registration would wait for that, and all writers for the registration.
+ */
+const WRITERS = "hashtextextended('moirai:writers', 1)";
+const SHARE_INSTANCE = `SELECT pg_advisory_xact_lock_shared(${WRITERS}), pg_advisory_xact_lock_shared(hashtextextended(?, 3))`;
 const TAKE_INSTANCE = 'SELECT pg_advisory_xact_lock(hashtextextended(?, 3))';
 const TRY_TAKE_INSTANCE = 'SELECT pg_try_advisory_xact_lock(hashtextextended(?, 3))';
 
@@ -57,7 +64,9 @@ export const postgresDialect: Dialect = {
     yield* query("SELECT pg_advisory_xact_lock(hashtextextended('moirai:subscribe', 1))");
   },
   *holdWriters() {
-    yield* query('LOCK TABLE subscribers IN ACCESS EXCLUSIVE MODE');
+    // Those who come meanwhile wait behind us: a writer that is stuck must not stop all of them, so we come again later.
+    yield* query(`SET LOCAL lock_timeout = ${HOLD_WRITERS_MS}`);
+    yield* query(`SELECT pg_advisory_xact_lock(${WRITERS})`);
   },
   // Commit order is not insertion order here: a reader of `no > last` would miss events. Under one lock, whatever is
   // committed and unnumbered gets the next numbers; `no` keeps the order within each conversation.

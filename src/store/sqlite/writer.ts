@@ -2,6 +2,7 @@ import type { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import { transactionNamed, type WriteName } from '../catalogue.ts';
 import type { StoreClock } from '../clock.ts';
+import { refuseNewer } from '../migrations/migrations.ts';
 import { type Effects, noEffects, type TxContext } from '../transaction.ts';
 import { SqliteConnection } from './connection.ts';
 import { sqliteDialect } from './dialect.ts';
@@ -64,6 +65,7 @@ export class SqliteWriter {
     }
     let outcomes: Outcome[];
     try {
+      this.#connection.run(refuseNewer());
       outcomes = requests.map((request) => this.#run(request));
       const failedHalfway = outcomes.some((outcome) => !outcome.ok && outcome.wrote);
       this.#connection.exec(failedHalfway ? 'ROLLBACK' : 'COMMIT');

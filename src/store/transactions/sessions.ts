@@ -26,8 +26,8 @@ const patternCache = new Map<string, readonly string[]>();
 
 /**
  * The first step of every write: the instance's lease must be live by the store's clock, and nobody declares it dead
- * before the write is over: what it takes would be left to nobody. The same statement reads the subscribers, and on
- * PostgreSQL thereby makes a registration wait for us, so that no event falls between the two.
+ * before the write is over: what it takes would be left to nobody. The same statement reads the subscribers; on PostgreSQL
+ * a registration waits for us, so that no event falls between the two.
  */
 function enterQuery(ctx: TxContext, context: CommandContext): Ask<WriteScope> {
   const { instanceId } = context;

@@ -1,4 +1,4 @@
-import { MoiraiError } from '../errors/moirai-error.ts';
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import { isStoreTrouble } from '../queue/retry-until-known.ts';
 import type { Timers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
@@ -45,7 +45,8 @@ export class StoreHealth {
         try {
           return await store.write(name, args);
         } catch (thrown) {
-          if (isStoreTrouble(MoiraiError.wrap(thrown))) void this.#start();
+          const error = MoiraiError.wrap(thrown);
+          if (isStoreTrouble(error) || hasCode(error, 'store_newer')) void this.#start();
           throw thrown;
         }
       },

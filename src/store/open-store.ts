@@ -7,6 +7,8 @@ import type { Store } from './port.ts';
 export interface OpenOptions {
   /** SQLite on the caller's own thread: for a command that asks, writes and leaves, threads cost more than they give. */
   readonly inline?: boolean;
+  /** Hears of what went wrong and stopped nothing. */
+  readonly onProblem?: (message: string, details: Readonly<Record<string, unknown>>) => void;
 }
 
 /** Opens the store a URL names: `sqlite:<file>` (relative to the home folder) or `postgres://...`. */
@@ -22,7 +24,7 @@ export async function openStore(
     return options.inline ? new InlineSqliteStore(place, machineClock, rules) : SqliteStore.open(place, rules);
   }
   const { PostgresStore } = await import('./postgres/store.ts');
-  return PostgresStore.open(place, rules);
+  return PostgresStore.open(place, rules, { onProblem: options.onProblem ?? (() => undefined) });
 }
 
 /** Which engine a store URL names, and where: the path of a file, or the URL itself. Throws `store_url`. */

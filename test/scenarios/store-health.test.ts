@@ -67,6 +67,13 @@ describe('the health of a store', () => {
     expect(health.problem).toMatchObject({ code: 'store_full' });
   });
 
+  test('is bad as soon as a write was refused because a newer program has raised the schema', async () => {
+    store.refuse = () => new MoiraiError('store_newer', 'a newer schema');
+    await expect(engine.start(chatConversation(1))).rejects.toMatchObject({ code: 'store_newer' });
+    await pass(100);
+    expect(() => health.assertWritable()).toThrow(expect.objectContaining({ code: 'store_newer' }));
+  });
+
   test('is bad after 1.5 s without an answer, asks nothing more meanwhile, and is good with the answer', async () => {
     const { promise: answer, resolve } = Promise.withResolvers<void>();
     let asked = 0;

@@ -30,7 +30,9 @@ export type RunningGateway = Awaited<ReturnType<typeof startGateway>>;
 
 /** Starts a gateway with its store and its HTTP server. */
 export async function startGateway({ config, log, environment, restart, lost, arrived }: HostOptions) {
-  const store = await openStore(config.store.url, config.home, config.sessions);
+  const store = await openStore(config.store.url, config.home, config.sessions, {
+    onProblem: (message, details) => log.warn(message, details),
+  });
   let phase: Readiness['state'] = 'starting';
   for (const platform of notServed(config)) log.warn(`platform ${NOT_SERVED_TEXT}`, { platform });
   try {

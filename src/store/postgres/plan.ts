@@ -15,8 +15,8 @@ export interface Plan {
   readonly settings: readonly Query[];
 }
 
-/** What must not wait behind work: the lease, and the question whether anything can be written. */
-const ALIVE: ReadonlySet<string> = new Set<WriteName | ReadName>(['beat', 'probe']);
+/** The question whether anything can be written is asked again and again: a lost one must not keep the next waiting. */
+const SHARE_OF_PROBE = 0.4;
 
 /** What may have the whole log, or all of a subscriber's lanes, to go through. */
 const SLOW: ReadonlySet<string> = new Set<WriteName | ReadName>([
@@ -30,11 +30,13 @@ const SLOW: ReadonlySet<string> = new Set<WriteName | ReadName>([
   'unsubscribe',
 ]);
 
+/** Heartbeats and probes must not wait behind work, so they have connections of their own. */
 export function planFor(kind: 'write' | 'read', name: WriteName | ReadName, deadlines: Deadlines): Plan {
   const { tryMs, totalMs, beatMs, slowMs } = deadlines;
   const connections = kind === 'write' ? 'writes' : 'reads';
-  if (ALIVE.has(name)) {
-    return { name, kind, connections: 'heartbeats', tryMs: beatMs, totalMs: beatMs, leastMs: beatMs / 5, settings: [] };
+  if (name === 'beat' || name === 'probe') {
+    const ms = name === 'beat' ? beatMs : beatMs * SHARE_OF_PROBE;
+    return { name, kind, connections: 'heartbeats', tryMs: ms, totalMs: ms, leastMs: ms / 5, settings: [] };
   }
   if (!SLOW.has(name)) return { name, kind, connections, tryMs, totalMs, leastMs: tryMs, settings: [] };
   const settings = [{ sql: `SET LOCAL statement_timeout = ${slowMs}`, params: [] }];

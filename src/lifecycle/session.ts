@@ -71,7 +71,7 @@ export interface Session {
   readonly version: number;
   /** The last command applied. */
   readonly lastCommand: string | null;
-  /** The ids of the last few commands that may come again, newest first, with spaces between. */
+  /** What is kept of the last commands that may come again, newest first, with spaces between: see `markOf`. */
   readonly recentCommands: string;
 }
 
@@ -80,16 +80,26 @@ export function isOneShot({ origin, lineage }: Pick<Session, 'origin' | 'lineage
   return origin?.once === true && lineage === null;
 }
 
-const REMEMBERED_COMMANDS = 4;
+/**
+ * A turn writes about one command a step. So many are remembered that a command whose answer got lost is still known when it
+ * is repeated minutes later, while others went on with the session.
+ */
+export const REMEMBERED_COMMANDS = 64;
 
 /** True when the command was applied already: its answer got lost, and who gave it asks again. */
 export function hasApplied(session: Session, commandId: string): boolean {
-  return session.recentCommands.split(' ').includes(commandId);
+  return ` ${session.recentCommands} `.includes(` ${markOf(commandId)} `);
 }
 
 export function rememberCommand(session: Session, commandId: string): string {
   if (hasApplied(session, commandId)) return session.recentCommands;
-  return [commandId, ...session.recentCommands.split(' ')].slice(0, REMEMBERED_COMMANDS).join(' ').trimEnd();
+  const marks = [markOf(commandId), ...session.recentCommands.split(' ')];
+  return marks.slice(0, REMEMBERED_COMMANDS).join(' ').trimEnd();
+}
+
+/** Of an id made by chance, as much as tells it from a few others: every change of a session writes all of them. */
+function markOf(commandId: string): string {
+  return /^cmd_[0-9a-z]{26}$/.test(commandId) ? commandId.slice(-10) : commandId;
 }
 
 /** One inbound message, the run it causes, and its outcome. */

@@ -5,7 +5,7 @@ import type { Effects } from './transaction.ts';
 /**
  * The one door to what is kept. Both engines implement it, and one contract suite runs on both. A resolved `write` is
  * durable (a claim or an acknowledgement of a lane together with the next write that is neither); a rejected one left nothing behind, except `store_outcome_unknown`, after which the same command id may be
- * repeated safely. Every later `read` sees every earlier `write`.
+ * repeated safely until 64 other commands have changed the same session. Every later `read` sees every earlier `write`.
  */
 export interface Store {
   readonly engine: 'sqlite' | 'postgres';

@@ -66,6 +66,8 @@ export function* receive(ctx: TxContext, args: ReceiveArgs): Tx<Received> {
     return answer(after, args, { started: false, ended: null });
   }
   if (loaded === undefined || cause === null) {
+    // What was to be done ended before it was said: with its parent, which nothing new may outlive.
+    if (args.conversation.kind === 'child') throw new MoiraiError('session_ended', 'the child has ended already');
     const start = startCommand(args.newSessionId, args.conversation, { title: args.title ?? null });
     const after = yield* enqueue(ctx, scope, args, null, start);
     return answer(after, args, { started: true, ended: null });

@@ -1,6 +1,8 @@
+import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command, StartCommand } from '../../lifecycle/commands.ts';
 import { hasApplied, type Session, type SessionWithTurns } from '../../lifecycle/session.ts';
 import type { ResetCause, Trigger } from '../../lifecycle/states.ts';
+import { selectValues, text } from '../table.ts';
 import { batch, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
 import {
@@ -37,10 +39,25 @@ export function* startSession(ctx: TxContext, args: StartArgs): Tx<Session> {
   const [known] = yield* batch(sessionQuery(ctx, args.sessionId));
   if (known !== undefined && hasApplied(known.session, args.context.commandId)) return known.session;
   const { context: _, sessionId, conversation, ...facts } = args;
+  if (conversation.kind === 'child' && facts.parentId) yield* assertOpen(ctx, facts.parentId);
   const start = startCommand(sessionId, conversation, facts);
   const loaded =
     known === undefined ? yield* applyStart(ctx, scope, start, []) : yield* apply(ctx, scope, known, [start]);
   return loaded.session;
+}
+
+/**
+ * Its end is what ends its children: one that started after it would be ended by nothing. The lock makes the end of the
+ * parent wait for this start, or this start for the end.
+ */
+function* assertOpen(ctx: TxContext, parentId: string): Tx<void> {
+  const [state] = yield* selectValues(
+    text,
+    `SELECT state FROM sessions WHERE id = ? ${ctx.dialect.forUpdate}`,
+    parentId,
+  );
+  if (state !== undefined && state !== 'ended') return;
+  throw new MoiraiError('session_ended', `session ${parentId}, which a child is to work for, has ended`);
 }
 
 /**

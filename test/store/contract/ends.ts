@@ -216,6 +216,33 @@ export function endsContract(open: Open): void {
       expect((await scene.events(id)).at(-1)).toMatchObject({ successor_id: null });
     });
 
+    test('a child cannot start under a parent that has ended or is gone, nor be written to after its own end', async (scene) => {
+      const { session: parent } = await scene.say('42', 'do it');
+      const kin = { kind: 'child', attached: true } as const;
+      const under = { parentId: parent.id, lineage: 'spawn' } as const;
+      await scene.start('c1', kin, under);
+      await scene.end(parent.id);
+      expect(await codeOf(scene.start('c2', kin, under))).toBe('session_ended');
+      expect(await codeOf(scene.start('c3', kin, { ...under, parentId: 'ses-never' }))).toBe('session_ended');
+      expect(await codeOf(scene.say('c1', 'the task', { conversation: scene.conversation('c1', kin) }))).toBe(
+        'session_ended',
+      );
+      expect(await scene.store.read('stats', {})).toMatchObject({ open: 0 });
+    });
+
+    test('a child that starts while its parent ends is refused or ends with it', async (scene) => {
+      const other = await scene.joinedBy('two');
+      const kin = { kind: 'child', attached: true } as const;
+      for (let n = 0; n < 20; n++) {
+        const { session: parent } = await scene.say(`p${n}`, 'do it');
+        const starts = ['a', 'b'].map((c) => {
+          return codeOf(scene.start(`${c}${n}`, kin, { parentId: parent.id, lineage: 'spawn' }));
+        });
+        await Promise.all([...starts, other.end(parent.id)]);
+      }
+      expect(await scene.store.read('stats', {})).toMatchObject({ open: 0 });
+    });
+
     test('children end with their parent, and their children with them', async (scene) => {
       const parent = await scene.start('42');
       const kin = { kind: 'child', attached: true } as const;

@@ -193,7 +193,14 @@ export function listingsContract(open: Open): void {
       await scene.end(idle.id, 'admin_close');
       const now = await pulse(scene, before);
       expect([...(now.touched ?? [])].sort()).toEqual([busy.id, idle.id].sort());
-      const end = { seq: now.seq, id: idle.id, reason: 'admin_close', cause: null, at: scene.clock.now() };
+      const end = {
+        seq: now.seq,
+        id: idle.id,
+        key: idle.key,
+        reason: 'admin_close',
+        cause: null,
+        at: scene.clock.now(),
+      };
       expect(now.ended).toEqual([end]);
       expect(Object.keys(now.turns)).toEqual([busy.id]);
       expect(now.seq).toBe(await scene.store.read('lastSeq', {}));

@@ -1,4 +1,6 @@
 import { describe, expect } from 'vitest';
+import { timeSortedIds } from '../../../src/engine/ids.ts';
+import { REMEMBERED_COMMANDS } from '../../../src/lifecycle/session.ts';
 import { codeOf } from './code-of.ts';
 import { type Open, sceneTests } from './scene.ts';
 
@@ -150,6 +152,23 @@ export function repeatsContract(open: Open): void {
       await scene.command(id, { name: 'title', title: 'two' });
       await scene.command(id, { name: 'note', command: 'status', args: '' }, context);
       expect(await scene.types(id)).toEqual(['session:start', 'command:status', 'session:title']);
+    });
+
+    test('a command is known until 64 others have changed the session', async (scene) => {
+      const { id } = await scene.start('42');
+      const ids = timeSortedIds(Date.now, Math.random);
+      const note = { name: 'note', command: 'status', args: '' } as const;
+      const context = { instanceId: scene.instance, commandId: ids.command() };
+      await scene.command(id, note, context);
+      for (let n = 1; n < REMEMBERED_COMMANDS; n++) {
+        const other = { instanceId: scene.instance, commandId: ids.command() };
+        await scene.command(id, { name: 'touch', by: 'system' }, other);
+      }
+      await scene.command(id, note, context);
+      expect(await scene.types(id)).toEqual(['session:start', 'command:status']);
+      await scene.command(id, { name: 'touch', by: 'system' });
+      await scene.command(id, note, context);
+      expect(await scene.types(id)).toEqual(['session:start', 'command:status', 'command:status']);
     });
   });
 }

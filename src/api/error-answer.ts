@@ -71,6 +71,8 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   store_timeout: 503,
   store_refused: 503,
   store_newer: 503,
+  store_replaced: 503,
+  store_thread_died: 503,
   store_outcome_unknown: 503,
   gateway_slow: 504,
   model_timeout: 504,

@@ -1,3 +1,4 @@
+import { MAX_PAGE_BYTES } from '../store/limits.ts';
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
 
@@ -8,13 +9,17 @@ export async function* readTranscript(store: Store, sessionId: string): AsyncGen
   for (const id of await store.read('lineageOf', { sessionId })) yield* readOwnTranscript(store, id);
 }
 
-/** What was said in one session. */
-export async function* readOwnTranscript(store: Store, sessionId: string): AsyncGenerator<Message> {
-  for (let after = 0; ; ) {
-    const page = await store.read('listMessages', { sessionId, after, limit: PAGE });
+/** What was said in one session, behind a position. */
+export async function* readOwnTranscript(store: Store, sessionId: string, behind = 0): AsyncGenerator<Message> {
+  for (let after: number | undefined = behind; after !== undefined; ) {
+    const page: Message[] = await store.read('listMessages', { sessionId, after, limit: PAGE });
     yield* page;
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    after = last.position;
+    after = isSurelyLast(page) ? undefined : page.at(-1)?.position;
   }
+}
+
+/** A short page is the end, unless it may have been cut for its bytes: of at most three for each unit of a text. */
+function isSurelyLast(page: readonly Message[]): boolean {
+  if (page.length === PAGE || page.some(({ data }) => data !== null)) return false;
+  return page.reduce((sum, { text }) => sum + text.length, 0) < MAX_PAGE_BYTES / 3;
 }

@@ -43,14 +43,18 @@ export const ERROR_HINTS = {
     'The database did not answer in time and nothing was changed. Try again; if it stays, look at its load.',
   store_refused:
     'The database server refused it; the message says why. Mend its tables, rights or limits, and try again.',
-  store_io: 'The disk reported an error. Check the disk, then start again; the store recovers from its log.',
+  store_io:
+    'The disk reported an error. Check the disk; the database is opened anew before it is used again, and recovers from its log.',
+  store_replaced:
+    'Put the database that was open back in its place, with its -wal file; or restart to go on with the one that is there now.',
+  store_thread_died: 'A thread of the store died over a request and was started again. Ask again, for less at a time.',
   store_in_use: 'Stop the processes that the message names, then try again; nothing was changed.',
   store_not_empty: 'Add --force to replace the store; what is there now is kept aside.',
   store_closed: 'The store was closed; open it again before use.',
   backup_exists: 'Name another file, or add --force to replace this one.',
   backup_invalid: 'Use a file that `moirai backup` has written; nothing was changed.',
   store_outcome_unknown:
-    'The connection broke during the commit. Repeat the same command id: it is applied at most once.',
+    'The connection broke, or the disk failed, during the commit. Repeat the same command id: it is applied at most once.',
 
   // subscribers
   subscriber_timeout: 'The subscriber did not answer before its deadline. It will be retried.',

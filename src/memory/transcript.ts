@@ -8,11 +8,10 @@ const PAGE = 500;
 export async function wholeTranscript(store: Store, sessionId: string): Promise<Message[]> {
   const messages: Message[] = [];
   for (const id of await store.read('lineageOf', { sessionId })) {
-    for (let after = 0, full = true; full; ) {
-      const page = await store.read('listMessages', { sessionId: id, after, limit: PAGE });
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const page: Message[] = await store.read('listMessages', { sessionId: id, after, limit: PAGE });
       messages.push(...page);
-      after = page.at(-1)?.position ?? after;
-      full = page.length === PAGE;
+      after = page.at(-1)?.position;
     }
   }
   return messages;

@@ -7,6 +7,9 @@ export const SEARCHED_CHARS = 65_536;
 /** The longest page of a listing. */
 export const MAX_PAGE = 500;
 
+/** A page of a transcript ends with the message that fills it: an answer of any size would be too large for a thread. */
+export const MAX_PAGE_BYTES = 8 * 1024 * 1024;
+
 /** How many rows a listing gives that was asked for so many: at least one, whatever the caller says. */
 export function pageSize(asked: number): number {
   return Math.max(1, Math.min(Math.trunc(asked) || 1, MAX_PAGE));

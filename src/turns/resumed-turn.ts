@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
+import { readOwnTranscript } from '../engine/transcript.ts';
 import { hasCode } from '../errors/moirai-error.ts';
 import type { Session, Turn } from '../lifecycle/session.ts';
 import type { Store } from '../store/port.ts';
@@ -27,7 +28,7 @@ export async function noteForResumed(
 }
 
 function newestRows(store: Store, { id: sessionId, messageCount }: Session): Promise<Message[]> {
-  return store.read('listMessages', { sessionId, after: messageCount - NEWEST, limit: NEWEST });
+  return Array.fromAsync(readOwnTranscript(store, sessionId, messageCount - NEWEST));
 }
 
 /** A step is finished when its tool has answered; words that were shown and not finished are marked as partial. */

@@ -55,7 +55,7 @@ export class Transcripts {
     if (messageCount === 0) return [];
     const after = rows.at(-1)?.position ?? 0;
     const newest = await this.#engine.store.read('listMessages', { sessionId: id, after, limit: NEWEST });
-    return newest.length < NEWEST ? newest : null;
+    return (newest.at(-1)?.position ?? after) < messageCount || newest.length === NEWEST ? null : newest;
   }
 
   #remember(sessionId: string, known: Remembered, added: readonly Message[]): readonly Message[] {

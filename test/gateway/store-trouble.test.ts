@@ -1,33 +1,40 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, type TestContext, test } from 'vitest';
 import { FaultyDisk, whyNoDiskFaults } from '../support/disk-faults.ts';
 import { RUN_ALL } from '../support/share.ts';
-import { TroubleScene } from './trouble-scene.ts';
+import { TroubleScene, type TroubleSceneOptions } from './trouble-scene.ts';
 
 const whyNot = whyNoDiskFaults();
 const CHATS = 5;
-const TIMEOUT = { timeout: 400_000 };
+/** Together: they mostly wait. */
+const TOGETHER = { timeout: 400_000, concurrent: true };
+const withFaults = test.skipIf(whyNot !== undefined && !RUN_ALL);
 
-const opened: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of opened.splice(0).reverse()) await close();
-});
+async function openScene(
+  { onTestFinished }: TestContext,
+  options: Omit<TroubleSceneOptions, 'chats'>,
+): Promise<TroubleScene> {
+  const scene = await TroubleScene.open({ ...options, chats: CHATS });
+  onTestFinished(() => scene.close());
+  return scene;
+}
 
 async function onFaultyDisk(
+  context: TestContext,
   settings: Record<string, unknown> = {},
 ): Promise<{ scene: TroubleScene; disk: FaultyDisk }> {
   const disk = new FaultyDisk();
-  opened.push(() => disk.close());
-  const scene = await TroubleScene.open({ settings, environment: disk.environment, chats: CHATS });
-  opened.push(() => scene.close());
-  return { scene, disk };
+  context.onTestFinished(() => disk.close());
+  return { disk, scene: await openScene(context, { settings, environment: disk.environment }) };
 }
 
-describe.skipIf(whyNot !== undefined && !RUN_ALL)('a gateway whose disk', () => {
-  test.each(RUN_ALL ? [5, 60, 100] : [5])(
-    'is full for %i s answers every message once and in order afterwards, and says meanwhile that it is not ready',
-    TIMEOUT,
-    async (seconds) => {
-      const { scene, disk } = await onFaultyDisk();
+describe('a gateway goes on by itself', () => {
+  withFaults.for(RUN_ALL ? [5, 60, 100] : [5])(
+    'when its disk was full for %i s: every message is answered once and in order, and it was not ready meanwhile',
+    TOGETHER,
+    async (seconds, context) => {
+      const { scene, disk } = await onFaultyDisk(context);
       await scene.talk(2000);
       disk.fail('full');
       const began = performance.now();
@@ -43,13 +50,12 @@ describe.skipIf(whyNot !== undefined && !RUN_ALL)('a gateway whose disk', () => 
     },
   );
 
-  test(
-    'keeps it in trouble for longer than its lease goes on in the same process under a new one',
-    TIMEOUT,
-    async () => {
-      const { scene, disk } = await onFaultyDisk({ sessions: { heartbeat: '500ms', lease_ttl: '4s' } });
+  withFaults(
+    'when its disk was full for longer than its lease, in the same process under a new one',
+    TOGETHER,
+    async (context) => {
+      const { scene, disk } = await onFaultyDisk(context, { sessions: { heartbeat: '500ms', lease_ttl: '4s' } });
       await scene.talk(2000);
-      const [before] = (await scene.gateway.events('gateway:startup')).map(({ instance }) => instance);
       disk.fail('full');
       const began = performance.now();
       await scene.talk(8000);
@@ -59,8 +65,43 @@ describe.skipIf(whyNot !== undefined && !RUN_ALL)('a gateway whose disk', () => 
       await scene.expectAllAnswered();
       scene.expectHonest(began, ended, ['store_full']);
       const instances = (await scene.gateway.events('gateway:startup')).map(({ instance }) => instance);
-      expect(instances[0]).toBe(before);
       expect(new Set(instances).size).toBe(2);
+    },
+  );
+
+  withFaults(
+    'when nothing could be synced for 5 s: every message is answered once and in order',
+    TOGETHER,
+    async (context) => {
+      const { scene, disk } = await onFaultyDisk(context);
+      await scene.talk(2000);
+      disk.fail('sync');
+      const began = performance.now();
+      await scene.talk(5000);
+      const ended = performance.now();
+      disk.recover();
+      await scene.talk(2000);
+      await scene.expectAllAnswered();
+      scene.expectHonest(began, ended, ['store_io', 'store_outcome_unknown']);
+    },
+  );
+  test(
+    'when its database file is back after 5 s: every message is answered once and in order',
+    TOGETHER,
+    async (context) => {
+      const scene = await openScene(context, {});
+      const path = join(scene.gateway.home, 'state.db');
+      await scene.talk(2000);
+      renameSync(path, `${path}.away`);
+      const began = performance.now();
+      await scene.talk(5000);
+      const refused = await scene.gateway.post('/v1/chat', { text: 'now' });
+      expect(refused).toMatchObject({ status: 503, answer: { error: { code: 'store_replaced' } } });
+      const ended = performance.now();
+      renameSync(`${path}.away`, path);
+      await scene.talk(2000);
+      await scene.expectAllAnswered();
+      scene.expectHonest(began, ended, ['store_replaced', 'store_outcome_unknown']);
     },
   );
 });

@@ -20,7 +20,8 @@ export interface TroubleSceneOptions {
 
 /** What `/ready` said, and when. */
 interface ReadyAnswer {
-  readonly at: number;
+  readonly asked: number;
+  readonly answered: number;
   readonly status: number;
   readonly code: string;
 }
@@ -31,7 +32,7 @@ export class TroubleScene {
   readonly #scene: TelegramScene;
   readonly #options: TroubleSceneOptions;
   readonly #chats: readonly number[];
-  readonly readiness: ReadyAnswer[] = [];
+  readonly #readiness: ReadyAnswer[] = [];
   readonly #pid: number;
   #said = 0;
   #closed = false;
@@ -76,10 +77,10 @@ export class TroubleScene {
     await this.#expectNothingLeft(ms);
   }
 
-  /** `/ready` was 503 all the time from 2 s after the trouble began, and 200 from 2 s after it ended. */
+  /** From 2 s after the trouble began until it ended, `/ready` was 503 with one of these codes. */
   expectHonest(began: number, ended: number, codes: readonly string[]): void {
     const slack = 2000 + 3 * LOOK_MS;
-    const during = this.readiness.filter(({ at }) => at > began + slack && at < ended);
+    const during = this.#readiness.filter(({ asked, answered }) => asked > began + slack && answered < ended);
     expect(during.length).toBeGreaterThan(0);
     expect(during.filter(({ status }) => status !== 503)).toEqual([]);
     for (const { code } of during) expect(codes).toContain(code);
@@ -91,9 +92,9 @@ export class TroubleScene {
 
   async #lookAtReadiness(): Promise<void> {
     for (; !this.#closed; await sleep(LOOK_MS)) {
-      const at = performance.now();
+      const asked = performance.now();
       const answer = await this.#ready().catch(() => null);
-      if (answer !== null) this.readiness.push({ at, ...answer });
+      if (answer !== null) this.#readiness.push({ asked, answered: performance.now(), ...answer });
     }
   }
 

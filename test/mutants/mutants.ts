@@ -52,6 +52,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/api-backend.test.ts'],
     finding: FAILED_TEST,
   },
+  'database file': {
+    args: ['VITEST', 'run', 'test/store/sqlite-file-trouble.test.ts', '-t', 'under an open store'],
+    finding: FAILED_TEST,
+  },
   observers: {
     args: ['VITEST', 'run', 'test/gateway/observers.test.ts', 'src/log/logger.test.ts'],
     finding: FAILED_TEST,
@@ -463,5 +467,19 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'const silent = withoutWords(event);',
     replace: 'const silent = event;',
     layer: 'erasure',
+  },
+  {
+    name: 'an older copy over the database is taken for it',
+    file: 'src/store/sqlite/database-file.ts',
+    find: 'number === null || number < this.#inFile',
+    replace: 'number === null',
+    layer: 'database file',
+  },
+  {
+    name: 'a commit that could not be synced is answered as if nothing had happened',
+    file: 'src/store/sqlite/writer.ts',
+    find: "const isUnknown = committing && error.code === 'store_io';",
+    replace: "const isUnknown = committing && error.code === 'store_url';",
+    layer: 'database file',
   },
 ];

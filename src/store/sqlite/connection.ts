@@ -77,6 +77,26 @@ export class SqliteConnection {
     this.#execute({ sql, params: [] });
   }
 
+  /** The number that grows with every heartbeat, as this connection sees it; inside the open transaction, if any. */
+  get heartbeats(): number {
+    return Number(pragma(this.#db, 'user_version'));
+  }
+
+  set heartbeats(count: number) {
+    this.#db.exec(`PRAGMA user_version = ${count}`);
+  }
+
+  /** Changes when another connection commits. */
+  get othersCommits(): number {
+    const [row] = this.#execute({ sql: 'PRAGMA data_version', params: [] });
+    return Number(row?.data_version);
+  }
+
+  /** Takes everything from the log into the file and empties it; false when somebody is in the way. */
+  emptyLog(): boolean {
+    return pragma(this.#db, 'wal_checkpoint(TRUNCATE)') === '0';
+  }
+
   /** Whether commits wait for the disk from now on. One that does takes along all that came before it. */
   set synced(synced: boolean) {
     if (synced === this.#synced) return;

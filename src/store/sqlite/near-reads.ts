@@ -1,7 +1,9 @@
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { ReadName } from '../catalogue.ts';
 import { machineClock } from '../clock.ts';
-import { type Outcome, SqliteReader } from './writer.ts';
+import { FileSignal } from './file-signal.ts';
+import { SqliteReader } from './reader.ts';
+import type { Outcome } from './writer.ts';
 
 /** A few rows by their key or from the end of an index, most of them written a moment ago and so in memory. */
 const BY_KEY: ReadonlySet<ReadName> = new Set<ReadName>([
@@ -32,12 +34,19 @@ export class NearReads {
   /** Until when a kind of read is left to the other thread. */
   readonly #slowUntil = new Map<ReadName, number>();
   #rules: ResetRules;
+  readonly #signal: FileSignal;
   #reader: SqliteReader | null = null;
 
-  constructor(path: string, rules: ResetRules, elapsed: () => number = () => performance.now()) {
+  constructor(
+    path: string,
+    rules: ResetRules,
+    elapsed: () => number = () => performance.now(),
+    signal = new FileSignal(),
+  ) {
     this.#path = path;
     this.#rules = rules;
     this.#elapsed = elapsed;
+    this.#signal = signal;
   }
 
   set rules(rules: ResetRules) {
@@ -49,7 +58,10 @@ export class NearReads {
   read(name: ReadName, args: unknown): Outcome | null {
     if (!this.#isNear(name, args)) return null;
     // It never waits for a lock: that is for the other thread.
-    this.#reader ??= new SqliteReader(this.#path, machineClock, this.#rules, { waitMs: 0 });
+    this.#reader ??= new SqliteReader(this.#path, machineClock, this.#rules, {
+      waitMs: 0,
+      signal: this.#signal,
+    });
     const began = this.#elapsed();
     const [outcome] = this.#reader.runBatch([{ name, args }]);
     this.#judge(name, this.#elapsed() - began);

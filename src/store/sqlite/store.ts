@@ -6,9 +6,11 @@ import type { StoreClock } from '../clock.ts';
 import { CommitListeners } from '../commit-listeners.ts';
 import type { Store } from '../port.ts';
 import type { Effects } from '../transaction.ts';
+import { FileSignal } from './file-signal.ts';
 import { NearReads } from './near-reads.ts';
+import { SqliteReader } from './reader.ts';
 import { closedError, StoreThread } from './thread.ts';
-import { type Outcome, SqliteReader, SqliteWriter } from './writer.ts';
+import { type Outcome, SqliteWriter } from './writer.ts';
 
 /** Reads that are answered on the caller's thread before everything else gets its turn. */
 const MOST_AT_ONCE = 32;
@@ -18,29 +20,72 @@ export class SqliteStore implements Store {
   readonly engine = 'sqlite';
   readonly location: string;
   readonly #listeners = new CommitListeners();
-  readonly #writer: StoreThread;
+  readonly #signal: FileSignal;
+  #writer: StoreThread;
+  /** While another writer is being started in the place of one that died. */
+  #nextWriter: Promise<StoreThread> | null = null;
   #reader: Promise<StoreThread> | null = null;
   readonly #near: NearReads;
   #rules: ResetRules;
   #closed = false;
   #nearReads = 0;
 
-  private constructor(path: string, writer: StoreThread, rules: ResetRules) {
+  private constructor(path: string, writer: StoreThread, rules: ResetRules, signal: FileSignal) {
     this.location = path;
     this.#writer = writer;
     this.#rules = rules;
-    this.#near = new NearReads(path, rules);
+    this.#signal = signal;
+    this.#near = new NearReads(path, rules, () => performance.now(), signal);
     writer.onEffects = (effects) => this.#listeners.tell(effects);
   }
 
   static async open(file: string, rules: ResetRules): Promise<SqliteStore> {
     const path = resolve(file);
-    const writer = await StoreThread.start({ role: 'writer', path, rules });
-    return new SqliteStore(path, writer, rules);
+    const signal = new FileSignal();
+    const writer = await StoreThread.start({ role: 'writer', path, rules, signal: signal.cells });
+    return new SqliteStore(path, writer, rules, signal);
   }
 
   write<N extends WriteName>(name: N, args: WriteArgs<N>): Promise<WriteResult<N>> {
-    return this.#writer.request(name, args) as Promise<WriteResult<N>>;
+    const writing = this.#writer.dead ? this.#writeAnew(name, args) : this.#writer.request(name, args);
+    return writing as Promise<WriteResult<N>>;
+  }
+
+  async #writeAnew(name: WriteName, args: unknown): Promise<unknown> {
+    if (this.#closed) throw closedError();
+    this.#nextWriter ??= this.#replaceWriter().finally(() => {
+      this.#nextWriter = null;
+    });
+    return (await this.#nextWriter).request(name, args);
+  }
+
+  async #replaceWriter(): Promise<StoreThread> {
+    const writer = await this.#startThread('writer');
+    writer.onEffects = (effects) => this.#listeners.tell(effects);
+    this.#writer = writer;
+    return writer;
+  }
+
+  async #livingReader(): Promise<StoreThread> {
+    const starting = this.#reader ?? this.#startThread('reader');
+    this.#reader = starting;
+    const reader = await starting.catch((thrown: unknown) => {
+      this.#forgetReader(starting);
+      throw thrown;
+    });
+    if (!reader.dead) return reader;
+    this.#forgetReader(starting);
+    if (this.#closed) throw closedError();
+    return this.#livingReader();
+  }
+
+  /** One that did not start, or died over what it was asked, is no reason to refuse the next request. */
+  #forgetReader(reader: Promise<StoreThread>): void {
+    if (this.#reader === reader) this.#reader = null;
+  }
+
+  #startThread(role: 'writer' | 'reader'): Promise<StoreThread> {
+    return StoreThread.start({ role, path: this.location, rules: this.#rules, signal: this.#signal.cells });
   }
 
   async read<N extends ReadName>(name: N, args: ReadArgs<N>): Promise<ReadResult<N>> {
@@ -48,8 +93,7 @@ export class SqliteStore implements Store {
     if (++this.#nearReads > MOST_AT_ONCE) await this.#breath();
     const near = this.#near.read(name, args);
     if (near !== null) return unwrap(near) as ReadResult<N>;
-    this.#reader ??= StoreThread.start({ role: 'reader', path: this.location, rules: this.#rules });
-    const reader = await this.#reader;
+    const reader = await this.#livingReader();
     return (await reader.request(name, args)) as ReadResult<N>;
   }
 
@@ -66,7 +110,7 @@ export class SqliteStore implements Store {
   useRules(rules: ResetRules): void {
     this.#rules = rules;
     this.#near.rules = rules;
-    this.#writer.post({ type: 'rules', rules });
+    if (!this.#writer.dead) this.#writer.post({ type: 'rules', rules });
     this.#reader?.then(
       (reader) => reader.post({ type: 'rules', rules }),
       () => undefined, // Whoever reads gets the reason the reader did not start.
@@ -78,6 +122,7 @@ export class SqliteStore implements Store {
     this.#near.close();
     const reader = await this.#reader?.catch(() => null);
     await reader?.close();
+    await this.#nextWriter?.catch(() => undefined);
     await this.#writer.close();
   }
 }
@@ -96,8 +141,9 @@ export class InlineSqliteStore implements Store {
 
   constructor(path: string, clock: StoreClock, rules: ResetRules) {
     this.location = path;
-    this.#writer = new SqliteWriter(path, clock, rules);
-    this.#reader = new SqliteReader(path, clock, rules);
+    const signal = new FileSignal();
+    this.#writer = new SqliteWriter(path, clock, rules, signal);
+    this.#reader = new SqliteReader(path, clock, rules, { signal });
   }
 
   async write<N extends WriteName>(name: N, args: WriteArgs<N>): Promise<WriteResult<N>> {

@@ -15,10 +15,13 @@ export class StoreThread {
   readonly #wakeCounter = new Int32Array(new SharedArrayBuffer(4));
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: MoiraiError): void }>();
   readonly #exited: Promise<void>;
+  readonly #role: WorkerTask['role'];
   #nextId = 1;
   #closed = false;
+  #dead = false;
 
   private constructor(task: Omit<WorkerTask, 'wakeCounter'>) {
+    this.#role = task.role;
     const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
     const workerData: WorkerTask = { ...task, wakeCounter: this.#wakeCounter };
     this.#worker = new Worker(new URL(file, import.meta.url), {
@@ -43,16 +46,23 @@ export class StoreThread {
         else thread.#settle(message.answers);
       });
       thread.#worker.on('error', (thrown) => {
-        const error = MoiraiError.wrap(thrown);
-        failed(error);
-        thread.#fail(error);
+        failed(MoiraiError.wrap(thrown));
+        thread.#die(thrown);
       });
-      thread.#worker.on('exit', () => thread.#fail(closedError()));
+      thread.#worker.on('exit', (code) => {
+        failed(new MoiraiError('store_thread_died', `a thread of the store ended with ${code}`));
+        thread.#die(new TypeError(`it ended with ${code}`));
+      });
     });
   }
 
+  /** It ended without being told to: whoever needs it starts another one. */
+  get dead(): boolean {
+    return this.#dead;
+  }
+
   request(name: string, args: unknown): Promise<unknown> {
-    if (this.#closed) return Promise.reject(closedError());
+    if (this.#closed || this.#dead) return Promise.reject(closedError());
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
       // Each at once, not all of a tick together: the worker begins with the first while the others are being made.
@@ -92,8 +102,10 @@ export class StoreThread {
     if (this.#waiting.size === 0 && !this.#closed) this.#worker.unref();
   }
 
-  #fail(error: MoiraiError): void {
-    this.#closed = true;
+  #die(cause: unknown): void {
+    if (this.#dead) return;
+    this.#dead = !this.#closed;
+    const error = this.#closed ? closedError() : diedError(this.#role, cause);
     for (const waiter of this.#waiting.values()) waiter.reject(error);
     this.#waiting.clear();
   }
@@ -103,6 +115,13 @@ export class StoreThread {
 function compileCache(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
+}
+
+/** What it was writing may be there; what it was reading was not read. */
+function diedError(role: WorkerTask['role'], cause: unknown): MoiraiError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const code = role === 'writer' ? 'store_outcome_unknown' : 'store_thread_died';
+  return new MoiraiError(code, `the ${role} thread of the store died: ${why}`, { cause });
 }
 
 export function closedError(): MoiraiError {

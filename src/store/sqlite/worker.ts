@@ -4,13 +4,17 @@ import { type ErrorData, MoiraiError } from '../../errors/moirai-error.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import { machineClock } from '../clock.ts';
 import type { Effects } from '../transaction.ts';
-import { type Outcome, SqliteReader, SqliteWriter } from './writer.ts';
+import { FileSignal } from './file-signal.ts';
+import { SqliteReader } from './reader.ts';
+import { type Outcome, SqliteWriter } from './writer.ts';
 
 /** What a worker is told when it starts. */
 export interface WorkerTask {
   readonly role: 'writer' | 'reader';
   readonly path: string;
   readonly rules: ResetRules;
+  /** Shared with the other threads of the store. */
+  readonly signal: Int32Array<SharedArrayBuffer>;
   /** Rung for each message: a count that the worker sleeps on. */
   readonly wakeCounter: Int32Array<SharedArrayBuffer>;
 }
@@ -73,8 +77,11 @@ function takeMessages(port: MessagePort, engine: Engine): { requests: WorkerRequ
 
 function open(port: MessagePort, task: WorkerTask): Engine | null {
   try {
-    const Role = task.role === 'writer' ? SqliteWriter : SqliteReader;
-    const engine = new Role(task.path, machineClock, task.rules);
+    const signal = new FileSignal(task.signal);
+    const engine =
+      task.role === 'writer'
+        ? new SqliteWriter(task.path, machineClock, task.rules, signal)
+        : new SqliteReader(task.path, machineClock, task.rules, { signal });
     send(port, { type: 'ready' });
     // What this thread compiled is there for the next one, also when the process is killed.
     flushCompileCache();
@@ -88,7 +95,22 @@ function open(port: MessagePort, task: WorkerTask): Engine | null {
 
 function answer(port: MessagePort, engine: Engine, requests: readonly WorkerRequest[]): void {
   const outcomes = engine.runBatch(requests);
-  send(port, { type: 'answers', answers: requests.map(({ id }, i) => toAnswer(id, outcomes[i])) });
+  const answers = requests.map(({ id }, i) => toAnswer(id, outcomes[i]));
+  try {
+    send(port, { type: 'answers', answers });
+  } catch {
+    // Together they are longer than any text can be. Alone, most are not.
+    for (const one of answers) sendAlone(port, one);
+  }
+}
+
+function sendAlone(port: MessagePort, one: Answer): void {
+  try {
+    send(port, { type: 'answers', answers: [one] });
+  } catch (thrown) {
+    const error = new MoiraiError('store_thread_died', 'the answer is too large to be handed over', { cause: thrown });
+    send(port, { type: 'answers', answers: [{ id: one.id, ok: false, error: error.toJSON() }] });
+  }
 }
 
 function toAnswer(id: number, outcome: Outcome | undefined): Answer {

@@ -1,12 +1,14 @@
-import type { MoiraiError } from '../../errors/moirai-error.ts';
+import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import { transactionNamed, type WriteName } from '../catalogue.ts';
 import type { StoreClock } from '../clock.ts';
 import { refuseNewer } from '../migrations/migrations.ts';
 import { type Effects, noEffects, type TxContext } from '../transaction.ts';
 import { SqliteConnection } from './connection.ts';
+import { DatabaseFile, type FileVerdict } from './database-file.ts';
 import { sqliteDialect } from './dialect.ts';
 import { endsTransaction, wrapSqlite } from './errors.ts';
+import { FileSignal } from './file-signal.ts';
 import { Turnstile } from './turnstile.ts';
 
 export interface Request {
@@ -32,6 +34,13 @@ const REPEATABLE: ReadonlySet<string> = new Set<WriteName>(['claimEvents', 'ackE
 /** What was removed is not to stay readable: its last step also empties the write-ahead log. */
 const ERASING: WriteName = 'cleanIndex';
 
+/** What has to be done before anything can be written again, with what everybody is told until then. */
+interface Trouble {
+  /** `reopen`: only a fresh look at the log knows the truth. `replaced`: the right file has to come back. */
+  readonly kind: 'reopen' | 'replaced' | 'final';
+  readonly error: MoiraiError;
+}
+
 /**
  * The one writer of a process: takes requests in batches and makes each batch one commit. Nothing is answered before
  * the commit is on the disk, unless it holds nothing but what may be repeated.
@@ -42,39 +51,51 @@ const ERASING: WriteName = 'cleanIndex';
  */
 export class SqliteWriter {
   rules: ResetRules;
-  readonly #connection: SqliteConnection;
+  readonly #path: string;
   readonly #turnstile: Turnstile;
   readonly #clock: StoreClock;
-  #broken: MoiraiError | null = null;
+  readonly #signal: FileSignal;
+  #connection: SqliteConnection;
+  #file: DatabaseFile;
+  #othersCommits: number;
+  #trouble: Trouble | null = null;
 
-  constructor(path: string, clock: StoreClock, rules: ResetRules) {
+  constructor(path: string, clock: StoreClock, rules: ResetRules, signal = new FileSignal()) {
+    this.#path = path;
     this.#connection = SqliteConnection.openWriter(path);
+    this.#file = new DatabaseFile(path, this.#connection.heartbeats);
+    this.#othersCommits = this.#connection.othersCommits;
     this.#turnstile = new Turnstile(path);
     this.#clock = clock;
+    this.#signal = signal;
     this.rules = rules;
   }
 
   /** Runs requests in one transaction and answers each; returns only after the commit. */
   runBatch(requests: readonly Request[]): Outcome[] {
-    if (this.#broken !== null) return this.#refuseAll(requests, this.#broken);
+    if (this.#trouble !== null) this.#recover(this.#trouble);
+    if (this.#trouble !== null) return this.#refuseAll(requests, this.#trouble.error);
     try {
       this.#connection.synced = !requests.every(({ name }) => REPEATABLE.has(name));
       this.#turnstile.enter(() => this.#connection.exec('BEGIN IMMEDIATE'));
     } catch (thrown) {
-      return this.#refuseAll(requests, thrown);
+      return this.#abandon(requests, thrown);
     }
+    let committing = false;
     let outcomes: Outcome[];
     try {
       this.#connection.run(refuseNewer());
       outcomes = requests.map((request) => this.#run(request));
       const failedHalfway = outcomes.some((outcome) => !outcome.ok && outcome.wrote);
+      if (!failedHalfway && requests.some(({ name }) => name === 'beat')) this.#countHeartbeat();
+      committing = !failedHalfway;
       this.#connection.exec(failedHalfway ? 'ROLLBACK' : 'COMMIT');
       if (!failedHalfway) {
-        if (requests.some(({ name }) => name === ERASING)) this.#emptyLog();
-        return outcomes;
+        if (requests.some(({ name }) => name === ERASING)) this.#connection.emptyLog();
+        return this.#verify(outcomes);
       }
     } catch (thrown) {
-      return this.#abandon(requests, thrown);
+      return this.#abandon(requests, thrown, committing);
     }
     return requests.length === 1 ? outcomes : requests.flatMap((request) => this.runBatch([request]));
   }
@@ -90,81 +111,117 @@ export class SqliteWriter {
       const value = this.#connection.run(transactionNamed(request.name, context, request.args));
       return { ok: true, value, effects: context.effects };
     } catch (thrown) {
-      const error = wrapSqlite(thrown, this.#connection.path);
+      const error = wrapSqlite(thrown, this.#path);
       if (endsTransaction(error) || !this.#connection.inTransaction) throw error;
       return { ok: false, error, wrote: this.#connection.wrote };
     }
   }
 
-  /** As far as no reader is in the way: then the log is written over in its turn. */
-  #emptyLog(): void {
-    this.#connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  #countHeartbeat(): void {
+    this.#connection.heartbeats = this.#file.next(this.#connection.heartbeats, this.#clock.now());
   }
 
-  #abandon(requests: readonly Request[], thrown: unknown): Outcome[] {
-    const error = wrapSqlite(thrown, this.#connection.path);
-    // After a failed sync the kernel may have dropped the pages: only a fresh start from the log knows the truth.
-    if (error.code === 'store_io' || error.code === 'store_corrupt') this.#broken = error;
+  /** After the commit, which covers the time before it as well: what went into another file is not known to be kept. */
+  #verify(outcomes: Outcome[]): Outcome[] {
+    const verdict = this.#file.check();
+    if (verdict === 'same' || (verdict === 'log' && this.#rescueLog())) {
+      this.#othersCommits = this.#connection.othersCommits;
+      return outcomes;
+    }
+    const error = this.#noteReplaced(verdict);
+    const unknown = unknownOutcome(`${error.message}; what was just written may be lost with it`, error);
+    return outcomes.map((outcome) => (outcome.ok ? { ok: false, error: unknown, wrote: true } : outcome));
+  }
+
+  #noteReplaced(verdict: FileVerdict): MoiraiError {
+    const what = verdict === 'log' ? 'its log was removed' : 'the file was moved, removed, or written over';
+    const error = new MoiraiError('store_replaced', `${this.#path} is not the database that was opened: ${what}`, {
+      details: { path: this.#path },
+    });
+    this.#trouble = { kind: 'replaced', error };
+    this.#signal.replaced = true;
+    return error;
+  }
+
+  /** The open log is the only copy of what was committed last: it goes into the database, and a new log begins. */
+  #rescueLog(): boolean {
+    try {
+      if (!this.#connection.emptyLog() || this.#file.check() !== 'log') return false;
+      this.#reopen();
+      return true;
+    } catch {
+      return false; // Then it stays in trouble, and the next request tries again.
+    }
+  }
+
+  #recover(trouble: Trouble): void {
+    if (trouble.kind === 'final') return;
+    try {
+      const recovered = trouble.kind === 'reopen' ? this.#startFresh() : this.#isBack();
+      if (!recovered) return;
+      this.#trouble = null;
+      this.#signal.replaced = false;
+    } catch (thrown) {
+      this.#trouble = { kind: trouble.kind, error: wrapSqlite(thrown, this.#path) };
+    }
+  }
+
+  /**
+   * After a failed sync the kernel may have dropped pages that it was given. So all of the log goes into the database,
+   * which is synced, before anything new is written behind it.
+   */
+  #startFresh(): boolean {
+    // Whatever is at the path now was not written by this process.
+    if (this.#file.check() === 'replaced') {
+      this.#noteReplaced('replaced');
+      return false;
+    }
+    this.#reopen();
+    return this.#connection.emptyLog();
+  }
+
+  /** The right files are there again, and nobody else wrote in the meantime: then nothing has happened to them. */
+  #isBack(): boolean {
+    const verdict = this.#file.check();
+    if (verdict === 'log') return this.#rescueLog();
+    return verdict === 'same' && this.#connection.othersCommits === this.#othersCommits;
+  }
+
+  #reopen(): void {
+    const before = this.#connection;
+    // First the new one: the last connection that is closed removes the log.
+    this.#connection = SqliteConnection.openWriter(this.#path);
+    this.#file = new DatabaseFile(this.#path, this.#connection.heartbeats);
+    this.#othersCommits = this.#connection.othersCommits;
+    this.#signal.opened();
+    before.close();
+  }
+
+  #abandon(requests: readonly Request[], thrown: unknown, committing = false): Outcome[] {
+    const error = wrapSqlite(thrown, this.#path);
+    if (error.code === 'store_io') this.#trouble = { kind: 'reopen', error };
+    if (error.code === 'store_corrupt') this.#trouble = { kind: 'final', error };
     try {
       if (this.#connection.inTransaction) this.#connection.exec('ROLLBACK');
     } catch (failed) {
-      this.#broken = wrapSqlite(failed, this.#connection.path);
+      this.#trouble = { kind: 'reopen', error: wrapSqlite(failed, this.#path) };
     }
-    return this.#refuseAll(requests, error);
+    // What was written before the disk failed may be found after a restart; a full disk took none of it.
+    const isUnknown = committing && error.code === 'store_io';
+    return this.#refuseAll(requests, isUnknown ? unknownOutcome(error.message, error) : error);
   }
 
   #refuseAll(requests: readonly Request[], thrown: unknown): Outcome[] {
-    const error = wrapSqlite(thrown, this.#connection.path);
+    const error = wrapSqlite(thrown, this.#path);
     return requests.map(() => ({ ok: false, error, wrote: false }));
   }
 }
 
-/** Readers wait for nobody but a process that repairs the log of a dead one. */
-const READER_WAIT_MS = 5000;
-
-/** Reads beside the writer, each in a snapshot of its own. */
-export class SqliteReader {
-  readonly #connection: SqliteConnection;
-  readonly #clock: StoreClock;
-  rules: ResetRules;
-
-  /** `waitMs` is how long to wait, without doing anything else, for a lock that another process holds. */
-  constructor(path: string, clock: StoreClock, rules: ResetRules, { waitMs = READER_WAIT_MS } = {}) {
-    this.#connection = SqliteConnection.openReader(path, waitMs);
-    this.#clock = clock;
-    this.rules = rules;
-  }
-
-  runBatch(requests: readonly Request[]): Outcome[] {
-    return requests.map((request) => this.#runOne(request));
-  }
-
-  close(): void {
-    this.#connection.close();
-  }
-
-  #runOne(request: Request): Outcome {
-    const context = contextOf(this.#clock, this.rules);
-    try {
-      this.#connection.exec('BEGIN');
-      const value = this.#connection.run(transactionNamed(request.name, context, request.args));
-      return { ok: true, value, effects: context.effects };
-    } catch (thrown) {
-      return { ok: false, error: wrapSqlite(thrown, this.#connection.path), wrote: false };
-    } finally {
-      this.#leave();
-    }
-  }
-
-  #leave(): void {
-    try {
-      if (this.#connection.inTransaction) this.#connection.exec('COMMIT');
-    } catch {
-      // Only a damaged file cannot end a read, and whoever reads next is told of it.
-    }
-  }
+function unknownOutcome(message: string, cause: MoiraiError): MoiraiError {
+  return new MoiraiError('store_outcome_unknown', message, { cause, details: { code: cause.code } });
 }
 
-function contextOf(clock: StoreClock, rules: ResetRules): TxContext {
+/** What a transaction knows when it begins. */
+export function contextOf(clock: StoreClock, rules: ResetRules): TxContext {
   return { dialect: sqliteDialect, now: clock.now(), leaseNow: clock.lease(), rules, effects: noEffects() };
 }

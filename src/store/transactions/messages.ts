@@ -1,7 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
 import { hasApplied, type Session } from '../../lifecycle/session.ts';
-import { pageSize } from '../limits.ts';
+import { MAX_PAGE_BYTES, pageSize } from '../limits.ts';
 import { integer, nullableJson, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
 import { placeholders, type Query, query, type Tx, type TxContext } from '../transaction.ts';
@@ -81,18 +81,30 @@ export function* cleanIndex(ctx: TxContext, args: { first: boolean }): Tx<boolea
   return yield* ctx.dialect.cleanIndex(args.first);
 }
 
-/** A page of one session's own transcript, oldest first. */
+/**
+ * A page of one session's own transcript, oldest first. It is shorter than asked for where messages are long: only an empty
+ * page is the end.
+ */
 export function* listMessages(
   _ctx: TxContext,
   args: { sessionId: string; after: number; limit: number },
 ): Tx<Message[]> {
+  const { sessionId, after, limit } = args;
+  const page = [sessionId, after, pageSize(limit)] as const;
   return yield* MESSAGES.select(
-    'WHERE session_id = ? AND position > ? ORDER BY position LIMIT ?',
-    args.sessionId,
-    args.after,
-    pageSize(args.limit),
+    `WHERE session_id = ? AND position > ? AND position <= (${END_OF_PAGE}) ORDER BY position`,
+    sessionId,
+    after,
+    ...page,
   );
 }
+
+const BYTES = 'octet_length(text) + coalesce(octet_length(data), 0)';
+/** The last message that begins within the bytes of a page, of those within its rows. */
+const END_OF_PAGE = `SELECT max(position) FROM (
+  SELECT position, sum(${BYTES}) OVER (ORDER BY position) - (${BYTES}) AS before FROM messages
+  WHERE session_id = ? AND position > ? ORDER BY position LIMIT ?
+) sizes WHERE before < ${MAX_PAGE_BYTES}`;
 
 /**
  * The chain of sessions whose transcripts a session continues, oldest first and itself last: resumed and branched

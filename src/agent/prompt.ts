@@ -1,4 +1,4 @@
-import { answeredCall, positionOf, type ToolCall, type TranscriptRow, toolCallsOf } from './transcript.ts';
+import { answeredCall, isUndoneBy, positionOf, type ToolCall, type TranscriptRow, toolCallsOf } from './transcript.ts';
 
 interface TextPart {
   readonly type: 'text';
@@ -70,9 +70,7 @@ export function effectiveRows(rows: readonly TranscriptRow[]): TranscriptRow[] {
 }
 
 function undone(rows: TranscriptRow[], undo: TranscriptRow): TranscriptRow[] {
-  const from = positionOf(undo, 'from');
-  if (from === null) return rows;
-  return rows.filter((row) => row.sessionId !== undo.sessionId || row.position < from || row.role === 'summary');
+  return rows.filter((row) => row.role === 'summary' || !isUndoneBy(row, undo));
 }
 
 function summarised(rows: TranscriptRow[], summary: TranscriptRow): TranscriptRow[] {

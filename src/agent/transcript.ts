@@ -54,9 +54,19 @@ export function answeredCall(row: Pick<TranscriptRow, 'role' | 'data'>): string 
 }
 
 /** A position that a `summary` or `undo` row names. */
-export function positionOf(row: Pick<TranscriptRow, 'data'>, field: 'upTo' | 'from'): number | null {
+export function positionOf(row: Pick<TranscriptRow, 'data'>, field: 'upTo' | 'from' | 'to'): number | null {
   const position = row.data?.[field];
   return typeof position === 'number' ? position : null;
+}
+
+/** Whether an `undo` row takes a row back: those from a position on, up to another where newer messages came in between. */
+export function isUndoneBy(
+  row: Pick<TranscriptRow, 'sessionId' | 'position'>,
+  undo: Pick<TranscriptRow, 'sessionId' | 'data'>,
+): boolean {
+  const from = positionOf(undo, 'from');
+  if (from === null || row.sessionId !== undo.sessionId) return false;
+  return row.position >= from && row.position <= (positionOf(undo, 'to') ?? Number.POSITIVE_INFINITY);
 }
 
 /** What the model server counted for an assistant row: all it read, and what it wrote. */

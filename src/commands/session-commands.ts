@@ -91,7 +91,7 @@ export const NOTHING_HERE = 'There is no open session here yet; write something 
 function withTurnStopped<T>(call: CommandCall, deps: CommandDeps, action: () => Promise<T>): Promise<T> {
   return call.session === null
     ? action()
-    : deps.turns.withTurnStopped(call.session.id, { type: 'told', by: 'new' }, action);
+    : deps.turns.withTurnStopped(call.session.id, { type: 'told', by: 'new' }, 'any', action);
 }
 
 /**

@@ -45,8 +45,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
       const { session } = call;
       if (session === null) return NOTHING_HERE;
       const count = wholeNumber(call.args, 1);
-      await record(call, deps);
-      const undone = await deps.turns.withTurnStopped(session.id, STOPPED, () => undo(session, count, deps));
+      const undone = await undo(call, session, count, deps);
       return undone.length === 0 ? 'There is nothing to take back.' : `Undone: ${undone.map(quote).join(', ')}`;
     },
   },
@@ -57,8 +56,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
     async run(call, deps) {
       const { session } = call;
       if (session === null) return NOTHING_HERE;
-      await record(call, deps);
-      const [text] = await deps.turns.withTurnStopped(session.id, STOPPED, () => undo(session, 1, deps));
+      const [text] = await undo(call, session, 1, deps);
       if (text === undefined) return 'There is nothing to do again.';
       return call.send(text, 'queue');
     },
@@ -131,16 +129,28 @@ async function sayAs(call: CommandCall, deps: CommandDeps, mode: 'queue' | 'stee
   return call.send(call.args, mode);
 }
 
-/** Leaves out the last messages and all that followed them; the texts, newest first. */
-async function undo(session: Session, count: number, deps: CommandDeps): Promise<string[]> {
-  const spoken = (await deps.transcripts.withoutUndone(session.id)).filter(
-    ({ role, sessionId }) => role === 'user' && sessionId === session.id,
-  );
-  const undone = spoken.slice(-count);
-  const [first] = undone;
-  if (first === undefined) return [];
-  await keep(deps, session.id, { role: 'undo', text: '', turnId: null, data: { from: first.position } });
-  return undone.map(({ text }) => text).reverse();
+/**
+ * Leaves out the last messages and all that followed them; the texts, newest first. The messages are those that were there
+ * when the command was given: what another process accepts after it is neither stopped nor taken back.
+ */
+async function undo(call: CommandCall, session: Session, count: number, deps: CommandDeps): Promise<string[]> {
+  const { messageCount, lastActivityAt } = session;
+  const [oldest] = await deps.engine.store.read('openTurns', { sessionId: session.id, limit: 1 });
+  const running = oldest?.state === 'running' && oldest.createdAt <= lastActivityAt ? oldest.id : null;
+  const isKnown = ({ position, turnId }: Message): boolean =>
+    position <= messageCount || turnId === null || turnId === running;
+  await record(call, deps);
+  return deps.turns.withTurnStopped(session.id, STOPPED, running, async () => {
+    const rows = (await deps.transcripts.withoutUndone(session.id)).filter((row) => row.sessionId === session.id);
+    const undone = rows.filter((row) => row.role === 'user' && isKnown(row)).slice(-count);
+    const [first] = undone;
+    if (first === undefined) return [];
+    const newer = rows.find((row) => row.position > first.position && !isKnown(row));
+    // Given always: a message that another process accepts may come between this look and the row.
+    const to = newer === undefined ? rows.at(-1)?.position : newer.position - 1;
+    await keep(deps, session.id, { role: 'undo', text: '', turnId: null, data: { from: first.position, to } });
+    return undone.map(({ text }) => text).reverse();
+  });
 }
 
 function keep(

@@ -1,3 +1,4 @@
+import { isUndoneBy } from '../agent/transcript.ts';
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import type { EndedSession } from './provider.ts';
@@ -21,11 +22,9 @@ export async function wholeTranscript(store: Store, sessionId: string): Promise<
 export function spokenIn(messages: readonly Message[]): Message[] {
   let kept: Message[] = [];
   for (const message of messages) {
-    const { role, text, sessionId, data } = message;
-    const from = data?.from;
-    if (role === 'undo' && typeof from === 'number') {
-      kept = kept.filter((row) => row.sessionId !== sessionId || row.position < from);
-    } else if ((role === 'user' || role === 'assistant') && text.trim() !== '') kept.push(message);
+    const { role, text } = message;
+    if (role === 'undo') kept = kept.filter((row) => !isUndoneBy(row, message));
+    else if ((role === 'user' || role === 'assistant') && text.trim() !== '') kept.push(message);
   }
   return kept;
 }

@@ -1,4 +1,5 @@
 import { AgentCache } from '../agent/agent-cache.ts';
+import { isUndoneBy } from '../agent/transcript.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Message } from '../store/transactions/messages.ts';
@@ -77,9 +78,8 @@ export class Transcripts {
     const rows = await Array.fromAsync(this.#engine.transcript(sessionId));
     let kept: Message[] = [];
     for (const row of rows) {
-      const from = row.role === 'undo' ? Number(row.data?.from) : null;
-      if (from === null) kept.push(row);
-      else kept = kept.filter((other) => other.sessionId !== row.sessionId || other.position < from);
+      if (row.role === 'undo') kept = kept.filter((other) => !isUndoneBy(other, row));
+      else kept.push(row);
     }
     return kept;
   }

@@ -4,14 +4,13 @@ import type { Logger } from '../log/logger.ts';
 import { repeat, type Timers } from '../queue/timers.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnChannels } from './turn-channels.ts';
-import type { StopReason } from './turn-deps.ts';
+import type { ToldStop } from './turn-deps.ts';
 import { CONTROL_QUEUE, type TurnRequest } from './turn-request-store.ts';
 import type { TurnRun } from './turn-run.ts';
 
 /** How often to look for what other processes ask of the turns that run here; a hint of the store comes sooner. */
 const POLL_MS = 500;
 
-type ToldStop = Extract<StopReason, { type: 'told' }>;
 const STOPPED_BY: ReadonlySet<string> = new Set<ToldStop['by']>(['stop', 'new', 'message']);
 
 export interface TurnControlDeps {
@@ -64,9 +63,9 @@ export class TurnControl {
     this.#steers.delete(sessionId);
   }
 
-  /** Asks the process that runs a session's turn to stop it; that turn, or null when none runs. */
-  async stopElsewhere(sessionId: string, { by }: ToldStop): Promise<string | null> {
-    return this.#ask(sessionId, 'stop', by);
+  /** Asks the process that runs a session's turn (`any`, or this one) to stop it; that turn, or null when it does not run. */
+  async stopElsewhere(sessionId: string, { by }: ToldStop, turnId: string): Promise<string | null> {
+    return this.#ask(sessionId, 'stop', by, turnId);
   }
 
   /** A message came for a session whose turn another process runs. */
@@ -92,12 +91,12 @@ export class TurnControl {
     return rows;
   }
 
-  async #ask(sessionId: string, kind: string, value: string): Promise<string | null> {
+  async #ask(sessionId: string, kind: string, value: string, only = 'any'): Promise<string | null> {
     const { engine } = this.#deps;
     const turns = await engine.store.read('openTurns', { sessionId, limit: 1 });
     // The turn that runs is the oldest.
     const running = turns.find(({ state }) => state === 'running');
-    if (running === undefined) return null;
+    if (running === undefined || (only !== 'any' && running.id !== only)) return null;
     const turnId = running.id;
     await engine.settle(({ commandId }) => engine.store.write('requestOfTurn', { id: commandId, turnId, kind, value }));
     return turnId;

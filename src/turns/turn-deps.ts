@@ -29,6 +29,8 @@ export type StopReason =
   /** The session ended, or is somebody else's: nothing is left to be written. */
   | { readonly type: 'lost' };
 
+export type ToldStop = Extract<StopReason, { type: 'told' }>;
+
 /** What plugins have to say to a turn. */
 export interface TurnPlugins {
   /** What the model reads beside a person's words; null for nothing. */

@@ -9,7 +9,7 @@ import { Pieces } from './pieces.ts';
 import { giveUpStale, noteForResumed } from './resumed-turn.ts';
 import { TurnChannels } from './turn-channels.ts';
 import { TurnControl } from './turn-control.ts';
-import type { BusyMode, Receiving, StopReason, TurnRunDeps, TurnsOptions } from './turn-deps.ts';
+import type { BusyMode, Receiving, ToldStop, TurnRunDeps, TurnsOptions } from './turn-deps.ts';
 import { TurnRun } from './turn-run.ts';
 
 const ADOPT_MS = 3000;
@@ -98,11 +98,15 @@ export class Turns {
     return received;
   }
 
-  /** Stops what a session is doing, wherever that runs, and waits until it is written. False when it did nothing. */
-  async stop(sessionId: string, reason: Extract<StopReason, { type: 'told' }>): Promise<boolean> {
-    const run = this.#running.get(sessionId);
+  /**
+   * Stops what a session is doing, or one turn of it, wherever that runs, and waits until it is written. False when it did
+   * nothing.
+   */
+  async stop(sessionId: string, reason: ToldStop, turnId = 'any'): Promise<boolean> {
+    const here = this.#running.get(sessionId);
+    const run = turnId === 'any' || here?.turn.id === turnId ? here : undefined;
     run?.stop(reason);
-    const elsewhere = run === undefined ? await this.#control.stopElsewhere(sessionId, reason) : null;
+    const elsewhere = here === undefined ? await this.#control.stopElsewhere(sessionId, reason, turnId) : null;
     if (run === undefined && elsewhere === null) return false;
     const done = elsewhere === null ? run?.done : this.channels.follow(elsewhere).ended;
     await Promise.race([done, this.#pause(STOP_GRACE_MS)]);
@@ -112,7 +116,7 @@ export class Turns {
   /** Stops one turn, also one that waits. */
   async stopTurn({ id, sessionId, state }: Pick<Turn, 'id' | 'sessionId' | 'state'>): Promise<void> {
     if (state === 'over') return;
-    if (state === 'running') await this.stop(sessionId, { type: 'told', by: 'stop' });
+    if (state === 'running') await this.stop(sessionId, { type: 'told', by: 'stop' }, id);
     else {
       await this.#options.engine.dropTurn(sessionId, id, 'interrupted', 'turn_stopped');
       this.channels.look(id);
@@ -120,15 +124,16 @@ export class Turns {
     }
   }
 
-  /** Stops what a session is doing, and begins nothing in it until something else is done. */
+  /** Stops a turn (null: none; `any`: what runs), and begins nothing in its session until something else is done. */
   async withTurnStopped<T>(
     sessionId: string,
-    reason: Extract<StopReason, { type: 'told' }>,
+    reason: ToldStop,
+    turnId: string | null,
     action: () => Promise<T>,
   ): Promise<T> {
     this.#quiet.add(sessionId);
     try {
-      await this.stop(sessionId, reason);
+      if (turnId !== null) await this.stop(sessionId, reason, turnId);
       return await action();
     } finally {
       this.#quiet.delete(sessionId);

@@ -91,7 +91,8 @@ function withoutUndone(rows: readonly Message[]): Message[] {
   let kept: Message[] = [];
   for (const row of rows) {
     const from = row.role === 'undo' ? Number(row.data?.from) : Number.NaN;
-    if (!Number.isNaN(from)) kept = kept.filter(({ position }) => position < from);
+    const to = Number(row.data?.to ?? Number.POSITIVE_INFINITY);
+    if (!Number.isNaN(from)) kept = kept.filter(({ position }) => position < from || position > to);
     kept.push(row);
   }
   return kept;

@@ -73,7 +73,15 @@ export const commandPattern = kind((value, context) => {
   return pattern;
 });
 
-/** A path from the home; null for the usual one. */
-export function pathFromHome(usual: string): Kind<string> {
-  return kind((value, context) => resolve(context.home, value === null ? usual : text.read(value, context)));
-}
+/**
+ * Where tools work: `conversation`, `shared`, or the path of a shared folder, from the home. `folder` is the shared one, or
+ * the one that has those of the conversations.
+ */
+export const workspace: Kind<{ readonly folder: string; readonly perConversation: boolean }> = {
+  ...kind((value, context) => {
+    const written = value === null ? 'conversation' : text.read(value, context);
+    if (written === 'conversation') return { folder: resolve(context.home, 'workspaces'), perConversation: true };
+    return { folder: resolve(context.home, written === 'shared' ? 'workspace' : written), perConversation: false };
+  }),
+  write: ({ folder, perConversation }) => (perConversation ? 'conversation' : folder),
+};

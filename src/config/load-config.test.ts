@@ -36,7 +36,11 @@ test('a home without files has the defaults of the contract', () => {
     agent: {
       ...{ maxSteps: 50, turnTimeoutMs: 1_800_000, busyMode: 'queue', systemPrompt: null },
       cache: { maxSize: 128, idleTtlMs: 3_600_000, maxBytes: 268_435_456 },
-      ...{ workspace: join(home.path, 'workspace'), allowCommands: [], approvalTimeoutMs: 300_000 },
+      ...{
+        workspace: { folder: join(home.path, 'workspaces'), perConversation: true },
+        allowCommands: [],
+        approvalTimeoutMs: 300_000,
+      },
     },
     sessions: {
       ...{ ...DEFAULT_RESET_RULES, reset: { ...DEFAULT_RESET_RULES.reset, timezone } },
@@ -147,8 +151,12 @@ test('lists of users take numbers as people write them', () => {
   expect(platforms.discord.allow).toEqual(['1']);
 });
 
-test('a workspace is a path from the home', () => {
-  expect(home.load('agent: { workspace: ../elsewhere }').agent.workspace).toBe(join(home.path, '../elsewhere'));
+test('a workspace is for each conversation, or shared, by its usual name or a path from the home', () => {
+  const read = (written: string) => home.load(`agent: { workspace: ${written} }`).agent.workspace;
+  const own = { folder: join(home.path, 'workspaces'), perConversation: true };
+  expect([read('conversation'), read('null')]).toEqual([own, own]);
+  expect(read('shared')).toEqual({ folder: join(home.path, 'workspace'), perConversation: false });
+  expect(read('../elsewhere')).toEqual({ folder: join(home.path, '../elsewhere'), perConversation: false });
 });
 
 test('YAML is 1.2: on, off, yes and 04:00 are text, not flags and numbers', () => {

@@ -20,7 +20,9 @@ import {
   webAddress,
   whole,
 } from '../settings/kinds.ts';
-import { addressRange, commandPattern, eventPattern, longKey, pathFromHome, signingSecret, storeUrl } from './kinds.ts';
+
+import { addressRange, commandPattern, eventPattern, longKey, signingSecret, storeUrl, workspace } from './kinds.ts';
+
 import { model } from './model-settings.ts';
 import { sessions } from './session-settings.ts';
 
@@ -98,9 +100,9 @@ const agent = section({
     max_bytes: setting(size, '256MB', 'how much they hold together'),
   }),
   workspace: setting(
-    pathFromHome('workspace'),
-    null,
-    'the folder in which file tools work, from the home; null for `workspace` there',
+    workspace,
+    'conversation',
+    'where tools work: `conversation` for a folder of its own for each, in `workspaces` of the home; `shared` for `workspace` there; or the path of a shared folder, from the home',
   ),
   allow_commands: list(
     commandPattern,

@@ -9,11 +9,13 @@ export interface RunOrigin {
   /** When it was due. */
   readonly due_at: string;
   readonly target: JobTarget;
+  /** The conversation it was made in, whose files it works with; null for the operator's. */
+  readonly made_in: string | null;
 }
 
 export function originOf(job: Job, tickAt: number) {
   const due_at = new Date(tickAt).toISOString();
-  return { job: job.id, title: jobTitle(job), due_at, target: job.target } satisfies RunOrigin;
+  return { job: job.id, title: jobTitle(job), due_at, target: job.target, made_in: job.madeIn } satisfies RunOrigin;
 }
 
 /** The run that a session is; null for one that is none. */

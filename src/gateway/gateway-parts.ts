@@ -50,7 +50,7 @@ export function composeGateway(
   const { more = () => [], ...memoryPorts } = memory.ports;
   const runner: AgentRunner = options.makeRunner({
     ...toolPorts({
-      ...{ engine, rules: config.sessions, children: () => children },
+      ...{ engine, workspace: config.agent.workspace, rules: config.sessions, children: () => children },
       platform: (name) => chat.find(name),
     }),
     schedule: schedulePort(engine, jobs),

@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { ToolPorts } from '../agent/tools/ports.ts';
 import type { Asker } from '../agent/tools/tool.ts';
+import type { Config } from '../config/config.ts';
+import { runOf } from '../cron/run-origin.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { sendOut } from '../outbound/send-out.ts';
 import { resolveTarget } from '../outbound/targets.ts';
+import { workspaceFor } from '../people/workspaces.ts';
 import type { Platform } from '../platforms/platform.ts';
 import type { Message } from '../store/transactions/messages.ts';
-import type { Children } from '../turns/children.ts';
+import { type Children, sessionServed } from '../turns/children.ts';
 
 export interface ToolPortsDeps {
   readonly engine: Engine;
+  readonly workspace: Config['agent']['workspace'];
   readonly rules: { readonly groupPerUser: boolean; readonly threadPerUser: boolean };
   readonly children: () => Children;
   readonly platform: (name: string) => Platform | null;
@@ -20,8 +24,13 @@ export interface ToolPortsDeps {
 const SEARCHED = 200;
 
 /** What the agent's tools may ask of the gateway. */
-export function toolPorts({ engine, rules, children, platform }: ToolPortsDeps): ToolPorts {
+export function toolPorts({ engine, workspace, rules, children, platform }: ToolPortsDeps): ToolPorts {
   return {
+    workspaceOf: async ({ sessionId }) => {
+      const session = await sessionServed(engine.store, sessionId);
+      const madeIn = runOf(session)?.made_in ?? null;
+      return workspaceFor(workspace, madeIn === null ? session : { kind: 'chat', key: madeIn });
+    },
     sendMessage: async (target, text, { sessionId }) => {
       const asker = await findSession(engine, sessionId);
       const place = await resolveTarget(target, { store: engine.store, rules, asker });

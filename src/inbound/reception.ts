@@ -8,6 +8,7 @@ import { type Access, type Requester, requesterOf } from '../people/access.ts';
 import { ANSWERED_TEXTS, readApprovalButton } from '../people/approval-texts.ts';
 import type { Approvals } from '../people/approvals.ts';
 import { offerCode, pairingText } from '../people/pairing.ts';
+import { workspaceFor } from '../people/workspaces.ts';
 import { sanitize } from '../platforms/outside-text.ts';
 import type { Inbox, Incoming, Place, Platform, Press } from '../platforms/platform.ts';
 import { chatSettings } from '../platforms/registry.ts';
@@ -116,7 +117,7 @@ export class Reception implements Inbox {
   async #take(message: Incoming, conversation: ConversationRef, requester: Requester): Promise<void> {
     const { conversations, config, access, log, stickers, taken } = this.#deps;
     const files = await receiveFiles(conversation.platform, message.files, {
-      ...{ workspace: config.agent.workspace, log, stickers },
+      ...{ workspace: workspaceFor(config.agent.workspace, conversation), log, stickers },
     });
     const text = messageText(message, files, isShared(conversation));
     // An agent that is addressed by name in front of a command still gets the command; everything else is text.

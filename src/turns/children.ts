@@ -3,6 +3,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Origin, Session } from '../lifecycle/session.ts';
 import { keyFor, parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
+import type { Store } from '../store/port.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
@@ -132,4 +133,13 @@ function childConversation(parent: Session): ConversationRef {
     { groupPerUser: true, threadPerUser: false },
   );
   return { key, kind: 'child', platform: parent.platform, userId: null, origin: null, attached: true };
+}
+
+/** The session that a child works for, which may be a child itself: a child has no more rights than its parent. */
+export async function sessionServed(store: Store, sessionId: string): Promise<Session> {
+  let session = await store.read('findSession', { idOrPrefix: sessionId });
+  while (session.kind === 'child' && session.parentId !== null) {
+    session = await store.read('findSession', { idOrPrefix: session.parentId });
+  }
+  return session;
 }

@@ -72,7 +72,9 @@ test('an abort kills a running command with all it started, and every call gets 
       ],
     },
   ]);
-  const chat = new Conversation(runnerAt(server.url, { agent: { workspace } }).runner);
+  const chat = new Conversation(
+    runnerAt(server.url, { agent: { workspace: { folder: workspace, perConversation: false } } }).runner,
+  );
   chat.approval = { allowed: true };
   const stop = new AbortController();
   const turn = expect(chat.say('go', { signal: stop.signal })).rejects.toBe(reason);
@@ -109,7 +111,7 @@ test('a session that is forgotten takes its commands along', async () => {
     { toolCalls: [{ name: 'run_command', args: { command: 'touch started; sleep 60' } }] },
     { text: 'it was killed' },
   ]);
-  const { runner } = runnerAt(server.url, { agent: { workspace } });
+  const { runner } = runnerAt(server.url, { agent: { workspace: { folder: workspace, perConversation: false } } });
   const chat = new Conversation(runner);
   chat.approval = { allowed: true };
   const turn = chat.say('go');

@@ -13,7 +13,7 @@ const context = { sessionId: 's1', turnId: 't1', platform: 'api', userId: null, 
 
 function runner(allowCommands: string[] = [], environment: Record<string, string> = {}) {
   const workspace = temporaryFolder();
-  return { workspace, commands: new CommandRunner({ workspace, allowCommands, environment }) };
+  return { workspace, commands: new CommandRunner({ workspaceOf: async () => workspace, allowCommands, environment }) };
 }
 
 test('a command runs in the workspace and tells its code and output', async () => {
@@ -85,7 +85,9 @@ test('an approval that nobody gives is a no: the command does not run, and the m
     { toolCalls: [{ name: 'run_command', args: { command: 'touch made' } }] },
     { text: 'Then not.' },
   ]);
-  const chat = new Conversation(runnerAt(server.url, { agent: { workspace } }).runner);
+  const chat = new Conversation(
+    runnerAt(server.url, { agent: { workspace: { folder: workspace, perConversation: false } } }).runner,
+  );
   expect((await chat.say('make it')).text).toBe('Then not.');
   expect(chat.asked).toEqual([{ tool: 'run_command', action: 'touch made' }]);
   expect(chat.order).toEqual(['keep user,assistant', 'approve', 'keep tool']);
@@ -99,7 +101,11 @@ test('an allowed command runs', async () => {
     { toolCalls: [{ name: 'run_command', args: { command: 'touch made' } }] },
     { text: 'Made.' },
   ]);
-  const chat = new Conversation(runnerAt(server.url, { agent: { workspace, allowCommands: ['touch *'] } }).runner);
+  const chat = new Conversation(
+    runnerAt(server.url, {
+      agent: { workspace: { folder: workspace, perConversation: false }, allowCommands: ['touch *'] },
+    }).runner,
+  );
   await chat.say('make it');
   expect(chat.asked).toEqual([]);
   expect(existsSync(join(workspace, 'made'))).toBe(true);

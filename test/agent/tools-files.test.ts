@@ -7,6 +7,7 @@ import { temporaryFolder } from './conversation.ts';
 
 let home: string;
 let workspace: string;
+const there = async (): Promise<string> => workspace;
 const context: ToolContext = {
   ...{ sessionId: 's1', turnId: 't1', platform: 'api', userId: null },
   signal: new AbortController().signal,
@@ -23,18 +24,21 @@ beforeEach(() => {
 });
 
 test('a file is written with its folders, listed and read back', async () => {
-  expect(await run(writeFileTool(workspace), { path: 'notes/today.md', text: 'one\ntwo\nthree' })).toContain(
-    '13 bytes',
-  );
-  expect(await run(listFilesTool(workspace), {})).toBe('notes/');
-  expect(await run(listFilesTool(workspace), { depth: 2 })).toBe('notes/\nnotes/today.md');
-  expect(await run(readFileTool(workspace), { path: 'notes/today.md' })).toBe('one\ntwo\nthree');
-  expect(await run(readFileTool(workspace), { path: 'notes/today.md', first_line: 2, lines: 1 })).toBe('two');
-  expect(await run(readFileTool(workspace), { path: join(workspace, 'notes/today.md') })).toContain('one');
+  expect(await run(writeFileTool(there), { path: 'notes/today.md', text: 'one\ntwo\nthree' })).toContain('13 bytes');
+  expect(await run(listFilesTool(there), {})).toBe('notes/');
+  expect(await run(listFilesTool(there), { depth: 2 })).toBe('notes/\nnotes/today.md');
+  expect(await run(readFileTool(there), { path: 'notes/today.md' })).toBe('one\ntwo\nthree');
+  expect(await run(readFileTool(there), { path: 'notes/today.md', first_line: 2, lines: 1 })).toBe('two');
+  expect(await run(readFileTool(there), { path: join(workspace, 'notes/today.md') })).toContain('one');
 });
 
 test('a workspace that does not exist yet is made', async () => {
-  expect(await run(listFilesTool(join(home, 'fresh')), {})).toBe('The folder is empty.');
+  expect(
+    await run(
+      listFilesTool(async () => join(home, 'fresh')),
+      {},
+    ),
+  ).toBe('The folder is empty.');
 });
 
 test.each([
@@ -49,33 +53,38 @@ test.each([
 ])('nothing outside the workspace is read, written or listed: %j', async (path) => {
   symlinkSync(home, join(workspace, 'out'));
   symlinkSync(join(home, 'secret'), join(workspace, 'door'));
-  await expect(run(readFileTool(workspace), { path })).rejects.toThrow();
-  await expect(run(writeFileTool(workspace), { path, text: 'mine' })).rejects.toThrow();
-  await expect(run(listFilesTool(workspace), { path })).rejects.toThrow();
+  await expect(run(readFileTool(there), { path })).rejects.toThrow();
+  await expect(run(writeFileTool(there), { path, text: 'mine' })).rejects.toThrow();
+  await expect(run(listFilesTool(there), { path })).rejects.toThrow();
   expect(readFileSync(join(home, 'secret'), 'utf8')).toBe('the secret');
 });
 
 test('a link that leads nowhere yet is not written through', async () => {
   symlinkSync(join(home, 'planted'), join(workspace, 'later'));
   symlinkSync(join(home, 'planted-folder'), join(workspace, 'folder'));
-  await expect(run(writeFileTool(workspace), { path: 'later', text: 'x' })).rejects.toThrow('link');
-  await expect(run(writeFileTool(workspace), { path: 'folder/x', text: 'x' })).rejects.toThrow();
-  await expect(run(readFileTool(home), { path: 'planted' })).rejects.toThrow('does not exist');
+  await expect(run(writeFileTool(there), { path: 'later', text: 'x' })).rejects.toThrow('link');
+  await expect(run(writeFileTool(there), { path: 'folder/x', text: 'x' })).rejects.toThrow();
+  await expect(
+    run(
+      readFileTool(async () => home),
+      { path: 'planted' },
+    ),
+  ).rejects.toThrow('does not exist');
 });
 
 test('what is no text, no file or too much is refused in words', async () => {
   writeFileSync(join(workspace, 'image'), Buffer.from([1, 0, 2]));
   writeFileSync(join(workspace, 'huge'), Buffer.alloc(9 * 1024 * 1024, 'a'));
-  await expect(run(readFileTool(workspace), { path: 'image' })).rejects.toThrow('not a text file');
-  await expect(run(readFileTool(workspace), { path: '.' })).rejects.toThrow('not a file');
-  await expect(run(readFileTool(workspace), { path: 'huge' })).rejects.toThrow('bytes');
-  await expect(run(readFileTool(workspace), {})).rejects.toThrow('path: ');
-  await expect(run(listFilesTool(workspace), { path: 'image' })).rejects.toThrow('not a folder');
+  await expect(run(readFileTool(there), { path: 'image' })).rejects.toThrow('not a text file');
+  await expect(run(readFileTool(there), { path: '.' })).rejects.toThrow('not a file');
+  await expect(run(readFileTool(there), { path: 'huge' })).rejects.toThrow('bytes');
+  await expect(run(readFileTool(there), {})).rejects.toThrow('path: ');
+  await expect(run(listFilesTool(there), { path: 'image' })).rejects.toThrow('not a folder');
 });
 
 test('a long text is shortened in its middle', async () => {
   writeFileSync(join(workspace, 'long'), `start ${'a'.repeat(100_000)} end`);
-  const text = await run(readFileTool(workspace), { path: 'long' });
+  const text = await run(readFileTool(there), { path: 'long' });
   expect(text.length).toBeLessThan(33_000);
   expect(text).toMatch(/^start [\s\S]*left out[\s\S]* end$/);
 });

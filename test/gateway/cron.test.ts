@@ -420,9 +420,9 @@ describe('what a job sent to a conversation', () => {
 
   test('neither starts a session nor keeps one open', async () => {
     await scene.ask('ada', 'hello');
-    const before = await scene.sessionOf('ada');
     await schedule('bob', 'every 1h sweep');
     await schedule('ada', 'every 1h sweep');
+    const before = await scene.sessionOf('ada');
     await pass(HOUR);
     await told('bob', 1);
     await told('ada', 2);

@@ -29,6 +29,7 @@ beforeAll(async () => {
   const port = await freePort();
   gateway = new GatewayProcess({
     gateway: { api_key: 'the-key', port, drain_timeout: '100ms' },
+    agent: { workspace: 'shared' },
     model: { base_url: model.url, name: 'fake-model', api_key: 'key' },
   });
   mkdirSync(join(gateway.home, 'workspace'));

@@ -140,7 +140,7 @@ describe('a tool that kills the gateway', () => {
       const called = body.messages.some(({ role }: { role: string }) => role === 'tool');
       return called ? { text: 'I see' } : { toolCalls: [{ name: 'run_command', args: { command: 'sh kill.sh' } }] };
     };
-    await begin(script, { agent: { allow_commands: ['sh **'] } });
+    await begin(script, { agent: { workspace: 'shared', allow_commands: ['sh **'] } });
     const workspace = join(gateway.home, 'workspace');
     mkdirSync(workspace, { recursive: true });
     writeFileSync(join(workspace, 'kill.sh'), `echo once >> ran.txt\nkill -9 ${gateway.pid}\n`);

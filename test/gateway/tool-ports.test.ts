@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { toolPorts } from '../../src/gateway/tool-ports.ts';
 import { Scene } from './scene.ts';
@@ -9,17 +10,21 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-/** What the agent of a conversation finds. */
-async function find(chat: string, text: string): Promise<string[]> {
-  const { id, platform, userId } = await scene.sessionOf(chat);
-  const ports = toolPorts({
-    ...{ engine: scene.gateway.engine, rules: { groupPerUser: true, threadPerUser: false }, platform: () => null },
+function portsOf({ gateway: { engine } }: Scene) {
+  return toolPorts({
+    ...{ engine, rules: { groupPerUser: true, threadPerUser: false }, platform: () => null },
+    workspace: { folder: join(scene.home, 'workspaces'), perConversation: true },
     children: () => {
       throw new TypeError('nobody is delegated to');
     },
   });
+}
+
+/** What the agent of a conversation finds. */
+async function find(chat: string, text: string): Promise<string[]> {
+  const { id, platform, userId } = await scene.sessionOf(chat);
   const asker = { sessionId: id, turnId: 'trn', platform, userId };
-  return ((await ports.searchSessions?.(text, asker, 10)) ?? []).map((row) => row.text);
+  return ((await portsOf(scene).searchSessions?.(text, asker, 10)) ?? []).map((row) => row.text);
 }
 
 test('a search finds what was said in earlier sessions of the conversation', async () => {
@@ -35,12 +40,6 @@ test('and nothing of another conversation, even one that the same person began',
   await scene.gateway.conversations.receive({ conversation: shared, text: 'hello all', originRef: null });
   const { id, userId } = (await scene.store.read('openSession', { key: shared.key })) ?? { id: '', userId: null };
   expect(userId).toBe('user-1');
-  const ports = toolPorts({
-    ...{ engine: scene.gateway.engine, rules: { groupPerUser: true, threadPerUser: false }, platform: () => null },
-    children: () => {
-      throw new TypeError('nobody is delegated to');
-    },
-  });
   const asker = { sessionId: id, turnId: 'trn', platform: 'pigeon', userId };
-  expect(await ports.searchSessions?.('plums', asker, 10)).toEqual([]);
+  expect(await portsOf(scene).searchSessions?.('plums', asker, 10)).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { type AgentTool, bounded, defineTool } from './tool.ts';
-import { existingPath, rootOf, shownPath, writablePath } from './workspace.ts';
+import { existingPath, rootOf, shownPath, type WorkspaceOf, writablePath } from './workspace.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 
@@ -14,14 +14,14 @@ const readSchema = z.object({
   lines: z.int().min(1).max(5_000).optional().describe('How many lines, all unless given'),
 });
 
-export function readFileTool(workspace: string): AgentTool {
+export function readFileTool(workspaceOf: WorkspaceOf): AgentTool {
   return defineTool({
     name: 'read_file',
     description: 'Reads a text file of the workspace.',
     schema: readSchema,
     parallelSafe: true,
-    async run({ path, first_line: first = 1, lines }) {
-      const text = await readText(await existingPath(workspace, path), path);
+    async run({ path, first_line: first = 1, lines }, asker) {
+      const text = await readText(await existingPath(await workspaceOf(asker), path), path);
       if (first === 1 && lines === undefined) return bounded(text);
       const all = text.split('\n');
       return bounded(all.slice(first - 1, lines === undefined ? undefined : first - 1 + lines).join('\n'));
@@ -47,13 +47,13 @@ const writeSchema = z.object({
   text: z.string().max(MAX_CHARACTERS).describe('The whole new content'),
 });
 
-export function writeFileTool(workspace: string): AgentTool {
+export function writeFileTool(workspaceOf: WorkspaceOf): AgentTool {
   return defineTool({
     name: 'write_file',
     description: 'Writes a text file of the workspace, replacing what was there.',
     schema: writeSchema,
-    async run({ path, text }) {
-      const real = await writablePath(workspace, path);
+    async run({ path, text }, asker) {
+      const real = await writablePath(await workspaceOf(asker), path);
       // No link is followed at the last step: between the judgement and the write it may have come to be.
       const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
       await using file = await open(real, flags, 0o644).catch((error: unknown) => {
@@ -79,13 +79,14 @@ const listSchema = z.object({
   depth: z.int().min(1).max(5).optional().describe('How many levels of folders, 1 unless given'),
 });
 
-export function listFilesTool(workspace: string): AgentTool {
+export function listFilesTool(workspaceOf: WorkspaceOf): AgentTool {
   return defineTool({
     name: 'list_files',
     description: 'Lists files and folders of the workspace; folders end with a slash.',
     schema: listSchema,
     parallelSafe: true,
-    async run({ path = '.', depth = 1 }) {
+    async run({ path = '.', depth = 1 }, asker) {
+      const workspace = await workspaceOf(asker);
       const folder = await existingPath(workspace, path);
       if (!(await stat(folder)).isDirectory()) throw new MoiraiError('tool_failed', `${path} is not a folder`);
       const lines = await listing(await rootOf(workspace), folder, depth, []);

@@ -1,6 +1,7 @@
 import type { Logger } from '../../log/logger.ts';
 import type { Message } from '../../store/transactions/messages.ts';
 import type { AgentTool, Asker } from './tool.ts';
+import type { WorkspaceOf } from './workspace.ts';
 
 /** How `fetch_url` finds addresses. */
 export interface WebAccess {
@@ -12,6 +13,8 @@ export interface WebAccess {
 
 /** What the tools ask of the rest of the gateway. A tool whose port is missing is not offered to the model. */
 export interface ToolPorts {
+  /** Where tools work for an asker; the configured folder unless given. */
+  readonly workspaceOf?: WorkspaceOf;
   /** Messages of past sessions that this asker may see, best match first. */
   readonly searchSessions?: (text: string, asker: Asker, limit: number) => Promise<readonly Message[]>;
   /** Keeps a fact beyond the session. */

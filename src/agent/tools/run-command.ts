@@ -4,10 +4,11 @@ import { matchesCommand } from '../../config/command-pattern.ts';
 import type { AgentConfig } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { unlessAborted } from '../unless-aborted.ts';
-import { type AgentTool, bounded, defineTool } from './tool.ts';
-import { rootOf } from './workspace.ts';
+import { type AgentTool, bounded, defineTool, type ToolContext } from './tool.ts';
+import { rootOf, type WorkspaceOf } from './workspace.ts';
 
-export interface CommandSettings extends Pick<AgentConfig, 'workspace' | 'allowCommands'> {
+export interface CommandSettings extends Pick<AgentConfig, 'allowCommands'> {
+  readonly workspaceOf: WorkspaceOf;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -34,8 +35,7 @@ export class CommandRunner {
       description: 'Runs a command in the workspace and returns its exit code and output. A person may be asked first.',
       schema,
       dangerous: ({ command }) => (matchesCommand(this.#settings.allowCommands, command) ? null : command),
-      run: ({ command, timeout_seconds: seconds = DEFAULT_SECONDS }, { sessionId, signal }) =>
-        this.#run(sessionId, command, seconds, signal),
+      run: ({ command, timeout_seconds: seconds = DEFAULT_SECONDS }, context) => this.#run(context, command, seconds),
     });
   }
 
@@ -49,8 +49,9 @@ export class CommandRunner {
     await Promise.all([...this.#running.keys()].map((sessionId) => this.forget(sessionId)));
   }
 
-  async #run(sessionId: string, command: string, seconds: number, signal: AbortSignal): Promise<string> {
-    const cwd = await rootOf(this.#settings.workspace);
+  async #run({ signal, ...asker }: ToolContext, command: string, seconds: number): Promise<string> {
+    const { sessionId } = asker;
+    const cwd = await rootOf(await this.#settings.workspaceOf(asker));
     signal.throwIfAborted();
     const env = harmlessEnvironment(this.#settings.environment, cwd);
     const child = spawn('/bin/sh', ['-c', WATCHED, 'sh', command], { cwd, env, detached: true, stdio: STDIO });

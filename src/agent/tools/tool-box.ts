@@ -24,13 +24,14 @@ export class ToolBox {
 
   constructor({ agent, mcp, ports, log }: ToolBoxSettings) {
     const { workspace, allowCommands } = agent;
-    this.#commands = new CommandRunner({ workspace, allowCommands, environment: ports.environment ?? {} });
+    const workspaceOf = ports.workspaceOf ?? (async () => workspace.folder);
+    this.#commands = new CommandRunner({ workspaceOf, allowCommands, environment: ports.environment ?? {} });
     this.#mcp = Object.entries(mcp.servers).map(([name, server]) => new McpServer(name, server, log));
     this.#more = ports.more ?? (() => []);
     this.#own = [
-      readFileTool(workspace),
-      writeFileTool(workspace),
-      listFilesTool(workspace),
+      readFileTool(workspaceOf),
+      writeFileTool(workspaceOf),
+      listFilesTool(workspaceOf),
       this.#commands.tool,
       fetchUrlTool(ports.web ?? {}),
       ...portTools(ports),

@@ -1,6 +1,10 @@
 import { mkdir, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import type { Asker } from './tool.ts';
+
+/** The folder in which the tools work for this asker. */
+export type WorkspaceOf = (asker: Asker) => Promise<string>;
 
 /** The real path of something that exists in the workspace. Links are followed first, then judged. */
 export async function existingPath(workspace: string, path: string): Promise<string> {

@@ -20,6 +20,12 @@ export function policyField<F extends keyof ResetPolicy>(field: F): Kind<ResetPo
   });
 }
 
+/** `true` and `false` were the only two, and still mean what they meant. */
+export const notifyMode = kind((value, context) => {
+  const mode = value === true || value === 'true' ? 'at_once' : value === false || value === 'false' ? 'never' : value;
+  return policyField('notify').read(mode, context);
+});
+
 /** The IANA name of a zone; null for the one this machine lives in. */
 export const timezone = kind((value, context) =>
   value === null ? machineZone() : policyField('timezone').read(value, context),

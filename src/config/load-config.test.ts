@@ -51,7 +51,7 @@ test('a home without files has the defaults of the contract', () => {
       },
     },
     hooks: { timeoutMs: 30_000, maxAttempts: 8, webhooks: [] },
-    memory: { provider: 'files', baseUrl: null, apiKey: null, reviewEvery: 10 },
+    memory: { provider: 'files', baseUrl: null, apiKey: null, reviewEvery: 10, reviewMinTurns: 3 },
     access: { allow: [], pairing: true, admins: [], approvals: 'admins', commands: { dm: [], group: [] } },
     platforms: {
       telegram: {
@@ -91,7 +91,7 @@ model:    { provider: auto, name: null, base_url: null, api_key: null, context_w
 agent:    { max_steps: 50, turn_timeout: 30m, busy_mode: queue, system_prompt: null,
             cache: { max_size: 128, idle_ttl: 1h, max_bytes: 256MB } }
 sessions:
-  reset:  { mode: idle, idle: 24h, at: "04:00", timezone: null, notify: true, notify_exclude: [api, webhook] }
+  reset:  { mode: idle, idle: 24h, at: "04:00", timezone: null, notify: next, notify_exclude: [api, webhook] }
   reset_by_type: {}
   reset_by_platform: {}
   group_per_user: true
@@ -130,7 +130,7 @@ sessions:
 `);
   expect(sessions).toMatchObject({
     reset: {
-      ...{ mode: 'both', idleMs: 5_400_000, at: '23:30', timezone: 'Europe/Rome', notify: false },
+      ...{ mode: 'both', idleMs: 5_400_000, at: '23:30', timezone: 'Europe/Rome', notify: 'never' },
       notifyExclude: ['api', 'webhook'],
     },
     resetByType: {

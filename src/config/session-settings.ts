@@ -1,7 +1,7 @@
 import { isPlatformName } from '../lifecycle/session-key.ts';
 import { list, named, overrides, section, setting } from '../settings/declaration.ts';
 import { duration, flag, optional, text, timer, whole } from '../settings/kinds.ts';
-import { policyField, timezone } from './kinds.ts';
+import { notifyMode, policyField, timezone } from './kinds.ts';
 
 const reset = {
   mode: setting(
@@ -12,7 +12,11 @@ const reset = {
   idle: setting(duration(), '24h', 'after how long without activity'),
   at: setting(policyField('at'), '04:00', 'the time of the daily reset'),
   timezone: setting(timezone, null, "the zone of that time, such as `Europe/Rome`; null for the machine's"),
-  notify: setting(flag, true, 'whether people are told that a fresh session began'),
+  notify: setting(
+    notifyMode,
+    'next',
+    'when people are told that their session expired: `next` with their next message, `at_once` (or `true`) when it does, one notice for a place however many people are there, `never` (or `false`)',
+  ),
   notify_exclude: list(text, 'platforms whose users are not told', ['api', 'webhook']),
 };
 

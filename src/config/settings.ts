@@ -146,6 +146,7 @@ const memory = section({
     10,
     'after how many answered messages the agent looks over a conversation for what is worth remembering, and once more at its end; 0 is never',
   ),
+  review_min_turns: setting(whole(1), 3, 'a conversation with fewer answered messages is not looked over at its end'),
 });
 
 const access = section({

@@ -52,7 +52,7 @@ describe('the rules', () => {
         idleMs: 24 * HOUR,
         at: '04:00',
         timezone: 'UTC',
-        notify: true,
+        notify: 'next',
         notifyExclude: ['api', 'webhook'],
       },
       resetByType: {},
@@ -65,15 +65,15 @@ describe('the rules', () => {
   const rules: ResetRules = {
     ...DEFAULT_RESET_RULES,
     resetByType: { group: { mode: 'both', idleMs: 2 * HOUR }, thread: { mode: 'none' } },
-    resetByPlatform: { telegram: { idleMs: HOUR, notify: false }, discord: { at: '05:30', notifyExclude: [] } },
+    resetByPlatform: { telegram: { idleMs: HOUR, notify: 'never' }, discord: { at: '05:30', notifyExclude: [] } },
   };
 
   test.each([
     ['agent:main:web:dm:1', {}],
     ['agent:main:web:channel:1', {}],
     ['agent:main:web:group:1', { mode: 'both', idleMs: 2 * HOUR }],
-    ['agent:main:telegram:dm:1', { idleMs: HOUR, notify: false }],
-    ['agent:main:telegram:group:1', { mode: 'both', idleMs: HOUR, notify: false }],
+    ['agent:main:telegram:dm:1', { idleMs: HOUR, notify: 'never' }],
+    ['agent:main:telegram:group:1', { mode: 'both', idleMs: HOUR, notify: 'never' }],
     ['agent:main:discord:thread:1:2', { mode: 'none', at: '05:30', notifyExclude: [] }],
     ['agent:main:constructor:dm:1', {}],
   ])('%s takes the type over the default and the platform over the type, field by field', (key, difference) => {
@@ -110,7 +110,7 @@ describe('validation', () => {
     ['timezone', '+01:00', 'reset.timezone: "+01:00"'],
     ['timezone', '2026-01-01T00:00[Europe/Berlin]', 'reset.timezone'],
     ['timezone', null, 'reset.timezone: null'],
-    ['notify', 'yes', 'reset.notify: "yes" is neither true nor false'],
+    ['notify', 'yes', 'reset.notify: "yes" is none of next, at_once, never'],
     ['notifyExclude', 'api', 'reset.notifyExclude: "api" is not a list of platforms'],
     ['notifyExclude', [1], 'reset.notifyExclude'],
     ['notifyExclude', undefined, 'reset.notifyExclude is missing'],

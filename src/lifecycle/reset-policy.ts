@@ -7,6 +7,11 @@ export const RESET_MODES = ['none', 'idle', 'daily', 'both'] as const;
 
 export type ResetMode = (typeof RESET_MODES)[number];
 
+/** When people hear that their session expired: with their next message, at once, or not at all. */
+export const NOTIFY_MODES = ['next', 'at_once', 'never'] as const;
+
+export type NotifyMode = (typeof NOTIFY_MODES)[number];
+
 /** When a session ends by itself, and whether its users are told. Plain data. */
 export interface ResetPolicy {
   readonly mode: ResetMode;
@@ -16,7 +21,7 @@ export interface ResetPolicy {
   readonly at: string;
   /** The IANA name of the zone `at` is local to. */
   readonly timezone: string;
-  readonly notify: boolean;
+  readonly notify: NotifyMode;
   /** Platforms whose users are not told. */
   readonly notifyExclude: readonly string[];
 }
@@ -45,7 +50,7 @@ export const DEFAULT_RESET_RULES: ResetRules = {
     idleMs: 86_400_000,
     at: '04:00',
     timezone: 'UTC',
-    notify: true,
+    notify: 'next',
     notifyExclude: ['api', 'webhook'],
   },
   resetByType: {},
@@ -160,7 +165,11 @@ const CHECKS: { readonly [F in keyof ResetPolicy]: (value: unknown) => string | 
   idleMs: (value) => whole(value, 1, MAX_DURATION_MS),
   at: (value) => unless(isText(value) && /^(?:[01]\d|2[0-3]):[0-5]\d$/.test(value), 'not HH:MM from 00:00 to 23:59'),
   timezone: (value) => unless(isText(value) && isZone(value), 'not the IANA name of a time zone'),
-  notify: (value) => unless(typeof value === 'boolean', 'neither true nor false'),
+  notify: (value) =>
+    unless(
+      NOTIFY_MODES.some((mode) => mode === value),
+      `none of ${NOTIFY_MODES.join(', ')}`,
+    ),
   notifyExclude: (value) => unless(Array.isArray(value) && value.every(isText), 'not a list of platforms'),
 };
 

@@ -322,7 +322,7 @@ const anyPolicy: fc.Arbitrary<ResetPolicy> = fc.record({
   idleMs: fc.constantFrom(60_000, 86_400_000),
   at: fc.constant('04:00'),
   timezone: fc.constantFrom('UTC', 'America/New_York'),
-  notify: fc.constant(true),
+  notify: fc.constant('next' as const),
   notifyExclude: fc.constant([]),
 });
 

@@ -17,6 +17,8 @@ export interface ReviewDeps {
   readonly log: Logger;
   /** After how many answered turns of a person. */
   readonly every: number;
+  /** With fewer of them it is not looked over at its end: a greeting is not worth a request to the model. */
+  readonly minTurns: number;
 }
 
 export const REVIEW_SUBSCRIBER = 'memory-review';
@@ -69,13 +71,13 @@ type TurnEnd = MoiraiEvent & EventFields['agent:end'];
 
 const isTurn = (event: MoiraiEvent): event is TurnEnd => event.type === 'agent:end';
 
-async function isTime({ store, every }: ReviewDeps, event: MoiraiEvent): Promise<boolean> {
+async function isTime({ store, every, minTurns }: ReviewDeps, event: MoiraiEvent): Promise<boolean> {
   const { session_id: sessionId } = event;
   if (sessionId === null || (isTurn(event) && event.outcome !== 'done')) return false;
   const turns = await store.read('answeredTurns', { sessionId, upTo: isTurn(event) ? event.turn_id : null });
   if (isTurn(event)) return turns > 0 && turns % every === 0;
   // What was said until the last round number has been looked over.
-  return turns % every !== 0;
+  return turns >= minTurns && turns % every !== 0;
 }
 
 /** Null for sessions whose facts no provider would keep, or no later session would get. */

@@ -147,9 +147,9 @@ export class SessionMemory extends MemoryManager {
 
   #review(): NewSubscriber | null {
     const { config, engine, transcripts, runner, log } = this.#deps;
-    const every = config.memory.reviewEvery;
+    const { reviewEvery: every, reviewMinTurns: minTurns } = config.memory;
     if (every === 0 || !this.canRemember()) return null;
-    return reviewSubscriber({ store: engine.store, memory: this, transcripts, runner, log, every });
+    return reviewSubscriber({ store: engine.store, memory: this, transcripts, runner, log, every, minTurns });
   }
 
   /** A memory that is not configured any more would collect events for ever that it never fetches. */

@@ -67,6 +67,12 @@ export function expiredText(reason: 'idle_expiry' | 'daily_reset', idleMs: numbe
   return `This session ended ${RESET_TEXTS[cause](idleMs)}. Your next message starts a fresh one; /resume ${oldId} brings this one back.`;
 }
 
+/** The same where several people have a session each. */
+export function expiredHereText(reason: 'idle_expiry' | 'daily_reset', idleMs: number): string {
+  const cause = reason === 'idle_expiry' ? 'idle' : 'daily';
+  return `Sessions here ended ${RESET_TEXTS[cause](idleMs)}. The next message of each person starts a fresh one; /resume brings the last one back.`;
+}
+
 export const STUCK_TEXT =
   'Your last message was interrupted several times in a row, so I stopped trying. The next message starts a fresh session.';
 

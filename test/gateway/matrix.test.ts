@@ -9,8 +9,8 @@ import { processPaths } from './matrix-processes.ts';
 import { Scene } from './scene.ts';
 import { PRESENT, WITNESSES, Witnesses } from './witnesses.ts';
 
-const IDLE = { sessions: { reset: { mode: 'idle', idle: '24h' } } };
-const DAILY = { sessions: { reset: { mode: 'daily', at: '04:00', timezone: 'America/New_York' } } };
+const IDLE = { sessions: { reset: { mode: 'idle', idle: '24h', notify: 'at_once' } } };
+const DAILY = { sessions: { reset: { mode: 'daily', at: '04:00', timezone: 'America/New_York', notify: 'at_once' } } };
 const DAY = 86_400_000;
 const NEVER = { sessions: { reset: { mode: 'none' } } };
 const TALK = ['hello', 'tool please'];

@@ -61,6 +61,7 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'memory.base_url': 'localhost:11434',
   'memory.api_key': 12,
   'memory.review_every': -1,
+  'memory.review_min_turns': 0,
   'access.allow': '*',
   'access.pairing': 'maybe',
   'access.admins': [null],

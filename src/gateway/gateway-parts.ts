@@ -5,6 +5,7 @@ import type { ModelConfig } from '../config/config.ts';
 import { JobRuns } from '../cron/job-runs.ts';
 import { JobService } from '../cron/job-service.ts';
 import { schedulePort } from '../cron/schedule-port.ts';
+import { applyResetRules } from '../engine/reset-rules.ts';
 import { Upkeep } from '../engine/upkeep.ts';
 import { SessionMemory } from '../memory/session-memory.ts';
 import { ArrivedReplies } from '../outbound/arrived-replies.ts';
@@ -112,12 +113,16 @@ export function composeGateway(
       log.warn('the tools of an ended session could not be closed', { session: sessionId, error });
     });
   });
+  const settleBeforeExpiry = async (): Promise<void> => {
+    await giveUpAllStale(engine, notice);
+    await applyResetRules(engine, config.sessions);
+  };
   const upkeep = new Upkeep(engine, {
     heartbeatMs: config.sessions.heartbeatMs,
     timers,
     wallClock: Date.now,
     expire: primary,
-    ...(primary ? { beforeExpiry: () => giveUpAllStale(engine, notice) } : {}),
+    ...(primary ? { beforeExpiry: () => settleBeforeExpiry() } : {}),
     ...(primary ? { retention: config.sessions.retentionMs } : {}),
     failed: (error) => log.warn('upkeep failed; trying again', { error }),
     // While nothing can be written, another gateway in this process could not begin.

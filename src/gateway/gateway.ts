@@ -3,6 +3,7 @@ import type { Readiness } from '../api/backend.ts';
 import type { JobRuns } from '../cron/job-runs.ts';
 import type { Engine } from '../engine/engine.ts';
 import { isLeaseLost } from '../engine/instance.ts';
+import { applyResetRules } from '../engine/reset-rules.ts';
 import type { MoiraiError } from '../errors/moirai-error.ts';
 import type { Dispatcher } from '../events/dispatcher.ts';
 import type { ResetRules } from '../lifecycle/reset-policy.ts';
@@ -99,10 +100,11 @@ export class Gateway {
     this.cron.start();
   }
 
-  /** New rules count from the next transition on. */
-  useRules(rules: ResetRules): void {
+  /** New rules count from the next transition on, and reach every session that is open. Says how many that changed. */
+  useRules(rules: ResetRules): Promise<number> {
     this.#rules = rules;
     this.engine.store.useRules(rules);
+    return applyResetRules(this.engine, rules);
   }
 
   /** Does not wait any longer for turns to finish. */

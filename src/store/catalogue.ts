@@ -24,6 +24,7 @@ import * as logRetention from './transactions/log-retention.ts';
 import * as messages from './transactions/messages.ts';
 import * as reading from './transactions/reading.ts';
 import * as reaping from './transactions/reaping.ts';
+import * as resetRules from './transactions/reset-rules.ts';
 import * as sessionCommands from './transactions/session-commands.ts';
 import * as settings from './transactions/settings.ts';
 import * as subscribers from './transactions/subscribers.ts';
@@ -55,6 +56,8 @@ export const WRITES = {
   reap: reaping.reap,
   reconcile: reaping.reconcile,
   expire: expiry.expire,
+  applyRules: resetRules.applyRules,
+  applyRulesTo: resetRules.applyRulesTo,
   subscribe: subscribers.subscribe,
   unsubscribe: subscribers.unsubscribe,
   replay: subscribers.replay,

@@ -13,9 +13,10 @@ import type { Settings } from '../settings.ts';
 export async function reload(running: Config, settings: Settings, gateway: Gateway, log: LeveledLogger): Promise<void> {
   try {
     const fresh = await readConfig(settings);
-    gateway.useRules(fresh.sessions);
     log.setLevel(fresh.log.level);
     log.info('the configuration was read again', { needs_restart: needsRestart(running, fresh) });
+    const changed = await gateway.useRules(fresh.sessions);
+    if (changed > 0) log.info('open sessions have another deadline under the new reset rules', { sessions: changed });
   } catch (error) {
     log.error('the configuration is wrong and was not taken over', { error: MoiraiError.wrap(error) });
   }

@@ -139,10 +139,12 @@ describe('a gateway in the background', () => {
   test('in the foreground begins again in its place when a user asks for it, and answers', async () => {
     const gateway = new GatewayProcess({ model: { provider: 'offline' } });
     await gateway.start();
-    const { url, pid } = gateway;
+    const { pid } = gateway;
     const { session_id } = await gateway.chat({ text: 'hello', conversation: 'c' });
+    const starts = async (): Promise<number> => (await gateway.events('gateway:startup')).length;
+    expect(await starts()).toBe(1);
     expect((await gateway.chat({ text: '/restart', conversation: 'c' })).reply).toMatch(/^Restarting/);
-    await until('it listens again', () => gateway.url !== url, 15_000);
+    await until('it began again', async () => (await starts().catch(() => 0)) === 2, 15_000);
     expect(await gateway.chat({ text: 'again', conversation: 'c' })).toMatchObject({ outcome: 'done', session_id });
     expect(gateway.pid).toBe(pid);
     expect(await gateway.end('SIGTERM')).toBe(0);

@@ -39,6 +39,8 @@ test('a home without files has the defaults of the contract', () => {
       ...{
         workspace: { folder: join(home.path, 'workspaces'), perConversation: true },
         allowCommands: [],
+        sandbox: 'off',
+        sandboxNetwork: false,
         approvalTimeoutMs: 300_000,
       },
     },

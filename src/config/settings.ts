@@ -108,6 +108,12 @@ const agent = section({
     commandPattern,
     'whole commands that run without asking, word by word: `[git status, git log *, cat ..., ls **]`; see [commands](security.md#commands)',
   ),
+  sandbox: setting(
+    oneOf('off', 'bubblewrap'),
+    'off',
+    '`bubblewrap` keeps commands in their workspace: nothing else can be written, no home is there; see [sandbox](security.md#sandbox)',
+  ),
+  sandbox_network: setting(flag, false, 'whether a command in the sandbox has the network'),
   approval_timeout: setting(timer(), '5m', 'how long a person has to allow something; after that it is a no'),
 });
 

@@ -131,6 +131,8 @@ export const ERROR_HINTS = {
   model_overflow: 'The conversation is longer than the model can read. Send /compress, or /new for a fresh one.',
   model_empty: 'The model ended its answer without a word. Say it again, or choose another model with /model.',
   too_many_steps: 'The agent used all of agent.max_steps in one turn. Ask for a smaller part, or raise the limit.',
+  sandbox_unavailable:
+    'Install bubblewrap and allow user namespaces, or set agent.sandbox to off. `moirai doctor` says whether it works.',
   tool_failed: 'The tool reported an error; the agent was told.',
 
   // HTTP

@@ -114,6 +114,7 @@ export function temporaryFolder(): string {
 export function agentConfig(changes: Partial<AgentConfig> = {}): AgentConfig {
   return {
     ...{ maxSteps: 10, turnTimeoutMs: 60_000, busyMode: 'queue', systemPrompt: null, allowCommands: [] },
+    ...{ sandbox: 'off', sandboxNetwork: false },
     cache: { maxSize: 16, idleTtlMs: 60_000, maxBytes: 10_000_000 },
     workspace: { folder: temporaryFolder(), perConversation: false },
     approvalTimeoutMs: 1_000,

@@ -8,12 +8,14 @@ import { isRunning, until } from '../cli/cli-fixture.ts';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
 import { Conversation, runnerAt, temporaryFolder } from './conversation.ts';
 
+const OUTSIDE = { sandbox: 'off', sandboxNetwork: false } as const;
 const signal = new AbortController().signal;
 const context = { sessionId: 's1', turnId: 't1', platform: 'api', userId: null, signal };
 
 function runner(allowCommands: string[] = [], environment: Record<string, string> = {}) {
   const workspace = temporaryFolder();
-  return { workspace, commands: new CommandRunner({ workspaceOf: async () => workspace, allowCommands, environment }) };
+  const commands = new CommandRunner({ workspaceOf: async () => workspace, allowCommands, environment, ...OUTSIDE });
+  return { workspace, commands };
 }
 
 test('a command runs in the workspace and tells its code and output', async () => {

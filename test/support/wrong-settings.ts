@@ -29,6 +29,8 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'agent.cache.max_bytes': 256,
   'agent.workspace': true,
   'agent.allow_commands': ['ls | sh'],
+  'agent.sandbox': 'bwrap',
+  'agent.sandbox_network': 'maybe',
   'agent.approval_timeout': '25d',
   'sessions.reset.mode': 'off',
   'sessions.reset.idle': '0s',

@@ -4,10 +4,11 @@ import { matchesCommand } from '../../config/command-pattern.ts';
 import type { AgentConfig } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { unlessAborted } from '../unless-aborted.ts';
+import { SandboxProbe, type SandboxSettings, sandboxOf } from './sandbox.ts';
 import { type AgentTool, bounded, defineTool, type ToolContext } from './tool.ts';
 import { rootOf, type WorkspaceOf } from './workspace.ts';
 
-export interface CommandSettings extends Pick<AgentConfig, 'allowCommands'> {
+export interface CommandSettings extends SandboxSettings, Pick<AgentConfig, 'allowCommands'> {
   readonly workspaceOf: WorkspaceOf;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -23,10 +24,12 @@ const schema = z.object({
 /** Runs commands and knows which session each belongs to, so that none outlives its session. */
 export class CommandRunner {
   readonly #settings: CommandSettings;
+  readonly #sandbox: SandboxProbe;
   readonly #running = new Map<string, Set<RunningCommand>>();
 
   constructor(settings: CommandSettings) {
     this.#settings = settings;
+    this.#sandbox = new SandboxProbe(settings);
   }
 
   get tool(): AgentTool {
@@ -52,9 +55,11 @@ export class CommandRunner {
   async #run({ signal, ...asker }: ToolContext, command: string, seconds: number): Promise<string> {
     const { sessionId } = asker;
     const cwd = await rootOf(await this.#settings.workspaceOf(asker));
+    await this.#sandbox.assertWorks();
     signal.throwIfAborted();
     const env = harmlessEnvironment(this.#settings.environment, cwd);
-    const child = spawn('/bin/sh', ['-c', WATCHED, 'sh', command], { cwd, env, detached: true, stdio: STDIO });
+    const watched = ['-c', WATCHED, 'sh', command, ...sandboxOf(this.#settings, cwd)];
+    const child = spawn('/bin/sh', watched, { cwd, env, detached: true, stdio: STDIO });
     const running = new RunningCommand(child);
     const held = this.#running.get(sessionId) ?? new Set();
     this.#running.set(sessionId, held.add(running));
@@ -70,7 +75,7 @@ export class CommandRunner {
 const STDIO: ('ignore' | 'pipe')[] = ['ignore', 'pipe', 'pipe', 'pipe'];
 
 /** The end of the fourth stream is the end of the gateway, however it died: then the whole group goes. */
-const WATCHED = '(read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec /bin/sh -c "$1" 3<&-';
+const WATCHED = '(read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & c=$1; shift; exec "$@" /bin/sh -c "$c" 3<&-';
 
 /** What a command needs to work, and nothing that could open a door: names are allowed, not forbidden. */
 const HARMLESS = /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|TERM|COLORTERM)$/;

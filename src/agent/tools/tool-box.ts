@@ -5,10 +5,11 @@ import { McpServer } from './mcp-server.ts';
 import { portTools } from './port-tools.ts';
 import type { Log, ToolPorts } from './ports.ts';
 import { CommandRunner } from './run-command.ts';
+import type { SandboxSettings } from './sandbox.ts';
 import type { AgentTool, ToolSet } from './tool.ts';
 
 export interface ToolBoxSettings {
-  readonly agent: Pick<AgentConfig, 'workspace' | 'allowCommands'>;
+  readonly agent: SandboxSettings & Pick<AgentConfig, 'workspace' | 'allowCommands'>;
   readonly mcp: Config['mcp'];
   readonly ports: ToolPorts;
   readonly log: Log;
@@ -23,9 +24,9 @@ export class ToolBox {
   #offered: ToolSet = new Map();
 
   constructor({ agent, mcp, ports, log }: ToolBoxSettings) {
-    const { workspace, allowCommands } = agent;
+    const { workspace } = agent;
     const workspaceOf = ports.workspaceOf ?? (async () => workspace.folder);
-    this.#commands = new CommandRunner({ workspaceOf, allowCommands, environment: ports.environment ?? {} });
+    this.#commands = new CommandRunner({ ...agent, workspaceOf, environment: ports.environment ?? {} });
     this.#mcp = Object.entries(mcp.servers).map(([name, server]) => new McpServer(name, server, log));
     this.#more = ports.more ?? (() => []);
     this.#own = [

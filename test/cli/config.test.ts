@@ -58,6 +58,13 @@ describe('config check', () => {
     expect((await cli.json('config', 'check')).notes).toHaveLength(1);
   });
 
+  test('tells whether the sandbox works', async () => {
+    write('config.yaml', 'agent: { sandbox: bubblewrap }\n');
+    expect((await cli.json('config', 'check')).notes).toEqual([
+      expect.stringMatching(/^agent\.sandbox: (bubblewrap works here, without the network|bwrap .+ No command is run)/),
+    ]);
+  });
+
   test('tells every problem, each with its place, key and reason, and exits with 78', async () => {
     write('config.yaml', 'gateway:\n  prot: 1\nlog: { level: loud }\n');
     const file = join(cli.home, 'config.yaml');

@@ -71,6 +71,12 @@ describe('a doctor', () => {
     expect(output).toMatch(/All is well\.\n$/);
   });
 
+  test('tells of a configured sandbox whether it works, and of one that is off nothing', async () => {
+    expect(statusOf((await examine()).checks, 'sandbox')).toBeUndefined();
+    writeFileSync(join(cli.home, 'config.yaml'), 'agent: { sandbox: bubblewrap }');
+    expect(statusOf((await examine()).checks, 'sandbox')).toMatch(/^(ok|fail)$/);
+  });
+
   test('warns of a home that is open to others', async () => {
     chmodSync(cli.home, 0o755);
     const { code, checks } = await examine();

@@ -39,7 +39,7 @@ async function check(settings: Settings): Promise<Answer> {
     const config = await readConfig(settings);
     await assertMemory(config);
     const idle = notServed(config);
-    const notes = configNotes(config);
+    const notes = await configNotes(config);
     return {
       json: { ok: true, ...paths, problems: [], notes, ...(idle.length === 0 ? {} : { not_served: idle }) },
       text: `${facts(summaryOf(config))}${notes.map((note) => `${note}\n`).join('')}The configuration is valid.`,

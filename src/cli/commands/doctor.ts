@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { hasCode } from '../../errors/moirai-error.ts';
+import { sandboxProblem } from '../../agent/tools/sandbox.ts';
+import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
 import { NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
 import { type Answer, answer } from '../command.ts';
 import { readConfig } from '../configuration.ts';
@@ -27,7 +28,7 @@ async function examine(settings: Settings, { fix: withFix = false }: { fix?: boo
   makeHome(settings.home);
   const machine = [checkNode(), checkHome(settings.home)];
   const { findings: rest, done } = await examineStore(settings, withFix);
-  const checks = [...machine, ...(await checkPlatforms(settings)), ...rest];
+  const checks = [...machine, ...(await checkPlatforms(settings)), ...(await checkSandbox(settings)), ...rest];
   const ok = checks.every(({ status }) => status !== 'fail');
   if (!ok) process.exitCode = 1;
   const lines = checks.flatMap(({ status, check, message, hint }) => [
@@ -45,6 +46,16 @@ async function checkPlatforms(settings: Settings): Promise<Finding[]> {
     message: NOT_SERVED_TEXT,
     hint: `Set platforms.${name}.enabled to false.`,
   }));
+}
+
+/** Only where one is configured. */
+async function checkSandbox(settings: Settings): Promise<Finding[]> {
+  const { agent } = await readConfig(settings);
+  if (agent.sandbox === 'off') return [];
+  const problem = await sandboxProblem(agent);
+  if (problem === null) return [{ check: 'sandbox', status: 'ok', message: `${agent.sandbox} works` }];
+  const { code, hint } = new MoiraiError('sandbox_unavailable', problem);
+  return [{ check: 'sandbox', status: 'fail', message: `${problem}; no command is run`, hint, details: { code } }];
 }
 
 async function examineStore(settings: Settings, withFix: boolean): Promise<Report> {

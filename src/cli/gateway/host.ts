@@ -1,4 +1,5 @@
 import { createRunner } from '../../agent/create-runner.ts';
+import { sandboxProblem } from '../../agent/tools/sandbox.ts';
 import type { ApiBackend, Readiness } from '../../api/backend.ts';
 import { Figures } from '../../api/figures.ts';
 import { type RunningApi, startApi } from '../../api/server.ts';
@@ -37,6 +38,7 @@ export async function startGateway({ config, log, environment, restart, lost, ar
   for (const platform of notServed(config)) log.warn(`platform ${NOT_SERVED_TEXT}`, { platform });
   try {
     const figures = new Figures();
+    const sandbox = await checkSandbox(config, log);
     const tracer = await startTracing(config.tracing, packageVersion(), log);
     const gateway = await Gateway.start({
       ...{ config, store, log, restart, lost, environment, primary: true, platforms: [] },
@@ -48,7 +50,7 @@ export async function startGateway({ config, log, environment, restart, lost, ar
     const backend = apiBackend({
       gateway,
       model: gateway.runner.model ?? 'default',
-      readiness: () => readiness(gateway, state(), notServed(config)),
+      readiness: () => readiness(gateway, state(), notServed(config), sandbox),
       state,
       figures,
     });
@@ -91,7 +93,12 @@ async function openDoor(config: Config, backend: ApiBackend, gateway: Gateway, l
   }
 }
 
-async function readiness(gateway: Gateway, state: Readiness['state'], idle: readonly string[]): Promise<Readiness> {
+async function readiness(
+  gateway: Gateway,
+  state: Readiness['state'],
+  idle: readonly string[],
+  sandbox: Readiness['checks'],
+): Promise<Readiness> {
   const problem = await gateway.storeProblem();
   const store = { ok: problem === null, detail: problem?.code ?? gateway.engine.store.location };
   const { running, waiting } = gateway.load;
@@ -101,11 +108,20 @@ async function readiness(gateway: Gateway, state: Readiness['state'], idle: read
       store,
       model: { ok: true, detail: gateway.runner.description },
       turns: { ok: true, detail: `${running} running, ${waiting} waiting` },
+      ...sandbox,
       ...gateway.pluginChecks,
       ...Object.fromEntries(gateway.chat.status().map((status) => [status.name, platformCheck(status)])),
       ...Object.fromEntries(idle.map((name) => [name, { ok: false, detail: NOT_SERVED_TEXT }])),
     },
   };
+}
+
+/** A sandbox that does not work is no reason to be away: conversations go on, and commands are refused. */
+async function checkSandbox({ agent }: Config, log: Logger): Promise<Readiness['checks']> {
+  if (agent.sandbox === 'off') return {};
+  const problem = await sandboxProblem(agent);
+  if (problem !== null) log.error('the sandbox does not work; no command is run', { problem });
+  return { sandbox: { ok: problem === null, detail: problem ?? agent.sandbox } };
 }
 
 function platformCheck({ phase, problem, lastSuccessAt }: PlatformStatus): { ok: boolean; detail: string } {

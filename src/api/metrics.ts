@@ -1,10 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { ApiParts } from './api.ts';
 
 const FRESH_MS = 1000;
 const RESOLUTION_MS = 20;
+const STRAYS_MS = 1000;
 /** Counting takes longer the more there is: then it rests for ten times as long, within reason. */
 const REST_FACTOR = 10;
 const MOST_REST_MS = 10_000;
@@ -44,7 +46,14 @@ export class Metrics {
 
   async #compute(): Promise<string> {
     const began = performance.now();
-    const readings = [this.#sessions(), this.#subscribers(), this.#deliveries(), this.#gateway(), this.#process()];
+    const readings = [
+      this.#sessions(),
+      this.#subscribers(),
+      this.#deliveries(),
+      this.#strays(),
+      this.#gateway(),
+      this.#process(),
+    ];
     for (const reading of await Promise.allSettled(readings)) {
       if (reading.status === 'fulfilled') continue;
       this.#parts.log.warn('some figures could not be computed', { error: MoiraiError.wrap(reading.reason) });
@@ -84,6 +93,15 @@ export class Metrics {
   async #deliveries(): Promise<void> {
     const waiting = Object.entries(await this.#parts.engine.store.read('countDeliveries', {}));
     this.#setEach('moirai_deliveries_waiting', 'Replies that have not arrived yet', 'platform', waiting);
+    const oldestMs = (await this.#parts.engine.store.read('oldestDelivery', {})) ?? 0;
+    this.#set('moirai_deliveries_oldest_seconds', 'Age of the oldest reply that has not arrived yet', oldestMs / 1000);
+  }
+
+  /** It waits for writes that are under way; in trouble that may take long, and the other figures do not wait for it. */
+  async #strays(): Promise<void> {
+    const counted = this.#parts.engine.countStrays();
+    const strays = await Promise.race([counted, delay(STRAYS_MS, null, { ref: false })]);
+    if (strays !== null) this.#set('moirai_strays', 'Running in the store and in no process: must be 0', strays);
   }
 
   async #gateway(): Promise<void> {

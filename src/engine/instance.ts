@@ -8,7 +8,8 @@ import type { WriteResult } from '../store/catalogue.ts';
 import type { Store } from '../store/port.ts';
 import type { PruneRule } from '../store/transactions/deletion.ts';
 import type { InstanceFacts } from '../store/transactions/liveness.ts';
-import type { Reaped } from '../store/transactions/reaping.ts';
+import type { LaneClaim } from '../store/transactions/queue.ts';
+import type { Reaped, Stray } from '../store/transactions/reaping.ts';
 import type { CommandContext } from '../store/transactions/sessions.ts';
 import { type Hold, Holdings } from './holdings.ts';
 import { type HostFacts, isProvenDead } from './host.ts';
@@ -132,14 +133,26 @@ export class Instance {
    * turns it began without learning of it or lost track of, and claims of queue lanes.
    */
   async reconcile(): Promise<number> {
-    const rows = await this.store.read('heldBy', { instance: this.instance });
-    const strays = await this.holdings.strays(rows.sessions);
-    const claims = rows.claims.filter((claim) => !this.claims.knows(claim));
+    const { strays, claims } = await this.#findStrays();
     if (strays.length + claims.length === 0) return 0;
     const context = this.commandContext();
     const settled = await this.store.write('reconcile', { context, sessions: strays, claims });
     for (const id of settled.interrupted) this.holdings.drop(id);
     return strays.length + claims.length;
+  }
+
+  /** How much is running by the rows and in no process: held by one that is gone, or by this one without its knowing. */
+  async countStrays(): Promise<number> {
+    const instances = await this.store.read('listInstances', {});
+    const gone = instances.filter(({ id, state, expired }) => id !== this.instance && (state === 'dead' || expired));
+    const { strays, claims } = await this.#findStrays();
+    return gone.reduce((sum, { owns }) => sum + owns, strays.length + claims.length);
+  }
+
+  async #findStrays(): Promise<{ strays: Stray[]; claims: LaneClaim[] }> {
+    const rows = await this.store.read('heldBy', { instance: this.instance });
+    const strays = await this.holdings.strays(rows.sessions);
+    return { strays, claims: rows.claims.filter((claim) => !this.claims.knows(claim)) };
   }
 
   /** Leaves in order. Sessions still held are settled by another instance. */

@@ -155,6 +155,7 @@ export const READS = {
   listSubscribers: subscribers.listSubscribers,
   listDeadLetters: subscribers.listDeadLetters,
   countDeliveries: deliveries.countDeliveries,
+  oldestDelivery: deliveries.oldestDelivery,
   checkPromises: inspection.checkPromises,
   engineSettings: inspection.engineSettings,
   checkIntegrity: inspection.checkIntegrity,

@@ -59,6 +59,7 @@ test('turns, replies, retries and platforms are counted as they happen', { timeo
     'moirai_delivery_seconds_count{platform="telegram"}': 4,
     'moirai_delivery_attempts_total{platform="telegram",outcome="sent"}': 4,
     'moirai_deliveries_waiting{platform="telegram"}': 1,
+    moirai_strays: 0,
     'moirai_platform_up{platform="telegram",phase="connected"}': 1,
     'moirai_sessions_ended{reason="api_close"}': 1,
     'moirai_subscriber_dead_letters{subscriber="webhook:ledger"}': 0,
@@ -67,6 +68,7 @@ test('turns, replies, retries and platforms are counted as they happen', { timeo
   expect(found.get('moirai_turn_seconds_sum{outcome="done"}')).toBeGreaterThan(0);
   // Each waited for more of the same message before it began, and less than it took to be answered.
   expect(found.get('moirai_turn_wait_seconds_sum')).toBeGreaterThan(1);
+  expect(found.get('moirai_deliveries_oldest_seconds')).toBeGreaterThan(0);
   expect(found.get('moirai_subscriber_failures{subscriber="webhook:ledger"}')).toBeGreaterThan(0);
   expect(found.get('moirai_subscriber_oldest_seconds{subscriber="webhook:ledger"}')).toBeGreaterThan(0);
 });

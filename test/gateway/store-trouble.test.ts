@@ -47,6 +47,7 @@ describe('a gateway goes on by itself', () => {
       await scene.talk(2000);
       await scene.expectAllAnswered();
       scene.expectHonest(began, ended, ['store_full']);
+      scene.expectReadySoonAfter(ended);
     },
   );
 
@@ -83,6 +84,7 @@ describe('a gateway goes on by itself', () => {
       await scene.talk(2000);
       await scene.expectAllAnswered();
       scene.expectHonest(began, ended, ['store_io', 'store_outcome_unknown']);
+      scene.expectReadySoonAfter(ended);
     },
   );
   test(
@@ -102,6 +104,7 @@ describe('a gateway goes on by itself', () => {
       await scene.talk(2000);
       await scene.expectAllAnswered();
       scene.expectHonest(began, ended, ['store_replaced', 'store_outcome_unknown']);
+      scene.expectReadySoonAfter(ended);
     },
   );
 });

@@ -199,8 +199,10 @@ describe('an answer that is lost', () => {
     await expect(arrived).rejects.toMatchObject({ code: 'store_outcome_unknown' });
     running.store.losesAnswer = () => false;
     expect(await running.leftovers()).toMatchObject({ turns: [{ state: 'running' }] });
+    expect(await running.engine.countStrays()).toBe(1);
     await pass(MINUTE);
     expect(await running.leftovers()).toMatchObject({ turns: [{ state: 'cut' }] });
+    expect(await running.engine.countStrays()).toBe(0);
   });
 });
 

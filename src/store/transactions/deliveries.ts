@@ -1,6 +1,16 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { EventDraft } from '../../lifecycle/events.ts';
-import { integer, json, nullableJson, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
+import {
+  integer,
+  json,
+  nullableInteger,
+  nullableJson,
+  nullableText,
+  type RowOf,
+  selectValues,
+  Table,
+  text,
+} from '../table.ts';
 import { storableText } from '../text.ts';
 import { type Query, query, type Tx, type TxContext } from '../transaction.ts';
 import {
@@ -240,6 +250,15 @@ export function* countDeliveries(_ctx: TxContext, _args: Record<never, never>): 
     "SELECT platform, count(*) FROM deliveries WHERE state = 'queued' GROUP BY platform ORDER BY platform",
   );
   return Object.fromEntries(rows.map(({ platform, count }) => [platform, count]));
+}
+
+/** How long the oldest reply that is on its way has been, in milliseconds; null when none is. */
+export function* oldestDelivery(ctx: TxContext, _args: Record<never, never>): Tx<number | null> {
+  const [since = null] = yield* selectValues(
+    nullableInteger,
+    "SELECT min(created_at) FROM deliveries WHERE state = 'queued'",
+  );
+  return since === null ? null : Math.max(0, ctx.now - since);
 }
 
 const QUEUED = new Table('deliveries', { platform: text, count: integer });

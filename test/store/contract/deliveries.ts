@@ -55,13 +55,16 @@ export function deliveriesContract(open: Open): void {
       const counted = () => scene.store.read('countDeliveries', {});
       await reply(scene, '42', ['dlv-1', 'dlv-2']);
       expect(await counted()).toEqual({ telegram: 2 });
+      expect(await scene.store.read('oldestDelivery', {})).toBe(0);
       const lane = await claimOne(scene);
       scene.clock.advance(5 * SECOND);
+      expect(await scene.store.read('oldestDelivery', {})).toBe(5 * SECOND);
       expect(await scene.settleReply(lane, { state: 'sent' }, { more: true })).toEqual({ ms: 5 * SECOND });
       expect(await counted()).toEqual({ telegram: 1 });
       const second = { delivery: lane.deliveries[1], attempts: 1 };
       expect(await scene.settleReply(lane, { state: 'failed', error: 'gone' }, second)).toEqual({ ms: 5 * SECOND });
       expect(await counted()).toEqual({});
+      expect(await scene.store.read('oldestDelivery', {})).toBeNull();
     });
 
     test('that is settled twice, because the answer was lost, is settled and logged once', async (scene) => {

@@ -262,3 +262,55 @@ test('a table that changes under an open store spoils no prepared statement for 
   await ask();
   await scene.opened.close();
 });
+
+/** Another instance, past the proxy, that leaves work for others to do until the listener has heard of it. */
+async function untilHeard(heard: () => boolean): Promise<void> {
+  const store = await PostgresStore.open(database.url, DEFAULT_RESET_RULES);
+  store.onCommit(() => undefined);
+  const other = new Scene({ ...(await troubledScene()).opened, store });
+  other.instance = `instance-${++scenes}`;
+  await other.boot();
+  for (let i = 0; !heard(); i++) {
+    await other.start(`heard-${scenes}-${i}`);
+    await sleep(100);
+  }
+  await store.close();
+  await other.opened.close();
+}
+
+test('a notification that no store has sent is reported and ignored', async () => {
+  const problems: unknown[] = [];
+  const scene = await troubledScene({ onProblem: (_, { payload }) => problems.push(payload) });
+  let heard = 0;
+  scene.store.onCommit(() => {
+    heard++;
+  });
+  const foreign = ['no json', 'null', '[]', '"text"', '{}', '{"from":1,"queues":[]}', '{"from":"x","queues":{}}', ''];
+  while (problems.length < foreign.length) {
+    problems.length = 0;
+    for (const payload of foreign) await outside.query("SELECT pg_notify('moirai', $1)", [payload]);
+    await sleep(200);
+  }
+  expect(problems.slice(0, foreign.length)).toEqual(foreign);
+  expect(heard).toBe(0);
+  await untilHeard(() => heard > 0);
+  await scene.opened.close();
+});
+
+test.each(['cut', 'silence'] as const)(
+  'hints of others are heard again after the network was in trouble (%s)',
+  async (trouble) => {
+    const scene = await troubledScene();
+    let heard = 0;
+    scene.store.onCommit(() => {
+      heard++;
+    });
+    await untilHeard(() => heard > 0);
+    proxy[trouble]();
+    await codeOf(scene.store.read('lastSeq', {}));
+    await proxy.restore();
+    heard = 0;
+    await untilHeard(() => heard > 0);
+    await scene.opened.close();
+  },
+);

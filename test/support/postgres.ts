@@ -16,6 +16,12 @@ export interface PostgresServer {
   stop(): Promise<void>;
   /** SIGKILL to the postmaster and all its children at once, then a restart on the same data and the same port. */
   crash(): Promise<void>;
+  /** SIGQUIT to the postmaster: it leaves at once, without a word to its clients, and recovers from its log. */
+  restartImmediately(): Promise<void>;
+  /** SIGINT to the postmaster: it ends all connections and leaves in order; then it starts again. */
+  restart(): Promise<void>;
+  /** SIGSTOP to the postmaster and all its children; call what it returns to let them go on. */
+  freeze(): Promise<() => void>;
 }
 
 export interface TestDatabase {
@@ -100,8 +106,23 @@ export async function startPostgres(attempts = 5): Promise<PostgresServer> {
   async function crash(): Promise<void> {
     const victim = pid;
     process.kill(victim, 'SIGSTOP'); // no new children while we count them
-    for (const child of [victim, ...(await childrenOf(victim))]) killIfAlive(child);
+    for (const child of [victim, ...(await childrenOf(victim))]) signalIfAlive(child, 'SIGKILL');
     await ready(victim);
+  }
+
+  async function restartBy(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
+    const before = pid;
+    process.kill(before, signal);
+    await ready(before);
+  }
+
+  async function freeze(): Promise<() => void> {
+    process.kill(pid, 'SIGSTOP');
+    const frozen = [pid, ...(await childrenOf(pid))];
+    for (const one of frozen) signalIfAlive(one, 'SIGSTOP');
+    return () => {
+      for (const one of frozen) signalIfAlive(one, 'SIGCONT');
+    };
   }
 
   try {
@@ -120,6 +141,9 @@ export async function startPostgres(attempts = 5): Promise<PostgresServer> {
     },
     stop,
     crash,
+    restartImmediately: () => restartBy('SIGQUIT'),
+    restart: () => restartBy('SIGINT'),
+    freeze,
   };
 }
 
@@ -204,9 +228,9 @@ async function processesFromPs(): Promise<{ pid: number; parent: number }[]> {
     .map(([pid = 0, parent = 0]) => ({ pid, parent }));
 }
 
-function killIfAlive(pid: number): void {
+function signalIfAlive(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, signal);
   } catch (error) {
     if (!hasErrno(error, 'ESRCH')) throw error;
   }

@@ -7,8 +7,6 @@ const CHANNEL = 'moirai';
 const COALESCE_MS = 20;
 const RECONNECT_MS = 2000;
 const MAX_PAYLOAD = 7000;
-/** A connection that only listens does not notice that nothing comes through any more. */
-const PROBE_MS = 30_000;
 /** Of a notification that is no hint of ours, so much is in the log. */
 const SHOWN_CHARS = 200;
 
@@ -90,7 +88,8 @@ export class Hints {
     });
     this.#client = client;
     if (this.#closed) client.connection.stream.destroy();
-    this.#probing ??= setInterval(() => void this.#ask('SELECT 1'), PROBE_MS).unref();
+    // A connection that only listens does not notice that nothing comes through any more.
+    this.#probing ??= setInterval(() => void this.#ask('SELECT 1'), this.#deadlines.totalMs).unref();
     await this.#ask(`LISTEN ${CHANNEL}`);
   }
 

@@ -35,9 +35,13 @@ function as(name: string, path: string, options: RequestOptions = {}) {
 
 /** A conversation of somebody, with one message answered; its session. */
 async function talk(name: string, conversation: string): Promise<string> {
+  return (await say(name, conversation)).session_id;
+}
+
+async function say(name: string, conversation: string): Promise<{ session_id: string; turn_id: string }> {
   const answer = await as(name, '/v1/chat', { body: { text: 'hello', conversation } });
   expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
-  return answer.json.session_id;
+  return answer.json;
 }
 
 interface Operation {
@@ -59,13 +63,17 @@ const BODIES: Readonly<Record<string, unknown>> = {
   createChatCompletion: { messages: [{ role: 'user', content: 'hello' }] },
   createResponse: { input: 'hello' },
   setTitle: { title: 'harbour' },
+  answerApproval: { decision: 'deny' },
   addJob: { schedule: 'every 1h', prompt: 'look', deliver: 'local' },
 };
 
 let conversations = 0;
 /** A path of the specification as a request writes it: ids are those of a fresh conversation of somebody's. */
 async function pathFor(path: string, whose: string): Promise<string> {
-  if (path.includes('/{id}')) return path.replace('{id}', await talk(whose, `matrix-${++conversations}`));
+  if (path.includes('/{id}')) {
+    const { session_id, turn_id } = await say(whose, `matrix-${++conversations}`);
+    return path.replace('{id}', path.startsWith('/v1/turns/') ? turn_id : session_id);
+  }
   if (path.includes('/{job}')) {
     const { json } = await as('admin', '/v1/cron', { body: BODIES.addJob });
     return path.replace('{job}', json.id);
@@ -216,6 +224,28 @@ describe('a key with the scope chat', () => {
       expect(told).not.toContain(operators);
       if (data.ended.some((one: { id: string }) => one.id === mine)) break;
     }
+  });
+
+  test('lists what its own conversations wait to be allowed, and answers none of it here', async () => {
+    const question = { turnId: 't', tool: 'run_command', summary: 'ls', askedAt: 1, expiresAt: 2 };
+    const unanswered = { decision: null, answeredBy: null };
+    for (const [id, sessionId, name] of [
+      ['a1', mine, 'chat:harbour:'],
+      ['a2', others, 'other:harbour:'],
+      ['a3', operators, 'harbour'],
+    ] as const) {
+      fixture.backend.asked.push({
+        id,
+        sessionId,
+        sessionKey: `agent:main:api:dm:${name}`,
+        ...question,
+        ...unanswered,
+      });
+    }
+    const listed = async (name: string) =>
+      (await as(name, '/v1/approvals')).json.data.map((approval: { id: string }) => approval.id);
+    expect([await listed('chat'), await listed('read')]).toEqual([['a1'], ['a1', 'a2', 'a3']]);
+    expect((await as('chat', '/v1/approvals/a1', { body: { decision: 'once' } })).status).toBe(403);
   });
 
   test('has idempotency keys of its own', async () => {

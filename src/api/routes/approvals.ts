@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { isoTime } from '../../engine/views.ts';
+import { isWithin } from '../../lifecycle/namespace.ts';
 import { APPROVAL_ANSWERS } from '../../lifecycle/states.ts';
 import type { Api, ApiParts } from '../api.ts';
 import type { ApprovalState } from '../backend.ts';
@@ -25,7 +26,7 @@ const approvalSchema = z
 
 const list = route('get', '/v1/approvals', 'listApprovals', {
   summary: 'What waits for a person to allow it, oldest first',
-  access: 'read',
+  access: 'see',
   request: { query: z.object({ limit: limitParam, cursor: cursorParam }) },
   responses: { 200: json(pageOf(approvalSchema), 'One page.') },
 });
@@ -50,7 +51,8 @@ const answer = route('post', '/v1/approvals/{id}', 'answerApproval', {
 export function addApprovalRoutes(app: Api, { backend }: ApiParts): void {
   app.openapi(list, async (c) => {
     const { limit, cursor } = c.req.valid('query');
-    const all = await backend.approvals.waiting();
+    const within = c.get('within');
+    const all = (await backend.approvals.waiting()).filter(({ sessionKey }) => isWithin(sessionKey, within));
     const rest = all.slice(all.findIndex(({ id }) => id === cursor) + 1);
     const data = rest.slice(0, limit);
     const next = rest.length > limit ? (data.at(-1)?.id ?? null) : null;

@@ -3,9 +3,11 @@ import type { StepEvent } from '../../../src/agent/runner.ts';
 import type {
   AcceptedTurn,
   ApiBackend,
+  ApprovalState,
   ChatRequest,
   PlatformRequest,
   Readiness,
+  ReadTurn,
   Reply,
 } from '../../../src/api/backend.ts';
 import { JobService } from '../../../src/cron/job-service.ts';
@@ -41,8 +43,15 @@ export class ScriptedBackend implements ApiBackend {
   script: Script = (request) => ({ text: `You said: ${request.text}` });
 
   readonly jobs: ApiBackend['jobs'];
-  readonly turns = NO_TURNS;
-  readonly approvals = NO_APPROVALS;
+  /** What waits for a person, as a test says. */
+  readonly asked: ApprovalState[] = [];
+  readonly approvals = { ...NO_APPROVALS, waiting: async () => this.asked };
+  readonly turns: ApiBackend['turns'] = {
+    ...NO_TURNS,
+    find: (id) => this.#turn(id),
+    wait: (id) => this.#turn(id),
+    stop: (id) => this.#turn(id),
+  };
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -69,6 +78,12 @@ export class ScriptedBackend implements ApiBackend {
     }
     if (known.body === JSON.stringify(body)) return known.accepted;
     throw new MoiraiError('idempotency_conflict', `"${idempotencyKey}" came with another body before`);
+  }
+
+  async #turn(turnId: string): Promise<ReadTurn> {
+    const turn = await this.#engine.store.read('turnResult', { turnId });
+    if (turn === null) return NO_TURNS.find(turnId);
+    return { turnId, sessionId: turn.sessionId, state: turn.state, reply: null };
   }
 
   /** One platform that proves itself by a header. */

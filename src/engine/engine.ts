@@ -6,7 +6,7 @@ import { END_REASONS, type EndReason, type ResumeReason, type Trigger, type Turn
 import type { WriteResult } from '../store/catalogue.ts';
 import type { ConversationRef, ReceiveArgs, Received } from '../store/transactions/conversations.ts';
 import type { Deleted } from '../store/transactions/deletion.ts';
-import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
+import type { Message, MessageToAppend, SearchedSessions } from '../store/transactions/messages.ts';
 import type {
   ContinueArgs,
   EndArgs,
@@ -239,12 +239,12 @@ export class Engine extends Instance {
     return which === 'all' ? readTranscript(this.store, sessionId) : readOwnTranscript(this.store, sessionId);
   }
 
-  /** Messages with all these words. What was written before the call is found. */
-  async search(text: string, limit: number): Promise<Message[]> {
+  /** Messages of some sessions with all these words. What was written before the call is found. */
+  async search(text: string, within: SearchedSessions, limit: number): Promise<Message[]> {
     while (await this.store.write('indexMessages', { limit: 2000 })) {
       // The index is brought up to date in pieces, so that no write waits long behind it.
     }
-    return this.store.read('searchMessages', { text, limit });
+    return this.store.read('searchMessages', { text, within, limit });
   }
 
   #settleWaiting(

@@ -20,9 +20,6 @@ export interface ToolPortsDeps {
   readonly platform: (name: string) => Platform | null;
 }
 
-/** Of so many hits, those of the asker are shown. */
-const SEARCHED = 200;
-
 /** What the agent's tools may ask of the gateway. */
 export function toolPorts({ engine, workspace, rules, children, platform }: ToolPortsDeps): ToolPorts {
   return {
@@ -52,12 +49,7 @@ export function toolPorts({ engine, workspace, rules, children, platform }: Tool
  */
 async function searchFor(engine: Engine, asker: Asker, text: string, limit: number): Promise<Message[]> {
   const { key, kind } = await findSession(engine, asker.sessionId);
-  const mayRead = (other: Session): boolean => other.key === key || (kind === 'cli' && other.kind === 'cli');
-  const found: Message[] = [];
-  for (const row of await engine.search(text, SEARCHED)) {
-    if (found.length < limit && mayRead(await findSession(engine, row.sessionId))) found.push(row);
-  }
-  return found;
+  return engine.search(text, kind === 'cli' ? { kind } : { key }, limit);
 }
 
 function findSession(engine: Engine, sessionId: string): Promise<Session> {

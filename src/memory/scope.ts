@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { parseKey } from '../lifecycle/session-key.ts';
+import { buildKey, type Conversation, parseKey } from '../lifecycle/session-key.ts';
 import type { MemoryScope, MemorySession } from './provider.ts';
 
 /**
@@ -11,12 +11,23 @@ export function scopeOf({ kind, platform, userId, key }: Omit<MemorySession, 'id
 }
 
 /**
- * Whose memory it is: the person's where only they can read along, else the conversation's own. A shared group neither
- * hears what one of its members told in private, nor tells anybody outside what was said in it.
+ * Whose memory it is: the person's in a direct chat, where only they read along; else the place's, whoever speaks there and
+ * whether or not everybody has a session of their own. A group neither hears what one of its members told in private, nor
+ * is what was said in it told anybody outside.
  */
 export function ownerOf({ platform, userId, sessionKey }: MemoryScope): string {
-  const isPersonal = userId !== null && userId !== '' && !isShared(sessionKey);
-  return isPersonal ? JSON.stringify(['user', platform, userId]) : JSON.stringify(['conversation', sessionKey]);
+  const conversation = parseKey(sessionKey);
+  if (conversation.type !== 'dm') return JSON.stringify(['conversation', placeKey(conversation)]);
+  if (userId === null || userId === '') return JSON.stringify(['conversation', sessionKey]);
+  // Whoever holds a key of HTTP clients names people as they like: their names mean nothing under another key.
+  const { scope } = conversation;
+  const isNamedByKey = scope !== undefined && (platform === 'api' || platform === 'web');
+  return JSON.stringify(['user', platform, isNamedByKey ? `${scope}:${userId}` : userId]);
+}
+
+/** The key of the place itself, without the participant whose conversation it is. */
+function placeKey({ participant: _, ...place }: Conversation): string {
+  return buildKey(place);
 }
 
 /** The same as a name that is safe in paths, addresses and tags, and tells nobody who it is. */
@@ -38,9 +49,4 @@ export function readableOwner(owner: string): string {
 /** The hash of a person, given as `platform:user`. */
 export function personHash(platform: string, userId: string): string {
   return hashOf(JSON.stringify(['user', platform, userId]));
-}
-
-function isShared(sessionKey: string): boolean {
-  const { type, participant } = parseKey(sessionKey);
-  return type !== 'dm' && participant === undefined;
 }

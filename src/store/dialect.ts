@@ -69,8 +69,8 @@ export interface Dialect {
    * is left to do. Without it the words of removed rows stay in the index, unfindable, until it is merged.
    */
   cleanIndex(first: boolean): Tx<boolean>;
-  /** Rows `message_no`, best match first. */
-  searchMessages(words: readonly string[], limit: number): Query;
+  /** Rows `message_no`, best match first. `within` selects the ids of the sessions that are searched; null for all. */
+  searchMessages(words: readonly string[], limit: number, within: Query | null): Query;
   /** What makes `facts` searchable by words. The index follows the table by itself: facts are few. */
   readonly factSearch: readonly string[];
   /** Some columns of the `facts` of one owner that have any of the words, best match first. There is at least one word. */

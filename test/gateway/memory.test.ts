@@ -37,22 +37,32 @@ function readAlready({ raw, body }: RecordedRequest): string {
 describe('what is remembered for a message', () => {
   test('goes with it into the prompt, stays there, and only for whom it belongs to', async () => {
     const model = await withModel(() => 'ok', { memory: { provider: 'sqlite', review_every: 0 } });
-    const anna = inGroup('anna');
-    const bert = inGroup('bert');
+    const anna = direct('anna');
     await scene.ask(anna, 'hello');
     await scene.ports.remember?.('anna grows plums', askerOf(await scene.sessionId(anna), 'anna'));
     await scene.ask(anna, 'what about plums?');
     await scene.ask(anna, 'and pears?');
-    await scene.ask(bert, 'what about plums?');
-    await scene.ask(inGroup('anna', true), 'what about plums?');
-    await scene.ask(direct('anna'), 'what about plums?');
-    const [, annas, next, berts, everybodys, annaAlone] = questions(model);
+    // Whoever is in a group reads what is answered there, whether or not its members have sessions of their own.
+    for (const other of [direct('bert'), inGroup('anna'), inGroup('anna', true)])
+      await scene.ask(other, 'what about plums?');
+    const [, annas, next, ...others] = questions(model);
     expect(lastWords(annas!)).toMatch(/^\[Remembered from before.*\n- anna grows plums\]\n\nwhat about plums\?$/s);
     expect(next!.raw.startsWith(readAlready(annas!))).toBe(true);
-    for (const other of [berts, everybodys]) expect(other!.raw).not.toContain('grows plums');
-    expect(lastWords(annaAlone!)).toContain('anna grows plums');
+    expect(others).toHaveLength(3);
+    for (const other of others) expect(other.raw).not.toContain('grows plums');
     const rows = await scene.messages(await scene.sessionId(anna));
     expect(rows.find(({ text }) => text === 'what about plums?')?.data?.note).toContain('anna grows plums');
+  });
+
+  test('belongs to the group where it was said: to all of its members there, and to none of them elsewhere', async () => {
+    const model = await withModel(() => 'ok', { memory: { provider: 'sqlite', review_every: 0 } });
+    await scene.ask(inGroup('anna'), 'hello');
+    await scene.ports.remember?.('the feast is on Sunday', askerOf(await scene.sessionId(inGroup('anna')), 'anna'));
+    await scene.ask(inGroup('bert'), 'when is the feast?');
+    await scene.ask(direct('anna'), 'when is the feast?');
+    const [, inTheGroup, alone] = questions(model);
+    expect(lastWords(inTheGroup!)).toContain('- the feast is on Sunday');
+    expect(alone!.raw).not.toContain('Sunday');
   });
 
   test('is not told again as long as it can still be read', async () => {

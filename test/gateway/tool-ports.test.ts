@@ -34,6 +34,14 @@ test('a search finds what was said in earlier sessions of the conversation', asy
   expect(await find('1', 'plums')).toContain('the plums are ripe');
 });
 
+test('a search finds what was said here, however much better others match', async () => {
+  await scene.ask('1', 'once I mentioned that the plums are ripe');
+  const other = (await scene.ask('2', 'hello')) === '' ? null : await scene.sessionOf('2');
+  const rows = Array.from({ length: 300 }, () => ({ role: 'user', text: 'plums', turnId: null }));
+  await scene.gateway.engine.appendBeside(other?.id ?? '', rows);
+  expect(await find('1', 'plums')).toContain('once I mentioned that the plums are ripe');
+});
+
 test('and nothing of another conversation, even one that the same person began', async () => {
   await scene.ask('1', 'my secret is plums');
   const shared = { ...scene.conversation('1'), key: 'agent:main:pigeon:thread:room:2' };

@@ -6,18 +6,17 @@ import { scopeOf } from '../../src/memory/scope.ts';
 import { chatConversation, ENGINES } from '../support/stores.ts';
 import { Scene, until } from './scene.ts';
 
-/** Two people in one group, each with a session of their own. */
-function inGroup(userId: string): MemorySession {
+function direct(userId: string): MemorySession {
   return {
     id: `ses_${userId}`,
-    key: `agent:main:telegram:group:7:${userId}`,
+    key: `agent:main:telegram:dm:${userId}`,
     kind: 'chat',
     platform: 'telegram',
     userId,
   };
 }
 
-const [ADA, BOB] = [inGroup('ada'), inGroup('bob')];
+const [ADA, BOB] = [direct('ada'), direct('bob')];
 
 describe.each(ENGINES)('facts on %s', (engineName) => {
   let scene: Scene;
@@ -48,8 +47,9 @@ describe.each(ENGINES)('facts on %s', (engineName) => {
     expect(await manager.prefetch('Where does one buy woad?', BOB)).toBeNull();
     expect(await manager.prefetch('geese and linen', BOB)).not.toContain('woad');
     expect(await use({ action: 'recall', text: 'woad' }, BOB)).toBe('Nothing.');
-    const shared = { ...ADA, key: 'agent:main:telegram:group:7' };
-    expect(await manager.prefetch('woad and geese', shared)).toBeNull();
+    for (const key of ['agent:main:telegram:group:7', 'agent:main:telegram:group:7:ada']) {
+      expect(await manager.prefetch('woad and geese', { ...ADA, key })).toBeNull();
+    }
     const child = { ...ADA, kind: 'child', key: 'agent:main:telegram:dm:child-1' } as const;
     expect(await manager.prefetch('woad and geese', child)).toBeNull();
   });

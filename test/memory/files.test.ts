@@ -19,8 +19,8 @@ import { FilesMemory } from '../../src/memory/providers/files.ts';
 import { MemoryFile } from '../../src/memory/providers/memory-file.ts';
 import { codeOf } from '../store/contract/code-of.ts';
 
-const ADA: MemoryScope = { platform: 'telegram', userId: 'ada', sessionKey: 'agent:main:telegram:group:7:ada' };
-const BOB: MemoryScope = { platform: 'telegram', userId: 'bob', sessionKey: 'agent:main:telegram:group:7:bob' };
+const ADA: MemoryScope = { platform: 'telegram', userId: 'ada', sessionKey: 'agent:main:telegram:dm:ada' };
+const BOB: MemoryScope = { platform: 'telegram', userId: 'bob', sessionKey: 'agent:main:telegram:dm:bob' };
 const SHARED: MemoryScope = { platform: 'telegram', userId: 'ada', sessionKey: 'agent:main:telegram:group:7' };
 
 describe('memory in files', () => {

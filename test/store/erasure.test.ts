@@ -50,7 +50,7 @@ describe.each(ENGINES)('on %s', (engineName) => {
       expect(events.map(({ event }) => event.type)).toContain('session:end');
     }
     expect((await store.read('checkPromises', { sample: 3 })).filter(({ broken }) => broken > 0)).toEqual([]);
-    expect(await engine.search('harmless number 7', 5)).toHaveLength(2);
+    expect(await engine.store.read('searchMessages', { text: 'harmless number 7', limit: 5 })).toHaveLength(2);
   });
 
   function spoken(chat: number | string, text: string) {

@@ -102,11 +102,12 @@ export const postgresDialect: Dialect = {
   *cleanIndex() {
     return false;
   },
-  searchMessages: (words, limit) => ({
+  searchMessages: (words, limit, within) => ({
     sql: `SELECT no AS message_no FROM messages, plainto_tsquery('simple', ?) AS wanted
           WHERE to_tsvector('simple', left(text, ${SEARCHED_CHARS})) @@ wanted
+          ${within === null ? '' : `AND session_id IN (${within.sql})`}
           ORDER BY ts_rank(to_tsvector('simple', left(text, ${SEARCHED_CHARS})), wanted) DESC, no DESC LIMIT ?`,
-    params: [words.join(' '), limit],
+    params: [words.join(' '), ...(within?.params ?? []), limit],
   }),
   factSearch: ["CREATE INDEX facts_search ON facts USING gin (to_tsvector('simple', words))"],
   // The words are letters and digits alone, so they need no quoting.

@@ -88,9 +88,11 @@ export const sqliteDialect: Dialect = {
     // The statement counts as a change itself.
     return (after[0] ?? 0) - (before[0] ?? 0) > 1;
   },
-  searchMessages: (words, limit) => ({
-    sql: 'SELECT rowid AS message_no FROM message_search WHERE message_search MATCH ? ORDER BY rank LIMIT ?',
-    params: [words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' '), limit],
+  searchMessages: (words, limit, within) => ({
+    sql: `SELECT rowid AS message_no FROM message_search WHERE message_search MATCH ?
+          ${within === null ? '' : `AND rowid IN (SELECT no FROM messages WHERE session_id IN (${within.sql}))`}
+          ORDER BY rank LIMIT ?`,
+    params: [words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' '), ...(within?.params ?? []), limit],
   }),
   factSearch: [
     `CREATE VIRTUAL TABLE fact_search USING fts5(words, content='', contentless_delete=1, tokenize='unicode61')`,

@@ -1,6 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Command } from '../../lifecycle/commands.ts';
 import { hasApplied, type Session } from '../../lifecycle/session.ts';
+import type { SessionKind } from '../../lifecycle/states.ts';
 import { MAX_PAGE_BYTES, pageSize } from '../limits.ts';
 import { integer, nullableJson, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
 import { storableText } from '../text.ts';
@@ -127,16 +128,29 @@ function* continuedBy(sessionId: string): Tx<string | null> {
   return parent;
 }
 
+/** Which sessions are searched: those of a conversation, or those of a kind. */
+export type SearchedSessions = { readonly key: string } | { readonly kind: SessionKind };
+
 /** Messages that contain all words, best match first. What is not indexed yet is not found: see `indexMessages`. */
-export function* searchMessages(ctx: TxContext, args: { text: string; limit: number }): Tx<Message[]> {
+export function* searchMessages(
+  ctx: TxContext,
+  args: { text: string; limit: number; within?: SearchedSessions },
+): Tx<Message[]> {
   const words = storableText(args.text, 'the search text')
     .split(/\s+/u)
     .filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) throw new MoiraiError('bad_input', 'the search text has no word in it');
-  const { sql, params } = ctx.dialect.searchMessages(words, pageSize(args.limit));
+  const { sql, params } = ctx.dialect.searchMessages(words, pageSize(args.limit), sessionsIn(args.within));
   const numbers = yield* selectValues(integer, sql, ...params);
   if (numbers.length === 0) return [];
   const rows = yield* NUMBERED_MESSAGES.select(`WHERE no IN (${placeholders(numbers.length)})`, ...numbers);
   const rank = new Map(numbers.map((no, i) => [no, i]));
   return rows.sort((a, b) => (rank.get(a.no) ?? 0) - (rank.get(b.no) ?? 0)).map(({ no: _, ...message }) => message);
+}
+
+function sessionsIn(within: SearchedSessions | undefined): Query | null {
+  if (within === undefined) return null;
+  return 'key' in within
+    ? { sql: 'SELECT id FROM sessions WHERE key = ?', params: [within.key] }
+    : { sql: 'SELECT id FROM sessions WHERE kind = ?', params: [within.kind] };
 }

@@ -136,6 +136,7 @@ export async function answerError(c: ApiContext, thrown: unknown, log: ApiLog): 
     c.header('x-should-retry', 'false');
   }
   if (status === 401) c.header('WWW-Authenticate', 'Bearer');
+  if (error.code === 'forbidden_scope') c.header('WWW-Authenticate', 'Bearer error="insufficient_scope"');
   const wait = error.code === 'draining' ? DRAIN_RETRY_SECONDS : error.details.retryAfterSeconds;
   if (typeof wait === 'number') c.header('Retry-After', String(wait));
   const allow = error.details.allow;

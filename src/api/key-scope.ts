@@ -51,9 +51,9 @@ function reach(caller: ApiCaller, access: RouteAccess): Within {
   return everything || namespace === null ? null : namespaceOf(namespace);
 }
 
-/** Whose conversations a caller names: an admin's are nobody's in particular, every other key has its own. */
+/** Whose conversations a caller names: an admin's are nobody's in particular, every other key that talks has its own. */
 function namespaceFor({ name, scopes }: ApiCaller): string | null {
-  return scopes.includes('admin') ? null : name;
+  return scopes.includes('chat') && !scopes.includes('admin') ? name : null;
 }
 
 /** Who says what a request brings. */

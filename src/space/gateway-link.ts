@@ -19,7 +19,7 @@ export interface SpaceGateway {
 export interface LinkPatience {
   /** For the first words of an answer. */
   readonly headersMs: number;
-  /** How long a gateway that refused the key is left alone: ten wrong keys in a minute close its door to this whole machine. */
+  /** How long a gateway that refused the key is left alone: it answers many wrong keys late. */
   readonly refusedMs: number;
 }
 
@@ -41,7 +41,7 @@ const TURN_PATHS = new Set(['/v1/chat', '/v1/chat/completions', '/v1/responses']
 /** Why a gateway refuses, by the status of its answer; 401 is about the key. */
 const REFUSALS: Readonly<Record<number, string>> = {
   403: 'it does not let this machine in; it needs a gateway.api_key for that',
-  429: 'too many wrong keys came from here; it looks at none for a while',
+  429: 'too many wrong keys came from here',
 };
 
 /** Passes requests on to one gateway, and its answers back, byte by byte as they come. */
@@ -126,7 +126,9 @@ export class GatewayLink {
 
   /** What an answer says of the way to the gateway, and not of what was asked. */
   #faultOf({ statusCode = 0, headers }: IncomingMessage): MoiraiError | null {
-    if (statusCode === 401 || statusCode === 403 || statusCode === 429) return this.#refusal(statusCode, headers);
+    // A key that may do less than everything is no wrong key: the answer is about what was asked.
+    const scope = statusCode === 403 && headers['www-authenticate']?.includes('insufficient_scope') === true;
+    if (!scope && [401, 403, 429].includes(statusCode)) return this.#refusal(statusCode, headers);
     this.#refused = null;
     // Followed, the key would go to whomever an answer names.
     if (statusCode < 300 || statusCode >= 400 || statusCode === 304) return null;

@@ -161,13 +161,25 @@ describe('a key with the scope chat', () => {
     const listed = async (query: string) =>
       (await as('chat', `/v1/sessions?limit=500&${query}`)).json.data.map((one: { id: string }) => one.id);
     expect(await listed('')).toContain(mine);
-    for (const query of ['', 'kind=all', 'key=agent:main:api:dm:harbour', 'platform=api', `q=${others.slice(0, 12)}`]) {
+    for (const query of [
+      '',
+      'kind=all',
+      'key=agent:main:api:dm:other:harbour:',
+      'platform=api',
+      `q=${others.slice(0, 12)}`,
+    ]) {
       const ids = await listed(query);
       expect(ids).not.toContain(others);
       expect(ids).not.toContain(operators);
     }
     const all = (await as('read', '/v1/sessions?limit=500')).json.data.map((one: { id: string }) => one.id);
     expect(all).toEqual(expect.arrayContaining([mine, others, operators]));
+  });
+
+  test('finds a conversation of its own by the key without its namespace', async () => {
+    const found = await as('chat', '/v1/sessions?key=agent:main:api:dm:harbour');
+    expect(found.json.data.map((one: { id: string }) => one.id)).toEqual([mine]);
+    expect((await as('chat', '/v1/sessions?key=nonsense')).json.error.code).toBe('bad_key');
   });
 
   test('is told of sessions of others what it is told of those that are not there', async () => {

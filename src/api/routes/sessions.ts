@@ -4,11 +4,13 @@ import { messageView, sessionView } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { parseList, parseNames } from '../../lifecycle/list-filters.ts';
 import type { Session } from '../../lifecycle/session.ts';
+import { buildKey, parseKey } from '../../lifecycle/session-key.ts';
 import { END_REASONS, SESSION_KINDS, SESSION_STATES } from '../../lifecycle/states.ts';
 import type { Store } from '../../store/port.ts';
 import { conversationOf } from '../../store/transactions/conversations.ts';
 import type { SessionFilter } from '../../store/transactions/reading.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
+import { callerOf } from '../key-scope.ts';
 import { cursorParam, limitParam, listParam, parseSince, wholeNumber } from '../query.ts';
 import { idParams, json, jsonBody, MessageSchema, pageOf, route, SessionSchema } from '../schemas.ts';
 
@@ -99,6 +101,7 @@ export function addSessionRoutes(app: Api, { engine }: ApiParts): void {
   app.openapi(list, async (c) => {
     const { sessions, next } = await store.read('listSessions', {
       ...filterOf(c.req.valid('query')),
+      orKey: ownKey(c, c.req.valid('query').key),
       within: c.get('within'),
     });
     return c.json({ data: sessions.map(sessionView), next }, 200);
@@ -112,6 +115,14 @@ export function addSessionRoutes(app: Api, { engine }: ApiParts): void {
     const next = last !== undefined && last.position < session.messageCount ? String(last.position) : null;
     return c.json({ data: page.map(messageView), next }, 200);
   });
+}
+
+/** What a key calls `agent:main:api:dm:harbour` is in its own namespace; it need not know what that is called. */
+function ownKey(c: ApiContext, key: string | undefined): string | null {
+  const { namespace } = callerOf(c);
+  if (key === undefined || namespace === null) return null;
+  const conversation = parseKey(key);
+  return conversation.scope === undefined ? buildKey({ ...conversation, scope: namespace }) : null;
 }
 
 /** One session by its id or any unique beginning of it; those that the caller does not reach are not there. */

@@ -178,6 +178,8 @@ export interface SessionFilter {
   readonly platforms: readonly string[];
   readonly reasons: readonly string[];
   readonly key: string | null;
+  /** Another key that will do. */
+  readonly orKey?: string | null;
   readonly user: string | null;
   /** Part of the title or the id. */
   readonly text: string | null;
@@ -204,7 +206,7 @@ export function* listSessions(_ctx: TxContext, args: SessionFilter): Tx<{ sessio
   oneOf('kind', args.kinds);
   oneOf('platform', args.platforms);
   oneOf('end_reason', args.reasons);
-  if (args.key !== null) add('key = ?', args.key);
+  if (args.key !== null) add('key IN (?, ?)', args.key, args.orKey ?? args.key);
   const within = withinFilter('key', args.within);
   if (within !== null) add(within.sql, ...within.params);
   if (args.user !== null) add('user_id = ?', args.user);

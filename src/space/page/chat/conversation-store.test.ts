@@ -112,6 +112,7 @@ test('one that is taken off the list is still in the gateway', () => {
 test('keys and conversations turn into one another', () => {
   for (const id of ['a', 'a:b%c', 'ä b']) expect(conversationOf(keyOf(id))).toBe(id);
   expect(keyOf('a:b%')).toBe('agent:main:web:dm:a%3Ab%25');
+  expect(conversationOf('agent:main:web:dm:shop:a%3Ab:')).toBe('a:b');
   expect(conversationOf('agent:main:telegram:dm:1')).toBeNull();
   expect(conversationOf('agent:main:web:dm:once-x')).toBeNull();
 });

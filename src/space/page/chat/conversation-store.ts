@@ -185,10 +185,14 @@ export function keyOf(conversation: string): string {
   return `${KEY}${conversation.replaceAll('%', '%25').replaceAll(':', '%3A')}`;
 }
 
-/** The conversation of a key; null for one that is not of this page, or was over after one message. */
+/**
+ * The conversation of a key; null for one that is not of this page, or was over after one message. An API key has a
+ * namespace of its own, which stands before the name: `agent:main:web:dm:shop:harbour:`.
+ */
 export function conversationOf(key: string): string | null {
   if (!key.startsWith(KEY)) return null;
-  const id = key.slice(KEY.length).replaceAll('%3A', ':').replaceAll('%25', '%');
+  const [first = '', second] = key.slice(KEY.length).split(':');
+  const id = (second ?? first).replaceAll('%3A', ':').replaceAll('%25', '%');
   return id.startsWith('once-') ? null : id;
 }
 

@@ -5,10 +5,9 @@ import { keepItem } from './keep-item.ts';
 type Drawer = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 /** Why a person is asked for the key. */
-export type KeyRequest =
-  | { readonly why: 'missing' | 'wrong' }
-  /** Too many wrong ones: no key is looked at until then (a time of this machine's clock). */
-  | { readonly why: 'wait'; readonly until: number };
+export interface KeyRequest {
+  readonly why: 'missing' | 'wrong';
+}
 
 const NAME = 'moirai-key';
 
@@ -41,15 +40,10 @@ export class KeyRing {
     this.#change(null, { why: 'missing' });
   }
 
-  /** An answer to a request made with these headers was 401. An answer to a key given up since then says nothing. */
+  /** An answer to a request made with these headers was 401, or 429 for one wrong key too many. An answer to a key given up since then says nothing. */
   refused(headers: Record<string, string>): void {
     if (headers.authorization !== this.headers().authorization) return;
     this.asking.value = { why: this.#key === null ? 'missing' : 'wrong' };
-  }
-
-  /** The door is closed for a while, to the right key too. */
-  closed(until: number): void {
-    this.asking.value = { why: 'wait', until };
   }
 
   /** A key was accepted: the person need not be asked any more. */

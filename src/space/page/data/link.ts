@@ -58,7 +58,7 @@ export async function follow(source: Source, parts: LinkParts, signal: AbortSign
 
 /**
  * Waits after a failed attempt: longer each time, or, when the key was refused, for another key than the `given`-th or
- * until the gateway looks at keys again.
+ * for as long as the gateway says.
  */
 export async function waitAfter(
   thrown: unknown,
@@ -192,7 +192,7 @@ class Call {
 
 const WORDS: Readonly<Record<string, string>> = {
   unauthorized: 'it refuses the key',
-  too_many_failures: 'too many wrong keys; it listens to none for a while',
+  too_many_failures: 'it refuses the key, as it did several before',
   gateway_unreachable: 'the gateway cannot be reached',
   gateway_refused_key: 'the gateway refuses the key of this server',
 };

@@ -27,14 +27,9 @@ export function makeSource({ name, base }: Place, ring: KeyRing, fetcher: Fetche
     const headers = new Headers(init?.headers);
     for (const [name, value] of Object.entries(key)) headers.set(name, value);
     const response = await fetcher(`${base}${path}`, { ...init, headers, credentials: 'omit', cache: 'no-store' });
-    if (response.status === 401) {
+    if (response.status === 401 || response.status === 429) {
       ring.refused(key);
       throw await AnswerError.from(response);
-    }
-    if (response.status === 429) {
-      const error = await AnswerError.from(response);
-      ring.closed(Date.now() + (error.waitSeconds ?? 1) * 1000);
-      throw error;
     }
     ring.accepted(key);
     return response;

@@ -1,8 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import { useSpace } from '../context.ts';
 import type { KeyRequest } from '../data/key-ring.ts';
-import { spanOf } from '../data/spans.ts';
-import { now } from '../ui.ts';
 import { Dialog } from './dialog.tsx';
 
 /** Asks for the key when a gateway does. */
@@ -16,7 +14,6 @@ function KeyForm({ asking }: { asking: KeyRequest }) {
   const { ring } = useSpace();
   const field = useRef<HTMLInputElement>(null);
   const [remember, setRemember] = useState(false);
-  const waitMs = asking.why === 'wait' ? asking.until - now.value : 0;
   const submit = (event: Event): void => {
     event.preventDefault();
     const key = field.current?.value.trim() ?? '';
@@ -26,21 +23,19 @@ function KeyForm({ asking }: { asking: KeyRequest }) {
     <Dialog title="The key to this gateway" steadfast onClose={() => undefined}>
       <form onSubmit={submit} class="key-form">
         <p>
-          It is <code>gateway.api_key</code> of the configuration.
+          It is <code>gateway.api_key</code> of the configuration, or a key that <code>moirai keys add</code> made.
         </p>
         <label for="key">Key</label>
         <input id="key" ref={field} type="password" autocomplete="off" spellcheck={false} autofocus required />
         <p class="trouble" role="alert" hidden={asking.why === 'missing'}>
-          {asking.why === 'wrong' && 'The key is wrong.'}
-          {asking.why === 'wait' &&
-            `Too many wrong keys came from here. ${waitMs > 0 ? `Keys are looked at again in ${spanOf(waitMs)}.` : 'Try again now.'}`}
+          The key is wrong.
         </p>
         <label class="check">
           <input type="checkbox" checked={remember} onChange={(event) => setRemember(event.currentTarget.checked)} />
           Remember it in this browser
         </label>
         <div class="actions">
-          <button type="submit" class="primary" disabled={waitMs > 0}>
+          <button type="submit" class="primary">
             Open
           </button>
         </div>

@@ -38,6 +38,7 @@ test('a home without files has the defaults of the contract', () => {
       cache: { maxSize: 128, idleTtlMs: 3_600_000, maxBytes: 268_435_456 },
       ...{
         workspace: { folder: join(home.path, 'workspaces'), perConversation: true },
+        maxReceived: 500 * 1024 ** 2,
         allowCommands: [],
         sandbox: 'off',
         sandboxNetwork: false,

@@ -104,6 +104,11 @@ const agent = section({
     'conversation',
     'where tools work: `conversation` for a folder of its own for each, in `workspaces` of the home; `shared` for `workspace` there; or the path of a shared folder, from the home',
   ),
+  max_received: setting(
+    size,
+    '500MB',
+    'how much the files that people sent may take in `received` of the workspace; the oldest make room for new ones',
+  ),
   allow_commands: list(
     commandPattern,
     'whole commands that run without asking, word by word: `[git status, git log *, cat ..., ls **]`; see [commands](security.md#commands)',

@@ -24,7 +24,7 @@ import { readOwnTranscript, readTranscript } from './transcript.ts';
 /** A message for a conversation, as the outside hands it in. */
 export type Inbound = Pick<
   ReceiveArgs,
-  'conversation' | 'text' | 'originRef' | 'refTtlMs' | 'by' | 'userName' | 'before'
+  'conversation' | 'text' | 'originRef' | 'refTtlMs' | 'by' | 'userName' | 'before' | 'files'
 > & {
   /** Begin its turn at once when the session is free (default). */
   readonly begin?: boolean;

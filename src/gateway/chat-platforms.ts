@@ -2,6 +2,7 @@ import type { AgentRunner, ApprovalRequest, TurnReport } from '../agent/runner.t
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import { PlatformManager, type PlatformStatus } from '../inbound/platform-manager.ts';
+import { ReceivedFiles } from '../inbound/received-files.ts';
 import { Reception } from '../inbound/reception.ts';
 import { Stickers } from '../inbound/stickers.ts';
 import type { Session, Turn } from '../lifecycle/session.ts';
@@ -15,6 +16,7 @@ import { platformSender, type ReplyShape } from '../outbound/platform-sender.ts'
 import { Presentation } from '../outbound/presentation.ts';
 import { Access } from '../people/access.ts';
 import type { Approvals } from '../people/approvals.ts';
+import { workspaceFor } from '../people/workspaces.ts';
 import type { Platform, Sender } from '../platforms/platform.ts';
 import type { ConfiguredPlatform } from '../platforms/registry.ts';
 import type { Timers } from '../queue/timers.ts';
@@ -50,10 +52,10 @@ export interface ChatPlatformsDeps {
 export class ChatPlatforms {
   readonly access: Access;
   readonly places: Places;
+  readonly files: ReceivedFiles;
   readonly #deps: ChatPlatformsDeps;
   readonly #manager: PlatformManager;
   readonly #presentation: Presentation;
-  readonly #stickers: Stickers;
   readonly #pace: EditPace;
 
   constructor(deps: ChatPlatformsDeps) {
@@ -61,7 +63,14 @@ export class ChatPlatforms {
     this.#deps = deps;
     this.access = new Access(engine.store, () => config);
     this.places = new Places(engine.store);
-    this.#stickers = new Stickers({ store: engine.store, log, runner: deps.runner });
+    const { store } = engine;
+    const { workspace, maxReceived } = config.agent;
+    this.files = new ReceivedFiles({
+      ...{ store, log, maxReceivedBytes: maxReceived },
+      workspaceOf: (session) => workspaceFor(workspace, session),
+      stickers: new Stickers({ store, log, runner: deps.runner }),
+      platform: (name) => this.find(name),
+    });
     this.#pace = new EditPace(timers);
     this.#presentation = new Presentation({
       ...{ timers, log, pace: this.#pace },
@@ -187,7 +196,7 @@ export class ChatPlatforms {
   #receptionDeps() {
     const { config, engine, approvals, log, conversations } = this.#deps;
     return {
-      ...{ config, engine, approvals, log, access: this.access, places: this.places, stickers: this.#stickers },
+      ...{ config, engine, approvals, log, access: this.access, places: this.places },
       conversations: conversations(),
       taken: this.#presentation.taken.bind(this.#presentation),
     };

@@ -86,6 +86,7 @@ export function composeGateway(
       ...{ runner, memory, plugins: turnPlugins(plugins) },
       timeoutMs: config.agent.turnTimeoutMs,
       transcript: (session) => transcripts.of(session),
+      textWithFiles: (...message) => chat.files.textWithFiles(...message),
       deliveries: (run, text, report) => chat.repliesOf(run, text, report),
       approve: (run, request) => askPeople({ engine, approvals, turns, chat, log }, run, request),
     },

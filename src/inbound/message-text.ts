@@ -17,12 +17,12 @@ const QUOTED = 500;
  * What the agent reads of a message: what was written, and in brackets what the gateway knows about it. `shared` means
  * that several people talk in this conversation, so that it has to be said who.
  */
-export function messageText(message: Incoming, files: readonly ReceivedFile[], shared: boolean): string {
+export function messageText(message: Incoming, shared: boolean): string {
   const before = [
     shared ? `[${senderOf(message)} says:]` : '',
     message.edited ? '[This takes the place of an earlier message:]' : '',
     message.repliesTo === null ? '' : quoteText(message.repliesTo),
-    ...files.map(fileText),
+    ...message.files.map((file) => fileText({ file, path: null, problem: null })),
   ];
   return [...before, message.text].filter((part) => part !== '').join('\n');
 }
@@ -37,7 +37,8 @@ function quoteText({ text, author, own }: Quote): string {
   return words === '' ? `[This answers ${whose}.]` : `[This answers ${whose}: "${words}"]`;
 }
 
-function fileText({ file, path, problem, shows = null }: ReceivedFile): string {
+/** One that is neither there nor known to be missing is only named: it will be fetched. */
+export function fileText({ file, path, problem, shows = null }: ReceivedFile): string {
   const what = [
     KINDS[file.kind],
     file.name === null ? '' : sanitize(file.name),
@@ -45,7 +46,8 @@ function fileText({ file, path, problem, shows = null }: ReceivedFile): string {
   ];
   const described = what.filter((part) => part !== '').join(' ');
   if (file.kind === 'sticker') return shows === null ? `[${described}]` : `[${described}: ${shows}]`;
-  return path === null ? `[${described}, not received: ${problem ?? 'unknown'}]` : `[${described}, saved as ${path}]`;
+  if (path !== null) return `[${described}, saved as ${path}]`;
+  return problem === null ? `[${described}]` : `[${described}, not received: ${problem}]`;
 }
 
 const KINDS: Readonly<Record<IncomingFile['kind'], string>> = {

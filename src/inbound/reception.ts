@@ -8,16 +8,14 @@ import { type Access, type Requester, requesterOf } from '../people/access.ts';
 import { ANSWERED_TEXTS, readApprovalButton } from '../people/approval-texts.ts';
 import type { Approvals } from '../people/approvals.ts';
 import { offerCode, pairingText } from '../people/pairing.ts';
-import { workspaceFor } from '../people/workspaces.ts';
 import { sanitize } from '../platforms/outside-text.ts';
 import type { Inbox, Incoming, Place, Platform, Press } from '../platforms/platform.ts';
 import { chatSettings } from '../platforms/registry.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { Conversations, ReceiveResult } from '../turns/conversations.ts';
-import { NOT_ANSWERED } from '../turns/texts.ts';
+import { failureText, NOT_ANSWERED } from '../turns/texts.ts';
 import { messageText } from './message-text.ts';
-import { receiveFiles } from './received-files.ts';
-import type { Stickers } from './stickers.ts';
+import { turnFilesOf } from './received-files.ts';
 
 export interface ReceptionDeps {
   readonly config: Config;
@@ -27,7 +25,6 @@ export interface ReceptionDeps {
   readonly approvals: Approvals;
   readonly places: Places;
   readonly log: Logger;
-  readonly stickers: Stickers;
   /** A message was taken: its turn begins soon. */
   readonly taken: (message: Incoming, turnId: string) => void;
 }
@@ -39,12 +36,16 @@ const SPLIT_SETTLE_MS = 2000;
 const SPLIT_AT = 3500;
 const ALBUM_SETTLE_MS = 800;
 const SEND_MS = 30_000;
+/** What fails so often without a reason that could pass is not taken at all. */
+const MOST_FAILURES = 3;
 
 /** Where the messages of one platform come in: who may talk is let through, and what is said is made durable. */
 export class Reception implements Inbox {
   readonly #platform: Platform;
   readonly #deps: ReceptionDeps;
   readonly changed: () => void;
+  /** How often the same message failed. */
+  readonly #failures = new Map<string, number>();
 
   constructor(platform: Platform, deps: ReceptionDeps, changed: () => void) {
     this.#platform = platform;
@@ -53,6 +54,36 @@ export class Reception implements Inbox {
   }
 
   async receive(message: Incoming): Promise<void> {
+    try {
+      await this.#receive(message);
+      this.#failures.delete(message.id);
+    } catch (thrown) {
+      const error = MoiraiError.wrap(thrown);
+      if (!this.#isHopeless(message.id, error)) throw thrown;
+      await this.#setAside(message, error);
+    }
+  }
+
+  /** What is wrong with the message itself is wrong each time it is brought; anything else may pass, for a while. */
+  #isHopeless(id: string, error: MoiraiError): boolean {
+    if (error.code === 'bad_input') return true;
+    if (error.code !== 'internal') return false;
+    const failures = (this.#failures.get(id) ?? 0) + 1;
+    this.#failures.set(id, failures);
+    return failures >= MOST_FAILURES;
+  }
+
+  /** Taken as far as its platform is concerned: otherwise it would come for ever, and in the end keep everybody out. */
+  async #setAside({ id, place }: Incoming, error: MoiraiError): Promise<void> {
+    const { engine, log } = this.#deps;
+    const attempts = this.#failures.get(id) ?? 1;
+    this.#failures.delete(id);
+    log.warn('a message was passed over', { platform: this.#platform.name, attempts, error });
+    await engine.announce({ type: 'work:set_aside', fields: { work: 'turn', id, attempts, error: error.message } });
+    await this.#sendNow(place, failureText(error.code, error.message));
+  }
+
+  async #receive(message: Incoming): Promise<void> {
     const conversation = this.#conversationOf(message);
     if (conversation === null) return;
     const requester = requesterOf(this.#platform.name, message.from, message.place);
@@ -115,11 +146,8 @@ export class Reception implements Inbox {
   }
 
   async #take(message: Incoming, conversation: ConversationRef, requester: Requester): Promise<void> {
-    const { conversations, config, access, log, stickers, taken } = this.#deps;
-    const files = await receiveFiles(conversation.platform, message.files, {
-      ...{ workspace: workspaceFor(config.agent.workspace, conversation), log, stickers },
-    });
-    const text = messageText(message, files, isShared(conversation));
+    const { conversations, access, taken } = this.#deps;
+    const text = messageText(message, isShared(conversation));
     // An agent that is addressed by name in front of a command still gets the command; everything else is text.
     const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;
     const result = await conversations.receive({
@@ -128,6 +156,7 @@ export class Reception implements Inbox {
       ...(command
         ? { mayRun: (spec) => access.refusal(spec, requester), by: await access.answerer(requester) }
         : { verbatim: true }),
+      ...(message.files.length === 0 ? {} : { files: turnFilesOf(conversation.platform, message.files) }),
       settleMs: settleTime(message),
     });
     await this.#answer(message, result);

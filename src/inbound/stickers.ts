@@ -26,14 +26,18 @@ export class Stickers {
   }
 
   /** Null when nobody can say. */
-  async describe(platform: string, file: IncomingFile): Promise<string | null> {
+  async describe(
+    platform: string,
+    file: IncomingFile,
+    open: (maxBytes: number, ms: number) => Promise<Uint8Array>,
+  ): Promise<string | null> {
     const { store, log, runner } = this.#deps;
     if (file.kind !== 'sticker' || !VISIBLE.has(file.mime ?? '') || runner().describe === undefined) return null;
     const name = `sticker:${platform}:${file.id}`;
     try {
       const known = await store.read('findSetting', { name });
       if (known !== null) return known;
-      const bytes = await file.open(MAX_BYTES, AbortSignal.timeout(FETCH_MS));
+      const bytes = await open(MAX_BYTES, FETCH_MS);
       const said = await runner().describe?.({ bytes, mime: file.mime ?? '' }, AbortSignal.timeout(LOOK_MS));
       if (said === null || said === undefined) return null;
       const description = sanitize(said, LONGEST);

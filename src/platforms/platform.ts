@@ -34,6 +34,8 @@ export interface Platform {
   stop(): Promise<void>;
   /** Sends one message that is within `abilities.maxText`. Throws `SendFailure`; other errors may pass. */
   send(place: Place, message: Outgoing, signal: AbortSignal): Promise<SentMessage>;
+  /** The bytes of a file that came in. Throws `SendFailure` when it is larger than allowed or gone. */
+  openFile?(ref: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array>;
   /** Changes the text of a message that `send` made. */
   edit?(place: Place, messageId: string, message: Outgoing, signal: AbortSignal): Promise<void>;
   remove?(place: Place, messageId: string, signal: AbortSignal): Promise<void>;
@@ -135,8 +137,8 @@ export interface IncomingFile {
   readonly bytes: number | null;
   /** What is known without looking: the emoji of a sticker. */
   readonly hint: string | null;
-  /** Its bytes. Throws `SendFailure` when it is larger than allowed or gone. */
-  open(maxBytes: number, signal: AbortSignal): Promise<Uint8Array>;
+  /** What `openFile` takes: it is kept with the message, and still good after a restart. */
+  readonly ref: string;
 }
 
 /** A button of ours was pressed. */

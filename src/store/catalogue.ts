@@ -28,6 +28,7 @@ import * as resetRules from './transactions/reset-rules.ts';
 import * as sessionCommands from './transactions/session-commands.ts';
 import * as settings from './transactions/settings.ts';
 import * as subscribers from './transactions/subscribers.ts';
+import * as turnFiles from './transactions/turn-files.ts';
 import * as turns from './transactions/turns.ts';
 
 /** Transactions that change the store, by name: the whole vocabulary of its port. */
@@ -124,6 +125,7 @@ export const READS = {
   openTurns: turns.openTurns,
   answeredTurns: turns.answeredTurns,
   turnText: turns.turnText,
+  turnFiles: turnFiles.turnFiles,
   unfinishedTurns: turns.unfinishedTurns,
   staleTurns: turns.staleTurns,
   listMessages: messages.listMessages,

@@ -6,6 +6,7 @@ import type { Session } from '../lifecycle/session.ts';
 import type { Answerer } from '../people/access.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
+import type { TurnFile } from '../store/transactions/turn-files.ts';
 import { findCommand, isOrdered, parseCommand, type SlashCommand } from './command.ts';
 import type { AcceptedCommand } from './command-store.ts';
 import { KeyedQueue } from './keyed-queue.ts';
@@ -29,6 +30,8 @@ export interface InboundMessage {
   readonly verbatim?: true;
   /** Wait so long for more of the same message. */
   readonly settleMs?: number;
+  /** What came with it, fetched in its turn. */
+  readonly files?: readonly TurnFile[];
   /** Rows that its turn finds in the transcript, kept with it. */
   readonly before?: readonly MessageToAppend[];
   /** Why this person may not give a command; null when they may. Without it everything is allowed. */
@@ -160,12 +163,12 @@ export class Conversations {
   }
 
   async #enqueue(message: InboundMessage): Promise<ReceiveResult> {
-    const { conversation, text, originRef, refTtlMs, userName, mode, settleMs, before } = message;
+    const { conversation, text, originRef, refTtlMs, userName, mode, settleMs, before, files } = message;
     if (this.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const { turns } = this.#deps;
     const received = await turns.receive(
-      { conversation, text, originRef, refTtlMs, by: 'user', userName, before },
+      { conversation, text, originRef, refTtlMs, by: 'user', userName, before, files },
       { mode, settleMs },
     );
     return { type: 'turn', received, channel: turns.channels.open(received.turn.id) };

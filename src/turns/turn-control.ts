@@ -4,7 +4,7 @@ import type { Logger } from '../log/logger.ts';
 import { repeat, type Timers } from '../queue/timers.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnChannels } from './turn-channels.ts';
-import type { ToldStop } from './turn-deps.ts';
+import type { ToldStop, TurnRunDeps } from './turn-deps.ts';
 import { CONTROL_QUEUE, type TurnRequest } from './turn-request-store.ts';
 import type { TurnRun } from './turn-run.ts';
 
@@ -18,6 +18,7 @@ export interface TurnControlDeps {
   readonly timers: Timers;
   readonly log: Logger;
   readonly channels: TurnChannels;
+  readonly textWithFiles: TurnRunDeps['textWithFiles'];
   /** The turns that run here. */
   readonly running: () => readonly TurnRun[];
 }
@@ -83,7 +84,8 @@ export class TurnControl {
     for (const turnId of taken) {
       const text = await engine.store.read('turnText', { turnId });
       if (text === null) continue;
-      const row = { role: 'user', text, turnId: run.turn.id };
+      const whole = await this.#deps.textWithFiles(run.session, turnId, text, run.signal);
+      const row = { role: 'user', text: whole, turnId: run.turn.id };
       await engine.absorb(run.session.id, turnId, [row]);
       channels.look(turnId);
       rows.push(row);

@@ -66,6 +66,8 @@ export interface TurnRunDeps {
   /** No progress for this long ends a turn. */
   readonly timeoutMs: number;
   readonly transcript: (session: Session) => Promise<readonly Message[]>;
+  /** A message as the agent reads it: what came with it is fetched now. */
+  readonly textWithFiles: (session: Session, turnId: string, text: string, signal: AbortSignal) => Promise<string>;
   readonly memory: TurnMemory;
   /** The outbox rows for a reply, or for what is said instead of one; none where it is fetched, not sent. */
   readonly deliveries: (run: TurnRun, text: string, report: TurnReport | null) => Promise<readonly DeliveryToMake[]>;

@@ -110,10 +110,9 @@ export class TurnRun {
   }
 
   async #task(): Promise<TurnTask> {
-    const said = await this.#text();
     const transcript = [...(await this.#deps.transcript(this.session))];
     this.#userKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
-    const text = this.#userKept ? null : said;
+    const text = this.#userKept ? null : await this.#textWithFiles();
     const model = chosenModel(transcript);
     const [{ about, recalled }, added] = await unlessAborted(
       Promise.all([
@@ -156,6 +155,12 @@ export class TurnRun {
   /** As every line of the log names it. */
   get #names(): { session: string; turn: string } {
     return { session: this.session.id, turn: this.turn.id };
+  }
+
+  /** What came with the message is fetched while nobody else waits for it. */
+  async #textWithFiles(): Promise<string> {
+    const said = await this.#text();
+    return unlessAborted(this.#deps.textWithFiles(this.session, this.turn.id, said, this.signal), this.signal);
   }
 
   /** The whole text; a turn carries only the beginning of a long one. */

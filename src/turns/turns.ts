@@ -42,7 +42,12 @@ export class Turns {
     this.#options = options;
     this.channels = new TurnChannels(options.engine.store, options.timers, options.log);
     const { engine, timers, log } = options;
-    this.#control = new TurnControl({ engine, timers, log, channels: this.channels, running: () => this.running });
+    const { textWithFiles } = options.runDeps;
+    this.#control = new TurnControl({
+      ...{ engine, timers, log, textWithFiles },
+      channels: this.channels,
+      running: () => this.running,
+    });
     this.#control.start();
     this.#pieces = new Pieces(options.timers, (sessionId) => this.wake(sessionId));
     this.#runDeps = {

@@ -117,6 +117,7 @@ export function agentConfig(changes: Partial<AgentConfig> = {}): AgentConfig {
     ...{ sandbox: 'off', sandboxNetwork: false },
     cache: { maxSize: 16, idleTtlMs: 60_000, maxBytes: 10_000_000 },
     workspace: { folder: temporaryFolder(), perConversation: false },
+    maxReceived: 500_000_000,
     approvalTimeoutMs: 1_000,
     ...changes,
   };

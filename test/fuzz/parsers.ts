@@ -50,7 +50,6 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
         ...{ place: { type: 'dm', chat: '1' }, addressed: true, edited: false },
         repliesTo: { messageId: '1', text, author: text, own: false },
       },
-      [],
       true,
     ),
   'an update of Telegram': (text) =>
@@ -66,7 +65,6 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
         },
       },
       { id: 777, username: 'moirai_bot' },
-      () => () => Promise.resolve(new Uint8Array()),
     ),
   'when a job is due': (text) => parseSchedule(text, 'UTC', 0),
   'the key of a session': parseKey,

@@ -3,10 +3,9 @@ import { parseUpdate } from '../../src/platforms/telegram/parse.ts';
 import { readSamples } from './telegram-samples.ts';
 
 const self = { id: 777, username: 'moirai_bot' };
-const opener = () => () => Promise.resolve(new Uint8Array());
 
 function parse(update: unknown) {
-  const parsed = parseUpdate(update, self, opener);
+  const parsed = parseUpdate(update, self);
   if (parsed === null) return null;
   return parsed.kind === 'message' ? parsed.message : parsed.press;
 }

@@ -9,7 +9,6 @@ import { TestInbox, until } from './contract/scene.ts';
 import { telegramAt } from './telegram-driver.ts';
 
 const { signal } = new AbortController();
-const never = () => new Promise<Uint8Array>(() => undefined);
 
 async function openScene() {
   const fake = await BotApiFake.start();
@@ -93,7 +92,7 @@ describe('asking for updates', () => {
 
   test('takes numbers that start again below the last', async () => {
     const taken: string[] = [];
-    const parse = (update: unknown) => parseUpdate(update, { id: 777, username: 'moirai_bot' }, () => never);
+    const parse = (update: unknown) => parseUpdate(update, { id: 777, username: 'moirai_bot' });
     const backlog = new Backlog({ parse, take: async (parsed) => void taken.push(laneOf(parsed)) });
     await using fake = await BotApiFake.start();
     const updateOf = (update_id: number, chat: number) => ({ update_id, message: fake.message({ text: 'x', chat }) });

@@ -272,17 +272,19 @@ describe('a file from outside', () => {
       await platform.stop();
       await fake.close();
     };
-    return { fake, file: inbox.received[0]!.files[0]!, [Symbol.asyncDispose]: close };
+    const file = inbox.received[0]!.files[0]!;
+    const open = (maxBytes: number) => platform.openFile(file.ref, maxBytes, never);
+    return { fake, file, open, [Symbol.asyncDispose]: close };
   }
 
   test('of 50 MB is refused, whatever size it claims to have', async () => {
     const bytes = new Uint8Array(50_000_000);
     await using honest = await receiveFile(bytes);
-    await expect(honest.file.open(100_000_000, never)).rejects.toMatchObject({ kind: 'too_long', retryAfterMs: null });
+    await expect(honest.open(100_000_000)).rejects.toMatchObject({ kind: 'too_long', retryAfterMs: null });
     await using lying = await receiveFile(bytes, 10, 10);
     expect(lying.file.bytes).toBe(10);
     const before = process.memoryUsage().arrayBuffers;
-    await expect(lying.file.open(1000, never)).rejects.toMatchObject({ kind: 'too_long', retryAfterMs: null });
+    await expect(lying.open(1000)).rejects.toMatchObject({ kind: 'too_long', retryAfterMs: null });
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20_000_000);
   });
 
@@ -291,14 +293,14 @@ describe('a file from outside', () => {
     await using inside = await BotApiFake.start();
     const redirect = `${inside.url}/bot${inside.token}/getMe`;
     for (const [path, file] of scene.fake.files) scene.fake.files.set(path, { ...file, redirect });
-    await expect(scene.file.open(1000, never)).rejects.toMatchObject({ name: 'SendFailure', retryAfterMs: null });
+    await expect(scene.open(1000)).rejects.toMatchObject({ name: 'SendFailure', retryAfterMs: null });
     expect(inside.calls).toEqual([]);
   });
 
   test('that is gone is no reason to try again', async () => {
     await using scene = await receiveFile(new Uint8Array(10));
     scene.fake.files.clear();
-    await expect(scene.file.open(1000, never)).rejects.toMatchObject({ name: 'SendFailure', retryAfterMs: null });
+    await expect(scene.open(1000)).rejects.toMatchObject({ name: 'SendFailure', retryAfterMs: null });
   });
 
   test.each(['/etc/passwd', '../../getMe', 'a//b', 'http://169.254.169.254/x'])(
@@ -306,7 +308,7 @@ describe('a file from outside', () => {
     async (file_path) => {
       await using scene = await receiveFile(new Uint8Array(10));
       scene.fake.failNext('getFile', { result: { file_id: 'x', file_path } });
-      await expect(scene.file.open(1000, never)).rejects.toMatchObject({ name: 'SendFailure', retryAfterMs: null });
+      await expect(scene.open(1000)).rejects.toMatchObject({ name: 'SendFailure', retryAfterMs: null });
     },
   );
 });

@@ -27,6 +27,7 @@ const WRONG: Readonly<Record<string, unknown>> = {
   'agent.cache.max_size': -1,
   'agent.cache.idle_ttl': '1w',
   'agent.cache.max_bytes': 256,
+  'agent.max_received': 500,
   'agent.workspace': true,
   'agent.allow_commands': ['ls | sh'],
   'agent.sandbox': 'bwrap',

@@ -1,9 +1,6 @@
 import type { FileKind, IncomingFile } from '../platform.ts';
 import { type Fields, fieldsOf, integerOf, integerText, listOf, nameOf, textOf } from './fields.ts';
 
-/** Makes what reads the bytes of a file. */
-export type FileOpener = (fileId: string) => IncomingFile['open'];
-
 const KINDS: readonly (readonly [field: string, kind: FileKind])[] = [
   ['voice', 'voice'],
   ['audio', 'audio'],
@@ -18,11 +15,11 @@ const KINDS: readonly (readonly [field: string, kind: FileKind])[] = [
 const MOST_SIZES = 32;
 
 /** The file of a message; there is one at most. */
-export function parseFiles(message: Fields, openerOf: FileOpener): readonly IncomingFile[] {
-  const photo = fileOf('image', largest(message.photo), openerOf);
+export function parseFiles(message: Fields): readonly IncomingFile[] {
+  const photo = fileOf('image', largest(message.photo));
   if (photo !== null) return [photo];
   for (const [field, kind] of KINDS) {
-    const file = fileOf(kind, fieldsOf(message[field]), openerOf);
+    const file = fileOf(kind, fieldsOf(message[field]));
     if (file !== null) return [file];
   }
   return [];
@@ -55,7 +52,7 @@ export function fullName({ first_name, last_name }: Fields): string | null {
   return nameOf([nameOf(first_name), nameOf(last_name)].filter((part) => part !== null).join(' '));
 }
 
-function fileOf(kind: FileKind, file: Fields | null, openerOf: FileOpener): IncomingFile | null {
+function fileOf(kind: FileKind, file: Fields | null): IncomingFile | null {
   const fileId = textOf(file?.file_id, 1024);
   if (file === null || !fileId) return null;
   const bytes = integerOf(file.file_size);
@@ -66,7 +63,7 @@ function fileOf(kind: FileKind, file: Fields | null, openerOf: FileOpener): Inco
     mime: mimeOf(kind, file),
     bytes: bytes !== null && bytes >= 0 ? bytes : null,
     hint: kind === 'sticker' ? stickerHint(file) : null,
-    open: openerOf(fileId),
+    ref: fileId,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { ChatType, Incoming, Person, Place, Press, Quote } from '../platform.ts';
 import { type Fields, fieldsOf, integerOf, integerText, nameOf, textOf } from './fields.ts';
-import { describeContent, type FileOpener, fullName, parseFiles } from './parse-media.ts';
+import { describeContent, fullName, parseFiles } from './parse-media.ts';
 
 /** Who we are on Telegram. */
 export interface Self {
@@ -32,28 +32,28 @@ const CHAT_TYPES: Readonly<Record<string, ChatType>> = {
  * What an update says to us; null for everything we do not know or want. An update comes from outside: whatever it is,
  * this does not throw.
  */
-export function parseUpdate(update: unknown, self: Self, openerOf: FileOpener): Parsed | null {
+export function parseUpdate(update: unknown, self: Self): Parsed | null {
   const fields = fieldsOf(update);
   if (fields === null) return null;
   if (fields.callback_query !== undefined) return parsePress(fieldsOf(fields.callback_query));
   const fresh = fieldsOf(fields.message ?? fields.channel_post);
-  if (fresh !== null) return parseMessage(fresh, self, openerOf, false);
+  if (fresh !== null) return parseMessage(fresh, self, false);
   const edited = fieldsOf(fields.edited_message ?? fields.edited_channel_post);
   // A live location is edited every few seconds: that is no message.
   if (edited === null || edited.location !== undefined) return null;
-  return parseMessage(edited, self, openerOf, true);
+  return parseMessage(edited, self, true);
 }
 
-function parseMessage(message: Fields, self: Self, openerOf: FileOpener, edited: boolean): Parsed | null {
+function parseMessage(message: Fields, self: Self, edited: boolean): Parsed | null {
   const place = placeOf(message);
   const messageId = integerText(message.message_id);
   if (place === null || messageId === null || isOwn(message, self)) return null;
-  const files = parseFiles(message, openerOf);
+  const files = parseFiles(message);
   const said = wordsOf(message);
   if (said === null && files.length === 0) return null;
   const command = commandOf(said ?? '', self);
   if (command.addressee === 'other' && place.type !== 'dm') return null;
-  const repliesTo = quoteOf(message, self, openerOf);
+  const repliesTo = quoteOf(message, self);
   const isDirect = place.type === 'dm' || command.addressee === 'us' || repliesTo?.own === true;
   const second = (edited ? integerOf(message.edit_date) : null) ?? integerOf(message.date) ?? 0;
   return {
@@ -124,7 +124,7 @@ function personOf(user: Fields | null): Person {
   return { id: integerText(user?.id), name, bot: user?.is_bot === true };
 }
 
-function quoteOf(message: Fields, self: Self, openerOf: FileOpener): Quote | null {
+function quoteOf(message: Fields, self: Self): Quote | null {
   const answered = fieldsOf(message.reply_to_message);
   const messageId = integerText(answered?.message_id);
   if (answered === null || messageId === null) return null;
@@ -132,7 +132,7 @@ function quoteOf(message: Fields, self: Self, openerOf: FileOpener): Quote | nul
   if (answered.forum_topic_created !== undefined) return null;
   if (message.is_topic_message === true && integerText(message.message_thread_id) === messageId) return null;
   const part = textOf(fieldsOf(message.quote)?.text);
-  const [file] = parseFiles(answered, openerOf);
+  const [file] = parseFiles(answered);
   const text = part ?? wordsOf(answered) ?? (file === undefined ? '' : `[${file.kind}]`);
   return { messageId, text, author: authorOf(answered).name, own: isOwn(answered, self) };
 }

@@ -94,6 +94,10 @@ export class Telegram implements Platform {
     return { messageId: await this.#sending.send(place, message, signal) };
   }
 
+  openFile(ref: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {
+    return downloadFile(this.#bot, ref, Math.min(maxBytes, this.abilities.files.maxBytes), signal);
+  }
+
   async edit(place: Place, messageId: string, message: Outgoing, signal: AbortSignal): Promise<void> {
     const id = idOf(messageId);
     await this.#sending.call(place, signal, async ({ chat, formatted }, deadline) => {
@@ -160,9 +164,7 @@ export class Telegram implements Platform {
   }
 
   #parse(update: unknown, self: Self): Parsed | null {
-    return parseUpdate(update, self, (fileId) => (maxBytes, signal) => {
-      return downloadFile(this.#bot, fileId, Math.min(maxBytes, this.abilities.files.maxBytes), signal);
-    });
+    return parseUpdate(update, self);
   }
 }
 

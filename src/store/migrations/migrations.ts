@@ -15,6 +15,7 @@ import { statements as parking } from './0010-parking.ts';
 import { statements as apiKeys } from './0011-api-keys.ts';
 import { statements as admins } from './0012-admins.ts';
 import { statements as approvals } from './0013-approvals.ts';
+import { statements as turnFiles } from './0014-turn-files.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -31,6 +32,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   apiKeys,
   admins,
   approvals,
+  turnFiles,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

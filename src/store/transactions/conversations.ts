@@ -11,6 +11,7 @@ import { takeUnanswered } from './external-notes.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
 import { TURNS } from './rows.ts';
 import { type CommandContext, enterKey, sessionQuery, type WriteScope, withTurns } from './sessions.ts';
+import { type TurnFile, turnFileRows } from './turn-files.ts';
 import { applyKeepingWords } from './turn-words.ts';
 
 /** Who talks where: what a session takes over from its conversation when it starts. */
@@ -36,6 +37,8 @@ export interface ReceiveArgs {
   readonly title?: string;
   /** Rows that its turn finds in the transcript: what the client says was said before, and what it asks for. */
   readonly before?: readonly MessageToAppend[] | undefined;
+  /** What came with it, fetched in its turn. */
+  readonly files?: readonly TurnFile[] | undefined;
   /** Begin the turn in the same transaction when nothing else waits or runs. */
   readonly begin: boolean;
 }
@@ -136,6 +139,7 @@ function* enqueue(
     rows: (after) => [
       ...messageRows(ctx, after.session, after.session.messageCount - before.length, before),
       turnRow(turnIn(after, args.turnId), args.originRef, text),
+      ...turnFileRows(args.turnId, args.files ?? []),
     ],
   };
   if (start !== null) return yield* applyStart(ctx, scope, start, commands, extras);

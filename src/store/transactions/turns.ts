@@ -8,6 +8,7 @@ import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
 import { TURN_COLUMNS, TURNS } from './rows.ts';
 import { type CommandContext, enterSession, withTurns } from './sessions.ts';
+import { moveTurnFiles } from './turn-files.ts';
 
 export interface FinishArgs {
   readonly context: CommandContext;
@@ -66,6 +67,7 @@ export function* joinTurns(
     texts.push(...(yield* selectValues(text, 'SELECT text FROM turns WHERE id = ?', id)));
   }
   yield* query('UPDATE turns SET text = ? WHERE id = ?', storableText(texts.join('\n'), 'the message'), args.into);
+  yield* moveTurnFiles(args.into, pieces);
   let after = loaded;
   for (const turnId of pieces) {
     const result = { outcome: 'done', response: args.response, model: null, usage: null } as const;

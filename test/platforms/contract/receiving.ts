@@ -144,8 +144,10 @@ export function receivingContract(under: PlatformUnderTest): void {
       expect(text).toBe('look');
       expect(files).toHaveLength(1);
       expect(files[0]?.name).toBe('table.csv');
-      expect(Buffer.from(await files[0]!.open(1000, never)).toString()).toBe('a,b\n1,2\n');
-      await expect(files[0]!.open(4, never)).rejects.toThrow(SendFailure);
+      const { ref } = files[0]!;
+      const { platform } = scene;
+      expect(Buffer.from((await platform.openFile?.(ref, 1000, never))!).toString()).toBe('a,b\n1,2\n');
+      await expect(platform.openFile?.(ref, 4, never)).rejects.toThrow(SendFailure);
     });
   }
 }

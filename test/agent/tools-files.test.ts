@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { listFilesTool, readFileTool, writeFileTool } from '../../src/agent/tools/file-tools.ts';
@@ -87,4 +89,19 @@ test('a long text is shortened in its middle', async () => {
   const text = await run(readFileTool(there), { path: 'long' });
   expect(text.length).toBeLessThan(33_000);
   expect(text).toMatch(/^start [\s\S]*left out[\s\S]* end$/);
+});
+
+test('pipes and sockets are refused at once, for reading and for writing, and hold no thread', async () => {
+  execFileSync('mkfifo', [join(workspace, 'pipe')]);
+  const server = createServer();
+  await new Promise<void>((listening) => server.listen(join(workspace, 'socket'), listening));
+  // More than there are threads for files.
+  const reads = Array.from({ length: 8 }, () => run(readFileTool(there), { path: 'pipe' }));
+  for (const read of await Promise.allSettled(reads)) expect(read).toMatchObject({ status: 'rejected' });
+  await expect(run(readFileTool(there), { path: 'pipe' })).rejects.toThrow('is not a file');
+  for (const path of ['pipe', 'socket']) {
+    await expect(run(writeFileTool(there), { path, text: 'x' })).rejects.toThrow('is not a file');
+  }
+  await expect(run(readFileTool(there), { path: 'socket' })).rejects.toThrow('is not a file');
+  server.close();
 });

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, readdir, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { MoiraiError } from '../../errors/moirai-error.ts';
@@ -30,14 +30,26 @@ export function readFileTool(workspaceOf: WorkspaceOf): AgentTool {
 }
 
 async function readText(real: string, path: string): Promise<string> {
-  await using file = await open(real, 'r');
+  await using file = await openFile(real, path, constants.O_RDONLY);
   const stats = await file.stat();
-  if (!stats.isFile()) throw new MoiraiError('tool_failed', `${path} is not a file`);
   if (stats.size > MAX_BYTES)
     throw new MoiraiError('tool_failed', `${path} has ${stats.size} bytes, more than ${MAX_BYTES}`);
   const bytes = await file.readFile();
   if (bytes.includes(0)) throw new MoiraiError('tool_failed', `${path} is not a text file`);
   return bytes.toString('utf8');
+}
+
+/**
+ * Opens an ordinary file and nothing else. It never waits: a pipe without a partner would hold a thread of the few that
+ * do all of a process's reading and writing, until somebody else opens it.
+ */
+async function openFile(real: string, path: string, flags: number): Promise<FileHandle> {
+  const file = await open(real, flags | constants.O_NONBLOCK, 0o644).catch((error: unknown) => {
+    throw new MoiraiError('tool_failed', `${path} cannot be opened: ${faultOf(error)}`, { cause: error });
+  });
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw new MoiraiError('tool_failed', `${path} is not a file`);
 }
 
 const MAX_CHARACTERS = 4 * 1024 * 1024;
@@ -55,10 +67,8 @@ export function writeFileTool(workspaceOf: WorkspaceOf): AgentTool {
     async run({ path, text }, asker) {
       const real = await writablePath(await workspaceOf(asker), path);
       // No link is followed at the last step: between the judgement and the write it may have come to be.
-      const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-      await using file = await open(real, flags, 0o644).catch((error: unknown) => {
-        throw new MoiraiError('tool_failed', `${path} cannot be written: ${faultOf(error)}`, { cause: error });
-      });
+      await using file = await openFile(real, path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW);
+      await file.truncate(0);
       await file.writeFile(text);
       return `Wrote ${Buffer.byteLength(text)} bytes to ${path}.`;
     },
@@ -69,6 +79,7 @@ function faultOf(error: unknown): string {
   const { code } = error as { code?: string };
   if (code === 'ELOOP') return 'it is a link';
   if (code === 'EISDIR') return 'it is a folder';
+  if (code === 'ENXIO') return 'it is not a file';
   return code ?? String(error);
 }
 

@@ -77,8 +77,8 @@ export class JobRuns {
     return this.#scheduler.idle(STOP_GRACE_MS);
   }
 
-  /** Takes what is due now. */
-  startDue(): Promise<void> {
+  /** Takes what is due now; false while nothing is taken. */
+  startDue(): Promise<boolean> {
     return this.#scheduler.startDue();
   }
 

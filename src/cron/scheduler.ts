@@ -67,9 +67,11 @@ export class Scheduler {
     await Promise.race([Promise.all(this.#runs), grace]);
   }
 
-  /** Resolves when what is due now has been started. */
-  async startDue(): Promise<void> {
-    await this.#worker?.runDue();
+  /** Resolves when what is due now has been started; with false before the start, and while it is paused. */
+  async startDue(): Promise<boolean> {
+    if (this.#worker === null) return false;
+    await this.#worker.runDue();
+    return true;
   }
 
   #makeWorker(): QueueWorker<DueJob> {

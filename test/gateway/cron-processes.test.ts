@@ -133,7 +133,7 @@ test('what a run needs an approval for is refused at once: nobody is there', asy
   const gateway = await start();
   await add(gateway, 'in 1s', 'sweep');
   await endedAs(gateway, 'cron_complete');
-  expect(JSON.stringify(questions(model).at(-1)?.body.messages)).toContain('nobody is there to be asked');
+  expect(JSON.stringify(questions(model).at(-1)?.body.messages)).toContain('nobody can be asked here');
 });
 
 test('what a job brought is in the prompt of whoever asks about it, also over HTTP', async () => {

@@ -352,7 +352,7 @@ async function busy(scene: Scene): Promise<() => Promise<Evidence['waited']>> {
 async function jobRun(scene: Scene, prompt: string): Promise<Evidence> {
   await scene.ask('1', `/cron add in 1h ${prompt}`);
   scene.later(3_600_000);
-  await scene.gateway.cron.startDue();
+  await scene.startDueJobs();
   await scene.until('it is told', () => scene.pigeons.textsTo('1').length > TALK.length);
   const end = (await scene.events()).find(({ kind, type }) => kind === 'cron' && type === 'session:end');
   return evidence(scene, await scene.session(end?.session_id ?? ''), { said: [] });

@@ -65,7 +65,7 @@ test('the run of a job begins with its turn, and a notice is a trace of its own'
   await scene.ask('ada', 'hello');
   expect(await scene.ask('ada', '/cron add every 1h sweep')).toMatch(/^Scheduled/);
   scene.later(3_600_000);
-  await scene.gateway.cron.startDue();
+  await scene.startDueJobs();
   await scene.until('it is run and told', () => named('turn').length === 2 && named('deliver').length === 2);
   expect(named('turn')[1]).toMatchObject({ parentId: null, attributes: { 'moirai.kind': 'cron' } });
   expect(named('deliver')[1]?.parentId).toBeNull();

@@ -99,6 +99,11 @@ export class Scene {
     this.#aheadMs += ms;
   }
 
+  /** Starts the jobs that are due. A gateway that has just begun settles first what was left. */
+  async startDueJobs(): Promise<void> {
+    await this.until('jobs are taken', () => this.gateway.cron.startDue());
+  }
+
   conversation(chat: string): ConversationRef {
     const key = `agent:main:pigeon:dm:${chat}`;
     return { key, kind: 'chat', platform: 'pigeon', userId: `user-${chat}`, origin: { chat }, attached: false };

@@ -55,6 +55,13 @@ async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
       },
     },
   });
+  await scene.store.write('announceInstance', {
+    context: scene.context(),
+    event: {
+      id: 'aside',
+      draft: { type: 'work:set_aside', fields: { work: 'tick', id: 'job:1', attempts: 3, error: 'unreadable' } },
+    },
+  });
   const asked = await scene.ask('1');
   const { id } = asked.session;
   const context = scene.context();

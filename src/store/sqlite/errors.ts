@@ -69,12 +69,16 @@ export function wrapSqlite(thrown: unknown, path: string): MoiraiError {
   return new MoiraiError(known, `${path}: ${message}`, { cause: thrown, details: { path } });
 }
 
-/** What SQLite says of tables that are not as we made them, without calling it damage. */
-const FOREIGN_SCHEMA = /^(vtable constructor failed|no such (table|column)|table \w+ (has no column|already exists))/;
+/**
+ * What SQLite says of tables that are not as we made them, and of a row that has lost a value, without calling it damage:
+ * what we write ourselves is typed, so that a null can only come out of the file.
+ */
+const DAMAGED =
+  /^(NOT NULL constraint failed|vtable constructor failed|no such (table|column)|table \w+ (has no column|already exists))/;
 
 /** True for JSON and tables that we wrote and cannot read any more: something else has written here. */
 function isDamage(thrown: unknown): boolean {
-  return thrown instanceof SyntaxError || (thrown instanceof Error && FOREIGN_SCHEMA.test(thrown.message));
+  return thrown instanceof SyntaxError || (thrown instanceof Error && DAMAGED.test(thrown.message));
 }
 
 /** Only what the engine itself reports: a row that cannot be understood leaves the transaction as it is. */

@@ -16,9 +16,9 @@ export function newerSchemaContract(open: Open): void {
       try {
         expect(await codeOf(scene.say('1', 'hello'))).toBe('store_newer');
         expect(await codeOf(scene.store.write('beat', { instance: scene.instance, ttlMs: 1000 }))).toBe('store_newer');
-        expect(await codeOf(scene.store.write('keepSetting', { name: 'home', value: 'one' }))).toBe('store_newer');
+        expect(await codeOf(scene.store.write('keepSetting', { name: 'newer', value: 'one' }))).toBe('store_newer');
         expect((await scene.session(id)).messageCount).toBe(0);
-        expect(await scene.store.read('findSetting', { name: 'home' })).toBeNull();
+        expect(await scene.store.read('findSetting', { name: 'newer' })).toBeNull();
       } finally {
         await setSchema(SCHEMA_VERSION);
       }

@@ -135,8 +135,11 @@ export class ChatPlatforms {
   ): Promise<boolean> {
     if (!deliverable(session) || !this.#manager.names.includes(session.platform)) return true;
     const { type, chat = '' } = parseKey(session.key);
-    const place = { type, chat };
-    return this.access.admits({ platform: session.platform, userId, bot: false, place });
+    const { platform } = session;
+    for (const each of await this.places.idsOf(platform, chat)) {
+      if (await this.access.admits({ platform, userId, bot: false, place: { type, chat: each } })) return true;
+    }
+    return false;
   }
 
   /** A turn begins to run here. */

@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import type { Session } from '../lifecycle/session.ts';
 import { keyFor, parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Places } from '../outbound/places.ts';
@@ -11,6 +12,8 @@ import { offerCode, pairingText } from '../people/pairing.ts';
 import { sanitize } from '../platforms/outside-text.ts';
 import type { Inbox, Incoming, Place, Platform, Press } from '../platforms/platform.ts';
 import { chatSettings } from '../platforms/registry.ts';
+import type { ReadResult } from '../store/catalogue.ts';
+import type { Store } from '../store/port.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { Conversations, ReceiveResult } from '../turns/conversations.ts';
 import { failureText, NOT_ANSWERED } from '../turns/texts.ts';
@@ -84,10 +87,12 @@ export class Reception implements Inbox {
   }
 
   async #receive(message: Incoming): Promise<void> {
-    const conversation = this.#conversationOf(message);
+    const { places } = this.#deps;
+    const known = await places.known(this.#platform.name, message.place);
+    const conversation = this.#conversationOf(message, known);
     if (conversation === null) return;
     const requester = requesterOf(this.#platform.name, message.from, message.place);
-    if (!(await this.#deps.access.admits(requester))) return this.#turnAway(message);
+    if (!(await this.#admits(requester))) return this.#turnAway(message);
     if (!this.#isForUs(message)) return;
     await this.#deps.places.seen(this.#platform.name, message.place);
     await this.#take(message, conversation, requester);
@@ -96,7 +101,7 @@ export class Reception implements Inbox {
   async press({ from, place, data }: Press): Promise<string | null> {
     const { access, approvals } = this.#deps;
     const requester = requesterOf(this.#platform.name, from, place);
-    if (!(await access.admits(requester))) return 'You may not do that.';
+    if (!(await this.#admits(requester))) return 'You may not do that.';
     const pressed = readApprovalButton(data);
     if (pressed === null) return null;
     const outcome = await approvals.answerById(pressed.id, pressed.decision, await access.answerer(requester));
@@ -106,11 +111,11 @@ export class Reception implements Inbox {
   }
 
   /** Null for what has no place a conversation could be made of; it can never be taken, so it is done with. */
-  #conversationOf({ place, from }: Incoming): ConversationRef | null {
+  #conversationOf({ place, from }: Incoming, known: Place): ConversationRef | null {
     const { sessions } = this.#deps.config;
     const { name } = this.#platform;
     try {
-      const { type, chat, scope, thread } = place;
+      const { type, chat, scope, thread } = known;
       const source = {
         ...{ platform: name, type, chat },
         ...(scope === undefined ? {} : { scope }),
@@ -124,6 +129,27 @@ export class Reception implements Inbox {
       this.#deps.log.warn('a message from nowhere was dropped', { platform: name, error: thrown });
       return null;
     }
+  }
+
+  async moved(from: string, to: string): Promise<void> {
+    const { places, engine, log } = this.#deps;
+    const platform = this.#platform.name;
+    await places.moved(platform, from, to);
+    log.info('a chat goes on under another id', { platform, from, to });
+    // What was said there before this was known began a session of its own; there is one for each conversation.
+    for (const { id, key } of await openSessions(engine.store, platform)) {
+      if (parseKey(key).chat === to) await engine.end(id, { reason: 'switched', trigger: 'message' });
+    }
+  }
+
+  /** By any of the ids that the chat has had. */
+  async #admits(requester: Requester): Promise<boolean> {
+    const { access, places } = this.#deps;
+    const { platform, place } = requester;
+    for (const chat of await places.idsOf(platform, place.chat)) {
+      if (await access.admits({ ...requester, place: { ...place, chat } })) return true;
+    }
+    return false;
   }
 
   /** A stranger gets one code and nothing else, and only where nobody else reads it. */
@@ -151,7 +177,7 @@ export class Reception implements Inbox {
     // An agent that is addressed by name in front of a command still gets the command; everything else is text.
     const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;
     const result = await conversations.receive({
-      ...{ conversation, text: command ? message.text : text, originRef: message.id },
+      ...{ conversation, text: command ? message.text : text, originRef: this.#refOf(message) },
       userName: message.from.name === null ? null : sanitize(message.from.name),
       ...(command
         ? { mayRun: (spec) => access.refusal(spec, requester), by: await access.answerer(requester) }
@@ -164,18 +190,30 @@ export class Reception implements Inbox {
   }
 
   /** What a command says goes to where it was given. */
-  async #answer({ place, id }: Incoming, result: ReceiveResult): Promise<void> {
+  async #answer(message: Incoming, result: ReceiveResult): Promise<void> {
+    const { place } = message;
     if (result.type !== 'answer' || result.text === '') return;
     if (result.session === null) return this.#sendNow(place, result.text);
     const { engine } = this.#deps;
     const deliveries = [
-      { id: `${id}:answer`, platform: this.#platform.name, target: { ...sanitized(place) }, text: result.text },
+      {
+        id: `${this.#refOf(message)}:answer`,
+        platform: this.#platform.name,
+        target: { ...sanitized(place) },
+        text: result.text,
+      },
     ];
     await engine.store.write('addDeliveries', {
       context: engine.commandContext(),
       sessionId: result.session.id,
       deliveries,
     });
+  }
+
+  /** Ids are a platform's own: those of two platforms, or of two accounts of one, may be the same. */
+  #refOf({ id }: Incoming): string {
+    const { name } = this.#platform;
+    return id.startsWith(`${name}:`) ? id : `${name}:${id}`;
   }
 
   /** Where there is no session to keep it with. Once: a stranger is not worth more. */
@@ -186,6 +224,19 @@ export class Reception implements Inbox {
       const error = MoiraiError.wrap(thrown);
       this.#deps.log.warn('what was to be said outside of any session was not sent', { place: place.chat, error });
     }
+  }
+}
+
+async function openSessions(store: Store, platform: string): Promise<Session[]> {
+  const all: Session[] = [];
+  for (let cursor: string | null = null; ; ) {
+    const page: ReadResult<'listSessions'> = await store.read('listSessions', {
+      ...{ states: ['open', 'resume_pending', 'suspended'], kinds: ['chat'], platforms: [platform], reasons: [] },
+      ...{ key: null, user: null, text: null, since: null, cursor, limit: 500 },
+    });
+    all.push(...page.sessions);
+    cursor = page.next;
+    if (cursor === null) return all;
   }
 }
 

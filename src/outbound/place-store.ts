@@ -69,4 +69,28 @@ export function* findPlace(_ctx: TxContext, args: { platform: string; id: string
   return (yield* PLACES.selectOne('WHERE platform = ? AND id = ?', args.platform, args.id)) ?? null;
 }
 
+/** A chat that goes on under another id. Its conversations keep the key that they began with. */
+const MOVED_CHATS = new Table('moved_chats', { platform: text, chat: text, knownAs: text, movedAt: integer });
+
+/** A chat is another one from now on; what it was known as before is what it is known as. */
+export function* moveChat(
+  ctx: TxContext,
+  { platform, from, to }: { platform: string; from: string; to: string },
+): Tx<{ readonly knownAs: string }> {
+  const before = yield* MOVED_CHATS.selectOne('WHERE platform = ? AND chat = ?', platform, from);
+  const known = before?.knownAs ?? from;
+  yield [
+    MOVED_CHATS.insert(
+      { platform, chat: to, knownAs: known, movedAt: ctx.now },
+      'ON CONFLICT (platform, chat) DO NOTHING',
+    ),
+  ];
+  return { knownAs: known };
+}
+
+/** Every chat that has moved, by what it is now. */
+export function* movedChats(_ctx: TxContext, { platform }: { platform: string }): Tx<RowOf<typeof MOVED_CHATS>[]> {
+  return yield* MOVED_CHATS.select('WHERE platform = ? ORDER BY moved_at', platform);
+}
+
 const MOST_LISTED = 1000;

@@ -16,6 +16,9 @@ export class Places {
   /** Written down already, under this name: a message need not write it again. */
   readonly #known = new Map<string, string>();
 
+  /** By platform, what each chat that has moved is known as. Few ever do. */
+  readonly #moved = new Map<string, Promise<ReadonlyMap<string, string>>>();
+
   constructor(store: Store) {
     this.#store = store;
   }
@@ -33,6 +36,38 @@ export class Places {
     });
     if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
     this.#known.set(`${platform}:${id}`, name ?? '');
+  }
+
+  /** A chat goes on under another id. */
+  async moved(platform: string, from: string, to: string): Promise<void> {
+    await this.#store.write('moveChat', { platform, from, to });
+    this.#moved.delete(platform);
+    await this.gone(platform, { chat: from }, `it has become ${to}`);
+  }
+
+  /** The place under the id that its conversations began with: their keys do not change when a chat moves. */
+  async known<P extends Pick<Place, 'type' | 'chat'>>(platform: string, place: P): Promise<P> {
+    if (place.type === 'dm') return place;
+    const chat = (await this.#movedOn(platform)).get(place.chat);
+    return chat === undefined ? place : { ...place, chat };
+  }
+
+  /** Everything that a chat is or was called. */
+  async idsOf(platform: string, chat: string): Promise<string[]> {
+    const moved = [...(await this.#movedOn(platform))].filter(([to, known]) => to === chat || known === chat);
+    return [...new Set([chat, ...moved.flat()])];
+  }
+
+  #movedOn(platform: string): Promise<ReadonlyMap<string, string>> {
+    const known = this.#moved.get(platform);
+    if (known !== undefined) return known;
+    const read = this.#store
+      .read('movedChats', { platform })
+      .then((rows) => new Map(rows.map(({ chat, knownAs }) => [chat, knownAs])));
+    this.#moved.set(platform, read);
+    // Asked again after a failure.
+    read.catch(() => this.#moved.delete(platform));
+    return read;
   }
 
   /** Nothing can be sent there any more; when somebody talks there again, it is written down anew. */

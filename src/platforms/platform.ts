@@ -160,6 +160,11 @@ export interface Inbox {
   receive(message: Incoming): Promise<void>;
   /** Takes the press of a button. Returns what is shown to who pressed it, if the platform can. */
   press(press: Press): Promise<string | null>;
+  /**
+   * A chat goes on under another id, as a group of Telegram that grows: its conversations go on there. Resolves when that
+   * is durable. Told again it changes nothing.
+   */
+  moved(from: string, to: string): Promise<void>;
   /** The state has changed. */
   changed(): void;
 }

@@ -76,6 +76,7 @@ export class BotApiFake {
   readonly #server: Server;
   readonly #faults = new Map<string, Fault[]>();
   readonly #held = new Set<ServerResponse>();
+  readonly #migrated = new Map<number, number>();
   #poll: Poll | null = null;
   #nextUpdate = 1000;
   #nextMessage = 1;
@@ -131,6 +132,16 @@ export class BotApiFake {
       ...(topic === undefined ? {} : { message_thread_id: topic, is_topic_message: true }),
       ...fields,
     };
+  }
+
+  /**
+   * A group grows and becomes a supergroup: both chats are told, and whatever is sent to the old one is refused with the
+   * new id.
+   */
+  migrate(from: number, to: number): void {
+    this.#migrated.set(from, to);
+    this.say({ chat: from, type: 'group', fields: { migrate_to_chat_id: to } });
+    this.say({ chat: to, type: 'supergroup', fields: { migrate_from_chat_id: from } });
   }
 
   /** A file that people send; returns what names it in a message. */
@@ -256,6 +267,11 @@ export class BotApiFake {
 
   #perform(call: BotCall): unknown {
     const { method, payload } = call;
+    const successor = this.#migrated.get(Number(payload.chat_id));
+    if (successor !== undefined) {
+      const description = 'Bad Request: group chat was upgraded to a supergroup chat';
+      throw { code: 400, description, parameters: { migrate_to_chat_id: successor } } satisfies Fault;
+    }
     switch (method) {
       case 'getMe':
         return this.self;

@@ -87,6 +87,30 @@ describe('conversations on Telegram', () => {
     expect(await gateway.events('session:start')).toHaveLength(2);
   });
 
+  test('a group that becomes a supergroup goes on in its session, and its replies follow it', async () => {
+    scene = await TelegramScene.open();
+    const { bot } = scene;
+    const gateway = scene.gateway({}, { allow: ['-200'], require_mention: false });
+    await gateway.start();
+    const open = async () => {
+      const { data } = await gateway.get<{ data: { id: string; key: string }[] }>('/v1/sessions?state=open');
+      return data.map(({ id, key }) => ({ id, key }));
+    };
+    bot.say({ text: 'one', chat: -200, type: 'group' });
+    await scene.heardIn(-200, 1);
+    const before = await open();
+    expect(before).toMatchObject([{ key: 'agent:main:telegram:group:-200:42' }]);
+    bot.migrate(-200, -100_200);
+    bot.say({ text: 'two', chat: -100_200, type: 'supergroup' });
+    expect(await scene.heardIn(-100_200, 1)).toEqual(['did: two']);
+    expect(await open()).toEqual(before);
+    await gateway.end('SIGKILL');
+    await gateway.start();
+    bot.say({ text: 'three', chat: -100_200, type: 'supergroup' });
+    expect(await scene.heardIn(-100_200, 2)).toEqual(['did: two', 'did: three']);
+    expect(await open()).toEqual(before);
+  });
+
   test('what is written in a hurry is one message, an album too', async () => {
     scene = await TelegramScene.open();
     const { bot, model } = scene;

@@ -125,6 +125,19 @@ describe('a message that Telegram refuses', () => {
     expect(scene.fake.callsOf('sendMessage')).toHaveLength(3);
   });
 
+  test('because its group has become another chat tells the inbox', async () => {
+    await using scene = await openScene();
+    const inbox = new TestInbox();
+    await scene.platform.start(inbox);
+    scene.fake.migrate(-100, -1009);
+    await scene.platform.send({ type: 'group', chat: '-100' }, { text: 'one' }, never);
+    const told = () => inbox.moves.length >= 3;
+    await until(told, 'the inbox is told by both chats and by the refusal');
+    expect(new Set(inbox.moves)).toEqual(new Set(['-100 -> -1009']));
+    expect(inbox.received).toEqual([]);
+    await scene.platform.stop();
+  });
+
   test('for its number is followed by none to the same chat until it is time; others go on', async () => {
     await using scene = await openScene();
     scene.fake.failNext('sendMessage', {

@@ -22,7 +22,7 @@ const TABLES = [
   ...['instances', 'sessions', 'turns', 'messages', 'events'],
   ...['subscribers', 'lanes', 'dead_letters', 'deliveries', 'facts'],
   ...['pairings', 'pairing_locks', 'credentials', 'places'],
-  ...['jobs', 'job_runs', 'told', 'approvals', 'approval_rules', 'turn_requests'],
+  ...['jobs', 'job_runs', 'told', 'approvals', 'approval_rules', 'turn_requests', 'moved_chats'],
 ];
 
 /** SQLite in this thread, on a clock of the test's. Every test has a file of its own. */

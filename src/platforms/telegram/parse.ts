@@ -10,7 +10,9 @@ export interface Self {
 
 export type Parsed =
   | { readonly kind: 'message'; readonly message: Incoming }
-  | { readonly kind: 'press'; readonly press: Press; readonly query: string };
+  | { readonly kind: 'press'; readonly press: Press; readonly query: string }
+  /** A group has become another chat. */
+  | { readonly kind: 'moved'; readonly from: string; readonly to: string };
 
 /** The kinds of updates that mean something to us; the server sends no others. */
 export const UPDATE_KINDS = [
@@ -37,7 +39,7 @@ export function parseUpdate(update: unknown, self: Self): Parsed | null {
   if (fields === null) return null;
   if (fields.callback_query !== undefined) return parsePress(fieldsOf(fields.callback_query));
   const fresh = fieldsOf(fields.message ?? fields.channel_post);
-  if (fresh !== null) return parseMessage(fresh, self, false);
+  if (fresh !== null) return parseMove(fresh) ?? parseMessage(fresh, self, false);
   const edited = fieldsOf(fields.edited_message ?? fields.edited_channel_post);
   // A live location is edited every few seconds: that is no message.
   if (edited === null || edited.location !== undefined) return null;
@@ -72,6 +74,15 @@ function parseMessage(message: Fields, self: Self, edited: boolean): Parsed | nu
       at: second * 1000,
     },
   };
+}
+
+/** The group is told of its new id, and the new chat of its old one. */
+function parseMove(message: Fields): Parsed | null {
+  const chat = integerText(fieldsOf(message.chat)?.id);
+  const to = integerText(message.migrate_to_chat_id);
+  const from = integerText(message.migrate_from_chat_id);
+  if (chat === null || (to === null && from === null)) return null;
+  return { kind: 'moved', from: from ?? chat, to: to ?? chat };
 }
 
 function parsePress(query: Fields | null): Parsed | null {

@@ -44,7 +44,7 @@ export class Telegram implements Platform {
     this.#webhook = options.webhook;
     this.#bot = connectBot(options);
     this.#connection = new Connection(this.#bot);
-    this.#sending = new Sending(this.#bot);
+    this.#sending = new Sending(this.#bot, (from, to) => void this.#session?.reception.moved(from, to));
   }
 
   get state(): PlatformState {

@@ -45,11 +45,21 @@ export class Reception {
   }
 
   async #hand(parsed: Parsed): Promise<void> {
+    if (parsed.kind === 'moved') return await this.#inbox.moved(parsed.from, parsed.to);
     if (parsed.kind === 'message') return await this.#inbox.receive(parsed.message);
     const shown = await this.#inbox.press(parsed.press);
     // It is not awaited: the person who pressed sees a clock until it is there, and the press itself is taken.
     const answer = this.#answerPress(parsed.query, shown).finally(() => this.#answers.delete(answer));
     this.#answers.add(answer);
+  }
+
+  /** A message could only be sent to another chat than the one it was for. */
+  async moved(from: string, to: string): Promise<void> {
+    try {
+      await this.take({ kind: 'moved', from, to });
+    } catch {
+      // Said where it was not taken. The next message that is sent there brings it again.
+    }
   }
 
   async #answerPress(query: string, shown: string | null): Promise<void> {
@@ -66,7 +76,8 @@ export class Reception {
   }
 }
 
-/** Updates of one lane are taken one after the other. */
+/** Updates of one lane are taken one after the other. What is said in a chat waits until it is known what the chat was before. */
 export function laneOf(parsed: Parsed): string {
+  if (parsed.kind === 'moved') return parsed.to;
   return (parsed.kind === 'message' ? parsed.message : parsed.press).place.chat;
 }

@@ -35,13 +35,16 @@ interface Step {
 /** Calls that concern one chat, with what can be mended mended. */
 export class Sending {
   readonly #bot: Bot;
+  readonly #moved: (from: string, to: string) => void;
   /** Groups that have become another chat. Few ever do. */
   readonly #successors = new Map<string, string>();
   /** Chats the server does not want to hear from for a while: asking again before makes the while longer. */
   readonly #closedUntil = new Map<string, number>();
 
-  constructor(bot: Bot) {
+  /** `moved` hears of a group that has become another chat. */
+  constructor(bot: Bot, moved: (from: string, to: string) => void) {
     this.#bot = bot;
+    this.#moved = moved;
   }
 
   /** How long the server wants to hear nothing of a chat, in milliseconds; not above 0 when it does not mind. */
@@ -84,6 +87,7 @@ export class Sending {
     const chat = successorOf(thrown);
     if (chat !== null && chat !== form.chat && !this.#successors.has(form.chat)) {
       this.#successors.set(form.chat, chat);
+      this.#moved(form.chat, chat);
       return { ...form, chat };
     }
     if (form.formatted && isRefusal(thrown, /can't parse|unsupported start tag/i)) return { ...form, formatted: false };

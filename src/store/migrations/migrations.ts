@@ -16,6 +16,7 @@ import { statements as apiKeys } from './0011-api-keys.ts';
 import { statements as admins } from './0012-admins.ts';
 import { statements as approvals } from './0013-approvals.ts';
 import { statements as turnFiles } from './0014-turn-files.ts';
+import { statements as movedChats } from './0015-moved-chats.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -33,6 +34,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   admins,
   approvals,
   turnFiles,
+  movedChats,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

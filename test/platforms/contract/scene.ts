@@ -99,6 +99,7 @@ export class TestInbox implements Inbox {
   /** Every try, also those refused. */
   readonly tried: Incoming[] = [];
   readonly presses: Press[] = [];
+  readonly moves: string[] = [];
   changes = 0;
   answer: string | null = null;
   #refusals = 0;
@@ -133,6 +134,11 @@ export class TestInbox implements Inbox {
     await this.#gate;
     this.presses.push(press);
     return this.answer;
+  }
+
+  async moved(from: string, to: string): Promise<void> {
+    await this.#gate;
+    this.moves.push(`${from} -> ${to}`);
   }
 
   changed(): void {

@@ -93,6 +93,19 @@ export class TroubleScene {
     for (const { code } of during) expect(codes).toContain(code);
   }
 
+  /** A lease was kept, or it was lost, and then whoever had it wrote nothing more. Returns how many were lost. */
+  async expectOneLeaseAtATime(): Promise<number> {
+    const events = await this.gateway.events();
+    const lost = new Set<unknown>();
+    for (const { type, instance, id } of events) {
+      if (type === 'instance:lost') lost.add(instance);
+      else expect([id, lost.has(instance)]).toEqual([id, false]);
+    }
+    const started = new Set(events.filter(({ type }) => type === 'gateway:startup').map(({ instance }) => instance));
+    expect(started.size).toBe(lost.size + 1);
+    return lost.size;
+  }
+
   #answered(chat: number): string[] {
     return this.#scene.textsIn(chat).flatMap((text) => [...text.matchAll(/m\d+/g)].map(([m]) => m));
   }

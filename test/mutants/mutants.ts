@@ -44,6 +44,18 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/store/erasure.test.ts', '-t', 'sqlite'],
     finding: FAILED_TEST,
   },
+  'api keys': {
+    args: ['VITEST', 'run', 'test/api/keys.test.ts', '-t', 'a key with the scope chat'],
+    finding: FAILED_TEST,
+  },
+  commands: {
+    args: ['VITEST', 'run', 'src/config/command-pattern.test.ts'],
+    finding: FAILED_TEST,
+  },
+  'closed gates': {
+    args: ['VITEST', 'run', 'test/plugins/gates.test.ts', '-t', 'has to be declared'],
+    finding: FAILED_TEST,
+  },
   cron: {
     args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
     finding: FAILED_TEST,
@@ -481,5 +493,26 @@ export const MUTANTS: readonly Mutant[] = [
     find: "const isUnknown = committing && error.code === 'store_io';",
     replace: "const isUnknown = committing && error.code === 'store_url';",
     layer: 'database file',
+  },
+  {
+    name: 'an API key sees the conversations of others',
+    file: 'src/api/key-scope.ts',
+    find: "access === 'see' && caller.scopes.includes('read')",
+    replace: "access === 'see'",
+    layer: 'api keys',
+  },
+  {
+    name: 'an option is taken for an argument of an allowed command',
+    file: 'src/config/command-pattern.ts',
+    find: "return !word.startsWith('-');",
+    replace: "return word !== '-';",
+    layer: 'commands',
+  },
+  {
+    name: 'a closed gate need not be declared',
+    file: 'src/extensions/plugins/live-plugin.ts',
+    find: 'if (missing === undefined) return;',
+    replace: "if (missing !== '') return;",
+    layer: 'closed gates',
   },
 ];

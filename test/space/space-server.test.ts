@@ -331,6 +331,18 @@ describe('a gateway', () => {
     expect(upstream.requests).toHaveLength(1);
   });
 
+  test('whose key has too few scopes for a request is not left alone: the answer is passed on', async () => {
+    const challenge = { 'www-authenticate': 'Bearer error="insufficient_scope"', 'content-type': 'application/json' };
+    const body = '{"error":{"code":"forbidden_scope","message":"this needs read","hint":""}}';
+    const upstream = await fake((_, outgoing) => outgoing.writeHead(403, challenge).end(body));
+    const space = await openSpace([{ url: upstream.url, key: GATEWAY_KEY }]);
+    for (let i = 0; i < 2; i++) {
+      const refused = await ask(space, '/gateways/0/v1/subscribers');
+      expect([refused.status, refused.json.error.code]).toEqual([403, 'forbidden_scope']);
+    }
+    expect(upstream.requests).toHaveLength(2);
+  });
+
   test('that refused the key is asked again after a while', async () => {
     const upstream = await fake((_, outgoing) => outgoing.writeHead(upstream.requests.length === 1 ? 401 : 200).end());
     const space = await openSpace([{ url: upstream.url }], { patience: { headersMs: 10_000, refusedMs: 50 } });

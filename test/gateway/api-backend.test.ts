@@ -142,3 +142,22 @@ test('a key is forgotten after 24 hours', async () => {
   expect(second.turnId).not.toBe(first.turnId);
   expect((await second.reply).text).toBe('did: one');
 });
+
+test('a key that is not an admin has conversations of its own, and may not give the commands of an operator', async () => {
+  const caller = { credential: 'k', namespace: 'shop', admin: false };
+  const say = async (text: string, rest: Partial<ChatRequest> = {}) => {
+    const accepted = await backend().receive(request(text, { conversation: 'harbour', caller, ...rest }));
+    return accepted.reply;
+  };
+  const own = await say('hello');
+  expect((await scene.session(own.sessionId))?.key).toBe('agent:main:api:dm:shop:harbour:');
+  const others = await backend().receive(request('hello', { conversation: 'harbour' }));
+  await others.reply;
+  expect(others.sessionId).not.toBe(own.sessionId);
+  for (const command of ['/restart', '/sethome']) {
+    expect((await say(command)).text).toBe(`${command} needs a key with the scope admin.`);
+  }
+  // Neither by its id does it go on with what is not its own.
+  expect((await say(`/resume ${others.sessionId}`)).sessionId).not.toBe(others.sessionId);
+  expect((await say('/sessions')).text).not.toContain(others.sessionId);
+});

@@ -32,6 +32,14 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/scenarios/store-trouble.test.ts'],
     finding: FAILED_TEST,
   },
+  'postgres trouble': {
+    args: ['VITEST', 'run', 'test/store/postgres-trouble.test.ts', '-t', 'unknown outcome|wait for many conversations'],
+    finding: FAILED_TEST,
+  },
+  'newer schema': {
+    args: ['VITEST', 'run', 'test/store/sqlite.contract.test.ts', '-t', 'newer program'],
+    finding: FAILED_TEST,
+  },
   replies: {
     args: ['VITEST', 'run', 'test/store/sqlite.contract.test.ts', '-t', 'a reply'],
     finding: FAILED_TEST,
@@ -290,6 +298,27 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'return await this.settle(write);',
     replace: 'return await write(this.commandContext());',
     layer: 'queue',
+  },
+  {
+    name: 'a commit without an answer counts as not done',
+    file: 'src/store/postgres/errors.ts',
+    find: "return state === '' || ENDED.test(state)",
+    replace: 'return ENDED.test(state)',
+    layer: 'postgres trouble',
+  },
+  {
+    name: 'a heartbeat waits behind work',
+    file: 'src/store/postgres/plan.ts',
+    find: "connections: 'heartbeats', tryMs: ms",
+    replace: 'connections, tryMs: ms',
+    layer: 'postgres trouble',
+  },
+  {
+    name: 'an open store writes on after its schema was raised',
+    file: 'src/store/sqlite/writer.ts',
+    find: 'this.#connection.run(refuseNewer());',
+    replace: '',
+    layer: 'newer schema',
   },
   {
     name: 'the log is read in the order of writing, not of commits',

@@ -86,8 +86,11 @@ export class Hints {
       if (this.#client === client) this.#client = null;
       again();
     });
+    if (this.#closed) {
+      client.connection.stream.destroy();
+      return;
+    }
     this.#client = client;
-    if (this.#closed) client.connection.stream.destroy();
     // A connection that only listens does not notice that nothing comes through any more.
     this.#probing ??= setInterval(() => void this.#ask('SELECT 1'), this.#deadlines.totalMs).unref();
     await this.#ask(`LISTEN ${CHANNEL}`);

@@ -147,7 +147,7 @@ export class PostgresStore implements Store {
     let unknown = false;
     let stale = 0;
     for (let attempt = 1; ; attempt++) {
-      if (this.#closed) throw new MoiraiError('store_closed', 'the store is closed');
+      if (this.#closed) throw await this.#failure(plan, closedError(), unknown);
       const totalMs = until - performance.now();
       const trial = await this.#try({ ...plan, totalMs, tryMs: Math.min(plan.tryMs, totalMs) }, args);
       if (trial.ok) return trial;
@@ -214,6 +214,10 @@ type Trial =
 function conversationOf(args: unknown): string | null {
   const { conversation, sessionId } = args as { conversation?: { key: string } | null; sessionId?: string };
   return conversation?.key ?? sessionId ?? null;
+}
+
+function closedError(): MoiraiError {
+  return new MoiraiError('store_closed', 'the store is closed');
 }
 
 function lockedFor(ms: number): MoiraiError {

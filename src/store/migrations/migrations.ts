@@ -63,8 +63,8 @@ export function* migrate(dialect: Dialect): Tx<{ from: number; to: number }> {
 }
 
 /**
- * Refuses a schema that a newer program has raised since this one opened the store. Asked in every transaction that
- * writes: the newer program may keep promises that this one would break.
+ * Refuses a schema that a newer program has raised since this one opened the store. Part of every
+ * transaction that writes: the newer program may keep promises that this one would break.
  */
 export function* refuseNewer(): Tx<void> {
   const [row] = yield* query("SELECT value FROM meta WHERE name = 'schema'");

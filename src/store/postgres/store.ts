@@ -124,7 +124,7 @@ export class PostgresStore implements Store {
   }
 
   /** Writes of one conversation wait for each other here, where they hold no connection. */
-  async #inOrder(plan: Plan, args: unknown): Promise<Taken> {
+  async #inOrder(plan: Plan, args: unknown): Promise<Committed> {
     const key = conversationOf(args);
     if (key === null) return this.#transact(plan, args);
     const began = performance.now();
@@ -142,7 +142,7 @@ export class PostgresStore implements Store {
    * Runs a transaction until the server has taken or refused it, or its time is over. Conflicts are tried again; so are
    * broken connections, also when the commit's answer was lost: commands carry ids, and none applies twice.
    */
-  async #transact(plan: Plan, args: unknown): Promise<Taken> {
+  async #transact(plan: Plan, args: unknown): Promise<Committed> {
     const until = performance.now() + plan.totalMs;
     let unknown = false;
     let stale = 0;
@@ -166,7 +166,7 @@ export class PostgresStore implements Store {
   async #try(plan: Plan, args: unknown): Promise<Trial> {
     let committing = false;
     try {
-      const taken = await this.#connections.use(plan, async (client) => {
+      const committed = await this.#connections.use(plan, async (client) => {
         const context = new ServerContext(plan.kind === 'write', this.#rules, this.#clock);
         const make = () => transactionNamed(plan.name, context, args);
         const outcome = await runNew(client, context, make, plan.settings);
@@ -174,7 +174,7 @@ export class PostgresStore implements Store {
         await commit(client, outcome);
         return { value: outcome.value, effects: context.effects };
       });
-      return { ok: true, ...taken };
+      return { ok: true, ...committed };
     } catch (thrown) {
       return { ok: false, thrown, unknown: committing && leavesCommitUnknown(thrown) };
     }
@@ -200,13 +200,13 @@ export class PostgresStore implements Store {
   }
 }
 
-interface Taken {
+interface Committed {
   readonly value: unknown;
   readonly effects: Effects;
 }
 
 type Trial =
-  | ({ readonly ok: true } & Taken)
+  | ({ readonly ok: true } & Committed)
   /** `unknown`: it may have been done all the same. */
   | { readonly ok: false; readonly thrown: unknown; readonly unknown: boolean };
 

@@ -45,10 +45,12 @@ export function pluginChecks(plugins: Plugins, memory: string): Readiness['check
   const isThere =
     ['none', ...OUR_PROVIDERS].includes(memory) || plugins.memoryProviders().some(({ name }) => name === memory);
   const missing = { ok: false, detail: `no plugin that is loaded brings the memory "${memory}"; its events wait` };
+  const refused = plugins.list().flatMap(({ name, problem }) => (problem === null ? [] : [[name, problem] as const]));
   return {
     ...(wanted.length === 0
       ? {}
       : { plugins: { ok: away.length === 0, detail: detail.join('; ') || `${wanted.length} ready` } }),
+    ...Object.fromEntries(refused.map(([name, problem]) => [`plugin:${name}`, { ok: false, detail: problem }])),
     ...(isThere ? {} : { memory: missing }),
   };
 }

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { GatewayProcess } from '../gateway/process.ts';
+import { freePort } from '../support/free-port.ts';
 import { testInFullRun } from '../support/full-run.ts';
 import { CliFixture, finish, isRunning, until } from './cli-fixture.ts';
 
@@ -278,6 +279,32 @@ describe('a gateway in the foreground', () => {
     await said('"needs_restart":["gateway"]');
     gateway.kill('SIGTERM');
     expect(await finish(gateway)).toMatchObject({ code: 0 });
+  });
+
+  test('takes its port from the command line, takes the place of another one, and opens a browser', async () => {
+    const telegram = { token: '1:a', api_root: 'http://127.0.0.1:9' };
+    configure(`model: { provider: offline }\nplatforms: { telegram: ${JSON.stringify(telegram)} }`);
+    const bin = join(cli.home, 'bin');
+    mkdirSync(bin);
+    const opened = join(cli.home, 'opened');
+    writeFileSync(join(bin, 'xdg-open'), `#!/bin/sh\necho "$1" > ${opened}.new && mv ${opened}.new ${opened}\n`, {
+      mode: 0o755,
+    });
+    const [first, second] = [await freePort(), await freePort()];
+    const before = cli.start(['gateway', 'run', '--port', String(first)]);
+    const [lines] = await once(before.stdout, 'data');
+    expect(String(lines)).toMatch(new RegExp(`^url +http://127.0.0.1:${first}$`, 'm'));
+    expect(String(lines)).toMatch(/^platforms +web, api, telegram \((starting|connecting|degraded)\)$/m);
+    const exit = finish(before);
+    const env = { PATH: `${bin}:${process.env.PATH}` };
+    const after = cli.start(['gateway', 'run', '--replace', '--open', '--port', String(second)], { env });
+    expect(await exit).toMatchObject({ code: 0 });
+    const url = `http://127.0.0.1:${second}`;
+    await until('the browser is opened', () => existsSync(opened), 15_000);
+    expect(readFileSync(opened, 'utf8').trim()).toBe(url);
+    expect(await cli.json('gateway', 'status')).toMatchObject({ url, pid: after.pid });
+    after.kill('SIGTERM');
+    expect(await finish(after)).toMatchObject({ code: 0 });
   });
 
   test('exits with 75 when it is to be started again, and a supervisor does that', async () => {

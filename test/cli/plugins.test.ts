@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CliFixture } from './cli-fixture.ts';
+import { CliFixture, finish, until } from './cli-fixture.ts';
 
 let cli: CliFixture;
 
@@ -17,6 +17,22 @@ function plugin(name: string, manifest: string, module: string | null): void {
   writeFileSync(join(folder, 'plugin.yaml'), manifest);
   if (module !== null) writeFileSync(join(folder, 'index.ts'), module);
 }
+
+test('a plugin that the running gateway refused is listed as refused, with the reason', async () => {
+  plugin('good', 'description: does good', 'export function setup() {}');
+  plugin('wrong', 'description: fails', 'export function setup() { throw new Error("no such harbour"); }');
+  writeFileSync(join(cli.home, 'config.yaml'), 'gateway: { port: 0 }\nmodel: { provider: offline }\n');
+  const gateway = cli.start(['gateway', 'run']);
+  const listed = async () => (await cli.json('plugins', 'list')).data;
+  await until('it is refused', async () => (await listed())[1].state === 'refused', 20_000);
+  expect(await listed()).toMatchObject([
+    { name: 'good', state: 'ready', problem: null },
+    { name: 'wrong', state: 'refused', problem: expect.stringContaining('no such harbour') },
+  ]);
+  expect((await cli.moirai('plugins', 'list')).output).toMatch(/wrong +refused[\s\S]*no such harbour/);
+  gateway.kill('SIGTERM');
+  await finish(gateway);
+});
 
 test('plugins are listed with what is wrong with them, without a gateway', async () => {
   expect((await cli.moirai('plugins', 'list')).output).toMatch(/^No plugins in /);

@@ -2,8 +2,12 @@ import { type Command, Option } from 'commander';
 import { answer } from '../command.ts';
 import { drain, restart, start, stop, undrain } from '../gateway/control.ts';
 import { READY_MS } from '../gateway/launch.ts';
+import type { RunOptions } from '../gateway/run-options.ts';
 import { install, serviceName, uninstall } from '../gateway/service.ts';
 import { status } from '../gateway/status.ts';
+import { whole } from '../options.ts';
+
+const port = whole('--port', 0, 65_535);
 
 export function define(group: Command): void {
   group
@@ -11,12 +15,15 @@ export function define(group: Command): void {
     .summary('run it in the foreground')
     .description('Runs the gateway in the foreground: web chat, HTTP, and the platforms of the configuration.')
     .option('--supervised', 'whoever runs this starts it again when it exits with 75')
+    .option('--port <port>', 'listen there instead of at gateway.port; 0 takes any free port', port)
+    .option('--replace', 'stop the gateway that runs in this home first, as `gateway stop` does')
+    .option('--open', 'show the web chat in a browser once it is ready')
     .addOption(new Option('--detached', 'started by `gateway start`').hideHelp())
     .addHelpText('after', SIGNALS)
     .action(
-      answer(async (settings, options: { supervised?: boolean; detached?: boolean }) => {
+      answer(async (settings, options: RunOptions & { supervised?: boolean; detached?: boolean }) => {
         const { runGateway } = await import('../gateway/run-gateway.ts');
-        return runGateway(settings, options.supervised ? 'supervisor' : options.detached ? 'start' : 'person');
+        return runGateway(settings, options.supervised ? 'supervisor' : options.detached ? 'start' : 'person', options);
       }),
     );
   group

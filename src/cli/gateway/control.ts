@@ -102,7 +102,7 @@ interface Stopping {
 }
 
 /** Tells a gateway to stop and waits until its home is free, or another gateway's. Throws `gateway_not_stopped`. */
-async function stopGateway(holder: GatewayHolder, settings: Settings, stopping: Stopping): Promise<void> {
+export async function stopGateway(holder: GatewayHolder, settings: Settings, stopping: Stopping): Promise<void> {
   signalGateway(holder, stopping.signal);
   const began = performance.now();
   const patience = holder.drainTimeoutMs + GRACE_MS;

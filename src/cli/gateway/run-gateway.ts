@@ -20,6 +20,7 @@ import { becomeGateway, type GatewayHolder } from './holder.ts';
 import { type RunningGateway, startGateway } from './host.ts';
 import { launchGateway } from './launch.ts';
 import { couldRestart, reload } from './reload.ts';
+import { onPort, openPage, type RunOptions, replaceRunning } from './run-options.ts';
 
 const FAILURE = 1;
 /** Beyond the drain timeout; what still hangs then is left behind. */
@@ -30,12 +31,18 @@ const EXIT_CODES = { shutdown: 0, restart: 75, again: 0 } as const;
 type Reason = keyof typeof EXIT_CODES;
 
 /** Runs the gateway of a home until it is to end, and sets the code that the process exits with. */
-export async function runGateway(settings: Settings, startedBy: GatewayHolder['startedBy']): Promise<undefined> {
+export async function runGateway(
+  settings: Settings,
+  startedBy: GatewayHolder['startedBy'],
+  options: RunOptions = {},
+): Promise<undefined> {
   makeHome(settings.home);
+  // Before the other one is stopped: with a configuration that is wrong there would be none.
+  if (options.replace) await readConfig(settings).then(() => replaceRunning(settings));
   const open = closeHome(settings.home, process.getuid?.() ?? null);
   let lock: HomeLock<GatewayHolder> | null = null;
   let reason: Reason = 'again';
-  const kept: KeptAcrossRuns = { arrived: new ArrivedReplies(), port: null };
+  const kept: KeptAcrossRuns = { arrived: new ArrivedReplies(), port: null, options };
   try {
     while (reason === 'again') {
       const config = await readConfig(settings);
@@ -70,6 +77,7 @@ interface KeptAcrossRuns {
   readonly arrived: ArrivedReplies;
   /** Where it listens; null before it did. */
   port: number | null;
+  readonly options: RunOptions;
 }
 
 const BEGIN_LATER_MS = 1000;
@@ -104,7 +112,7 @@ async function runOnce(
     return could;
   };
   const host = await startGateway({
-    ...{ config: onSamePort(config, kept.port), log, arrived: kept.arrived, environment: process.env },
+    ...{ config: onPort(config, kept.options, kept.port), log, arrived: kept.arrived, environment: process.env },
     // One that a person started in a terminal begins again there; others are started again after their exit.
     restart: () => restart(holder.startedBy === 'person' ? 'again' : 'restart'),
     lost: () => {
@@ -112,9 +120,13 @@ async function runOnce(
       end('again');
     },
   });
+  const isFirst = kept.port === null;
   kept.port = Number(new URL(host.url).port);
   lock.note({ ...holder, url: host.url, instance: host.gateway.engine.instance });
   await announce(config, host, settings.json);
+  if (isFirst && kept.options.open) {
+    openPage(host.url, (error) => log.warn('no browser could be opened', { url: host.url, error }));
+  }
   const deaf = new AbortController();
   const readAgain = (): Promise<void> => reload(config, settings, host.gateway, log);
   listenToSignals(host, end, () => restart('restart'), readAgain, deaf.signal);
@@ -124,12 +136,6 @@ async function runOnce(
   await stopInTime(host, reason, holder.drainTimeoutMs, log, () => comeBack(reason, settings, holder.startedBy));
   deaf.abort();
   return reason;
-}
-
-/** One that chose any free port stays on it. */
-function onSamePort(config: Config, port: number | null): Config {
-  if (port === null || config.gateway.port !== 0) return config;
-  return { ...config, gateway: { ...config.gateway, port } };
 }
 
 /** A gateway in the background has no supervisor: it starts its successor after /restart. */
@@ -148,7 +154,12 @@ function announce(config: Config, host: RunningGateway, json: boolean): Promise<
   };
   if (json) return printJson(idle.length === 0 ? facts : { ...facts, not_served: idle });
   const rest = Object.fromEntries(idle.map((name) => [name, NOT_SERVED_TEXT]));
-  const lines = Object.entries({ ...facts, ...rest }).map(
+  const phases = new Map(
+    // A gateway that has just begun has not loaded them yet; it is about to.
+    host.gateway.chat.status().map(({ name, phase }) => [name, phase === 'stopped' ? 'starting' : phase]),
+  );
+  const platforms = facts.platforms.map((name) => (phases.has(name) ? `${name} (${phases.get(name)})` : name));
+  const lines = Object.entries({ ...facts, platforms, ...rest }).map(
     ([name, value]) => `${name.padEnd(10)}${[value].flat().join(', ')}`,
   );
   return print(`${lines.join('\n')}\n`);

@@ -68,6 +68,19 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/cron.test.ts'],
     finding: FAILED_TEST,
   },
+  sentences: {
+    args: [
+      ...[
+        'VITEST',
+        'run',
+        'test/gateway/parked.test.ts',
+        'test/gateway/turns.test.ts',
+        'test/gateway/commands.test.ts',
+      ],
+      ...['-t', 'longer ago|background is told', '--bail', '1'],
+    ],
+    finding: FAILED_TEST,
+  },
   acceptance: {
     args: ['VITEST', 'run', 'test/gateway/api-backend.test.ts'],
     finding: FAILED_TEST,
@@ -543,5 +556,26 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'if (missing === undefined) return;',
     replace: "if (missing !== '') return;",
     layer: 'closed gates',
+  },
+  {
+    name: 'a message takes a parked session away from its operator',
+    file: 'src/lifecycle/arrival.ts',
+    find: 'if (isParked(session)) return null;',
+    replace: '',
+    layer: 'model',
+  },
+  {
+    name: 'what was interrupted too long ago is dropped without a word',
+    file: 'src/turns/resumed-turn.ts',
+    find: 'deliveries: notice(session,',
+    replace: 'deliveries: ((..._: unknown[]) => [])(session,',
+    layer: 'sentences',
+  },
+  {
+    name: 'background work ends with the session that asked for it',
+    file: 'src/store/transactions/apply.ts',
+    find: 'outlivesParent(loaded.session) &&',
+    replace: 'false &&',
+    layer: 'sentences',
   },
 ];

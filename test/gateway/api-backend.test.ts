@@ -133,6 +133,17 @@ test('a command whose process stopped in the middle says so when it comes again,
   expect(await scene.ask('ada', '/undo')).toContain('one');
 });
 
+test('a key of a command is kept for 24 hours, and free again afterwards', async () => {
+  const keyed = (text: string) => request(text, { idempotencyKey: 'k', conversation: 'c' });
+  await (await backend().receive(request('one', { conversation: 'c' }))).reply;
+  await (await backend().receive(keyed('/title A'))).reply;
+  scene.later(23 * 3_600_000);
+  await expect(backend().receive(keyed('/title B'))).rejects.toMatchObject({ code: 'idempotency_conflict' });
+  scene.later(2 * 3_600_000);
+  await (await backend().receive(request('two', { conversation: 'c' }))).reply;
+  expect(await (await backend().receive(keyed('/title B'))).reply).toMatchObject({ text: 'Title: B' });
+});
+
 test('a key is forgotten after 24 hours', async () => {
   const keyed = request('one', { idempotencyKey: 'k', conversation: 'c' });
   const first = await backend().receive(keyed);

@@ -85,6 +85,14 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/api-backend.test.ts'],
     finding: FAILED_TEST,
   },
+  approvals: {
+    args: ['VITEST', 'run', 'test/store/sqlite.contract.test.ts', '-t', 'what agents ask people'],
+    finding: FAILED_TEST,
+  },
+  'two gateways': {
+    args: ['VITEST', 'run', 'test/gateway/two-gateways.test.ts', '-t', 'SQLite.*(stopped by a command|/undo spares)'],
+    finding: FAILED_TEST,
+  },
   'database file': {
     args: ['VITEST', 'run', 'test/store/sqlite-file-trouble.test.ts', '-t', 'under an open store'],
     finding: FAILED_TEST,
@@ -577,5 +585,33 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'outlivesParent(loaded.session) &&',
     replace: 'false &&',
     layer: 'sentences',
+  },
+  {
+    name: 'a later answer to a question of an agent counts too',
+    file: 'src/people/approval-store.ts',
+    find: 'if (asked.decision !== null) return {',
+    replace: "if (asked.decision === 'expired') return {",
+    layer: 'approvals',
+  },
+  {
+    name: 'a turn that another gateway runs cannot be stopped',
+    file: 'src/turns/turn-control.ts',
+    find: "if (kind === 'stop' && isToldBy(value))",
+    replace: "if (kind === 'halt' && isToldBy(value))",
+    layer: 'two gateways',
+  },
+  {
+    name: '/undo takes back what was said after it',
+    file: 'src/commands/turn-commands.ts',
+    find: 'const to = newer === undefined ? rows.at(-1)?.position : newer.position - 1;',
+    replace: 'const to = newer?.position;',
+    layer: 'two gateways',
+  },
+  {
+    name: 'the session of a one-shot request stays open after its turn',
+    file: 'src/store/transactions/turns.ts',
+    find: '...(isOneShot(loaded.session) ? [CLOSE] : [])',
+    replace: '...(isOneShot(loaded.session) ? [] : [])',
+    layer: 'acceptance',
   },
 ];

@@ -127,7 +127,7 @@ describe('every route', () => {
     const page = [
       '# Which key opens which route',
       '',
-      'Asked of a running gateway by a test, with `gateway.api_key` set. The scopes are told in [security.md](security.md). "own" is a',
+      'What a running gateway answers, as a test found it, with `gateway.api_key` set. The scopes are told in [security.md](security.md). "own" is a',
       'conversation of the same key, "other" one of another key; a conversation of others answers as one that does not exist.',
       '',
       `| route | opened by, beside \`admin\` | ${COLUMNS.join(' | ')} |`,

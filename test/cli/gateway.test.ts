@@ -321,6 +321,16 @@ describe('a gateway in the foreground', () => {
     expect(await finish(next)).toMatchObject({ code: 0 });
   });
 
+  test('exits with 75 under a supervisor when a user sends /restart', async () => {
+    const gateway = cli.start(['gateway', 'run', '--supervised']);
+    await once(gateway.stdout, 'data');
+    const exit = finish(gateway);
+    await until('it is ready', async () => (await cli.json('gateway', 'status')).state === 'ready');
+    const { url } = await cli.json('gateway', 'status');
+    expect((await say(url, '/restart')).body.reply).toMatch(/^Restarting/);
+    expect(await exit).toMatchObject({ code: 75 });
+  });
+
   testInFullRun('is taken to the background by a restart', async () => {
     const gateway = cli.start(['gateway', 'run']);
     await once(gateway.stdout, 'data');

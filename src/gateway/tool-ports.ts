@@ -11,6 +11,7 @@ import { workspaceFor } from '../people/workspaces.ts';
 import type { Platform } from '../platforms/platform.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import { type Children, sessionServed } from '../turns/children.ts';
+import { sentFor } from '../turns/texts.ts';
 
 export interface ToolPortsDeps {
   readonly engine: Engine;
@@ -28,12 +29,15 @@ export function toolPorts({ engine, workspace, rules, children, platform }: Tool
       const madeIn = runOf(session)?.made_in ?? null;
       return workspaceFor(workspace, madeIn === null ? session : { kind: 'chat', key: madeIn });
     },
-    sendMessage: async (target, text, { sessionId }) => {
+    sendMessage: async (target, words, { sessionId, turnId }) => {
       const asker = await findSession(engine, sessionId);
       const place = await resolveTarget(target, { store: engine.store, rules, asker });
+      const who = await senderName(engine, asker, turnId);
       if (place === null) return 'Kept here; nothing was sent.';
       const id = `${sessionId}:sent:${randomUUID()}`;
-      await sendOut(engine, sessionId, { place, text, id, platform: platform(place.platform) });
+      // What is sent to where it comes from, or by who has the host, needs no name.
+      const text = place.key === asker.key || who === OPERATOR ? words : sentFor(who, words);
+      await sendOut(engine, sessionId, { place, who, text, id, platform: platform(place.platform) });
       return `On its way to ${place.platform}.`;
     },
     delegate: async (task, { sessionId, userId }, signal) => {
@@ -54,4 +58,18 @@ async function searchFor(engine: Engine, asker: Asker, text: string, limit: numb
 
 function findSession(engine: Engine, sessionId: string): Promise<Session> {
   return engine.store.read('findSession', { idOrPrefix: sessionId });
+}
+
+const OPERATOR = 'The operator';
+
+/** Whoever's message the agent works for, as others read it. */
+async function senderName({ store }: Engine, session: Session, turnId: string): Promise<string> {
+  const { kind, platform } = session;
+  if (kind === 'cli' || kind === 'batch') return OPERATOR;
+  const run = runOf(session);
+  if (run !== null) return `The scheduled job “${run.title}”`;
+  const turn = await store.read('getTurn', { turnId });
+  if (turn === null || turn.userId === null) return `Somebody without a name on ${platform}`;
+  const id = `${platform}:${turn.userId}`;
+  return turn.userName === null ? id : `${turn.userName} (${id})`;
 }

@@ -1,5 +1,6 @@
 import { sanitize } from '../platforms/outside-text.ts';
 import type { Incoming, IncomingFile, Quote } from '../platforms/platform.ts';
+import { withoutGatewayLines } from '../turns/spoken-text.ts';
 
 /** A file that came with a message, after we tried to fetch it. */
 export interface ReceivedFile {
@@ -15,20 +16,16 @@ const QUOTED = 500;
 
 /**
  * What the agent reads of a message: what was written, and in brackets what the gateway knows about it. `shared` means
- * that several people talk in this conversation, so that it has to be said who.
+ * that several people talk in this conversation: there no line of theirs may look like one of the gateway's.
  */
 export function messageText(message: Incoming, shared: boolean): string {
   const before = [
-    shared ? `[${senderOf(message)} says:]` : '',
     message.edited ? '[This takes the place of an earlier message:]' : '',
     message.repliesTo === null ? '' : quoteText(message.repliesTo),
     ...message.files.map((file) => fileText({ file, path: null, problem: null })),
   ];
-  return [...before, message.text].filter((part) => part !== '').join('\n');
-}
-
-function senderOf({ from }: Incoming): string {
-  return sanitize(from.name ?? from.id ?? 'somebody') || 'somebody';
+  const words = shared ? withoutGatewayLines(message.text) : message.text;
+  return [...before, words].filter((part) => part !== '').join('\n');
 }
 
 function quoteText({ text, author, own }: Quote): string {

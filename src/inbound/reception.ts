@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
-import { keyFor, parseKey } from '../lifecycle/session-key.ts';
+import { isSharedKey, keyFor, parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Places } from '../outbound/places.ts';
 import { type Access, type Requester, requesterOf } from '../people/access.ts';
@@ -173,7 +173,7 @@ export class Reception implements Inbox {
 
   async #take(message: Incoming, conversation: ConversationRef, requester: Requester): Promise<void> {
     const { conversations, access, taken } = this.#deps;
-    const text = messageText(message, isShared(conversation));
+    const text = messageText(message, isSharedKey(conversation.key));
     // An agent that is addressed by name in front of a command still gets the command; everything else is text.
     const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;
     const result = await conversations.receive({
@@ -243,12 +243,6 @@ async function openSessions(store: Store, platform: string): Promise<Session[]> 
 function settleTime({ group, text }: Incoming): number {
   if (group !== null) return ALBUM_SETTLE_MS;
   return text.length >= SPLIT_AT ? SPLIT_SETTLE_MS : SETTLE_MS;
-}
-
-/** Several people talk in it: not a direct chat, and no participant in its key. */
-function isShared({ key }: ConversationRef): boolean {
-  const { type, participant } = parseKey(key);
-  return type !== 'dm' && participant === undefined;
 }
 
 function sanitized(place: Place): Place {

@@ -120,6 +120,12 @@ export function parseKey(key: string): Conversation {
   return conversation;
 }
 
+/** Whether several people talk in the conversation of a key: it is no direct chat, and no participant is in the key. */
+export function isSharedKey(key: string): boolean {
+  const { type, participant } = parseKey(key);
+  return type !== 'dm' && participant === undefined;
+}
+
 // A message asks half a dozen times for the parts of its key, and so does the next one of the same conversation.
 const parsed = new Map<string, Conversation>();
 const MAX_PARSED = 1000;

@@ -5,6 +5,15 @@ import { sentFromElsewhere } from '../turns/texts.ts';
 import { outgoingTo } from './outgoing.ts';
 import type { TargetPlace } from './targets.ts';
 
+interface OutgoingNote {
+  readonly place: TargetPlace;
+  /** Who wrote it, or had it written. */
+  readonly who: string;
+  readonly text: string;
+  readonly id: string;
+  readonly platform: Platform | null;
+}
+
 /**
  * Sends something to a place, in the name of a session that is open: on its way out and known to the agent of the
  * conversation there, so that an answer has context. With the same id again it changes nothing.
@@ -12,11 +21,11 @@ import type { TargetPlace } from './targets.ts';
 export async function sendOut(
   engine: Engine,
   sessionId: string,
-  { place, text, id, platform }: { place: TargetPlace; text: string; id: string; platform: Platform | null },
+  { place, who, text, id, platform }: OutgoingNote,
 ): Promise<void> {
   const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform, id) : [];
   await engine.store.write('addExternalNote', {
     ...{ context: engine.commandContext(), sessionId, id, deliveries },
-    ...{ key: place.key, note: sentFromElsewhere(text) },
+    ...{ key: place.key, note: sentFromElsewhere(who, text) },
   });
 }

@@ -3,6 +3,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { StoreHealth } from '../engine/store-health.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
+import { isSharedKey } from '../lifecycle/session-key.ts';
 import type { Answerer } from '../people/access.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
@@ -10,6 +11,7 @@ import type { TurnFile } from '../store/transactions/turn-files.ts';
 import { findCommand, isOrdered, parseCommand, type SlashCommand } from './command.ts';
 import type { AcceptedCommand } from './command-store.ts';
 import { KeyedQueue } from './keyed-queue.ts';
+import { speakerLine, withoutGatewayLines } from './spoken-text.ts';
 import { commandUnknownText, failureText } from './texts.ts';
 import type { TurnChannel } from './turn-channel.ts';
 import type { BusyMode } from './turn-deps.ts';
@@ -151,7 +153,10 @@ export class Conversations {
         conversation,
         session: await this.#openSession(message),
         by,
-        send: (text, mode) => this.#enqueue({ conversation, text, originRef, refTtlMs, userName, mode }),
+        send: (words, mode) => {
+          const text = isSharedKey(conversation.key) ? withoutGatewayLines(ownWords(message, words)) : words;
+          return this.#enqueue({ conversation, text, originRef, refTtlMs, userName, mode });
+        },
       });
       return typeof answer === 'string' ? await this.#answer(message, answer) : answer;
     } catch (thrown) {
@@ -167,8 +172,9 @@ export class Conversations {
     if (this.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const { turns } = this.#deps;
+    const spoken = isSharedKey(conversation.key) ? `${speakerOf(message)}${text}` : text;
     const received = await turns.receive(
-      { conversation, text, originRef, refTtlMs, by: 'user', userName, before, files },
+      { conversation, text: spoken, originRef, refTtlMs, by: 'user', userName, before, files },
       { mode, settleMs },
     );
     return { type: 'turn', received, channel: turns.channels.open(received.turn.id) };
@@ -181,6 +187,17 @@ export class Conversations {
   #openSession({ conversation }: InboundMessage): Promise<Session | null> {
     return this.#deps.engine.store.read('openSession', { key: conversation.key });
   }
+}
+
+/** Before what somebody says where several talk. */
+function speakerOf({ conversation, userName = null }: InboundMessage): string {
+  return `${speakerLine(conversation.userId, userName)}\n`;
+}
+
+/** What is said again already begins with who said it. */
+function ownWords(message: InboundMessage, text: string): string {
+  const speaker = speakerOf(message);
+  return text.startsWith(speaker) ? text.slice(speaker.length) : text;
 }
 
 type ParsedCommand = NonNullable<ReturnType<typeof parseCommand>>;

@@ -389,7 +389,7 @@ describe('what a job sent to a conversation', () => {
     await pass(HOUR);
     await told('ada', 2);
     await scene.ask('ada', 'how many were that?');
-    expect(lastPrompt()).toContain('[Sent to this conversation by the scheduled job “count the plums”: did: ');
+    expect(lastPrompt()).toContain('[Sent to this conversation by the scheduled job “count the plums”. It is quoted ');
     const { id } = await scene.sessionOf('ada');
     expect((await scene.messages(id)).map(({ role }) => role)).toEqual([
       'user',

@@ -52,7 +52,7 @@ async function sendText(here: StoreSession, target: string, text: string): Promi
   const conversation = { key, kind: 'batch', platform: 'batch', userId: null, origin: null, attached: true } as const;
   const session = await engine.start(conversation, { title: `send ${target}`.slice(0, 80) });
   const id = `${session.id}:sent`;
-  await sendOut(engine, session.id, { place, text, id, platform: null });
+  await sendOut(engine, session.id, { place, who: 'The operator', text, id, platform: null });
   await engine.end(session.id, { reason: 'batch_complete', trigger: 'process' });
   const waits = findGateway(here.settings.home) === null ? ' No gateway runs here: it leaves when one does.' : '';
   return {

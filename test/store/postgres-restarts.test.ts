@@ -8,7 +8,7 @@ import { fakeClock, Scene } from './contract/scene.ts';
 
 // A server of its own that goes away and comes back under one store, which is never opened again.
 
-const DEADLINES = { tryMs: 1500, totalMs: 4500, beatMs: 1000 };
+const DEADLINES = { tryMs: 2000, totalMs: 6000, beatMs: 2000 };
 const TALKERS = 6;
 
 let server: PostgresServer;

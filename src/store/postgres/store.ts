@@ -119,7 +119,7 @@ export class PostgresStore implements Store {
     await this.#connections.use({ ...opening, tryMs: OPENING_MS }, async (client) => {
       await answeredWithin(this.#deadlines.tryMs, client, () => assertSafe(client));
       await assertOwnConnection(client, this.#connecting, this.#deadlines);
-      await migrateServer(client);
+      await migrateServer(client, this.#deadlines);
     });
   }
 

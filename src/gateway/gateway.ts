@@ -86,6 +86,12 @@ export class Gateway {
     return pluginChecks(this.#foundation.plugins, this.#options.config.memory.provider);
   }
 
+  /** What is missing of the configured memory, once the plugins that may bring it had their time; null for nothing. */
+  async memoryProblem(): Promise<string | null> {
+    if (this.pluginChecks.memory !== undefined) await this.#foundation.plugins.loaded();
+    return this.pluginChecks.memory?.detail ?? null;
+  }
+
   async drain(reason: string): Promise<void> {
     if (this.conversations.draining) return;
     this.conversations.draining = true;

@@ -26,6 +26,7 @@ export type Parser = (text: string) => unknown;
 const redactor = makeRedactor(['a-secret-of-the-tests', 'another one']);
 /** Longer messages are shown whole only when the person asks for it. */
 const SHOWN_ON_THE_PAGE = 16_000;
+const PIECE = 100_000;
 const NOBODY = { id: null, name: null, bot: false };
 
 /** Everything that reads texts of people, models, pages and platforms. */
@@ -74,7 +75,8 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
     events.push(text);
     events.end();
   },
-  'words on a terminal': (text) => [visibleText(text), printable(text)],
+  // They come in pieces, to a process of their own.
+  'words on a terminal': (text) => [visibleText(text.slice(0, PIECE)), printable(text.slice(0, PIECE))],
   'an address with a password': hidePassword,
   'lines of a .env': (text) => parseDotEnv('.env', text),
 };

@@ -54,6 +54,11 @@ describe('a gateway', () => {
     expect(await gateway.chat({ text: 'hello' })).toMatchObject({ status: 200 });
     await until('the plugin was refused', async () => /memory is bad/.test((await checks()).plugins?.detail ?? ''));
     expect((await checks()).memory).toMatchObject({ ok: false, detail: expect.stringContaining('the memory "book"') });
+    const missing = expect.stringContaining('no plugin that is loaded brings the memory "book"');
+    expect(gateway.started.memory).toEqual(missing);
+    const { output } = await gateway.moirai('doctor', '--json');
+    const found = (JSON.parse(output) as { checks: object[] }).checks;
+    expect(found).toContainEqual({ check: 'gateway:memory', status: 'warn', message: missing });
     await until('its events wait', async () => ((await lagOf('memory:book')) ?? 0) > 0);
     plugin(
       'memory',
@@ -70,6 +75,6 @@ describe('a gateway', () => {
 
   test('refuses to start with a memory that no plugin can bring', async () => {
     gateway = new GatewayProcess({ ...OFFLINE, memory: { provider: 'book' } });
-    await expect(gateway.start()).rejects.toThrow(/exited with 78: .*no memory is called/);
+    await expect(gateway.start()).rejects.toThrow(/exited with 78: [\s\S]*no memory is called/);
   });
 });

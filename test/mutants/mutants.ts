@@ -101,6 +101,10 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/gateway/observers.test.ts', 'src/log/logger.test.ts'],
     finding: FAILED_TEST,
   },
+  formatting: {
+    args: ['VITEST', 'run', 'test/fuzz/fuzz.test.ts', '-t', 'cannot be formatted'],
+    finding: FAILED_TEST,
+  },
   expressions: {
     args: ['VITEST', 'run', 'test/fuzz/expressions.test.ts', '-t', 'every regular expression'],
     finding: FAILED_TEST,
@@ -613,5 +617,26 @@ export const MUTANTS: readonly Mutant[] = [
     find: '...(isOneShot(loaded.session) ? [CLOSE] : [])',
     replace: '...(isOneShot(loaded.session) ? [] : [])',
     layer: 'acceptance',
+  },
+  {
+    name: 'one damaged row keeps all others from being read',
+    file: 'src/store/table.ts',
+    find: '    return otherwise;\n',
+    replace: '    throw new SyntaxError(text);\n',
+    layer: 'replies',
+  },
+  {
+    name: 'the processes that died with a reply are not counted',
+    file: 'src/store/transactions/queue.ts',
+    find: 'interrupted = interrupted + 1 ',
+    replace: 'interrupted = interrupted ',
+    layer: 'replies',
+  },
+  {
+    name: 'a reply that cannot be formatted is not sent',
+    file: 'src/platforms/telegram/send.ts',
+    find: "  } catch {\n    return '';\n  }",
+    replace: '  } catch (thrown) {\n    throw thrown;\n  }',
+    layer: 'formatting',
   },
 ];

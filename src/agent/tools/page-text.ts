@@ -1,4 +1,4 @@
-const TAG = /<(\/?)([a-z][a-z0-9]{0,15}|[!?])/iy;
+const TAG = /<(\/?)([a-z][a-z0-9]{0,15}|!--|[!?])/gi;
 /** What nobody reads on a page, and how its end is found. */
 const UNREAD: ReadonlyMap<string, RegExp> = new Map([
   ['script', /<\/script\b/gi],
@@ -30,16 +30,11 @@ function withoutTags(html: string): string {
   /** Elements that nothing closes from here on. */
   const unclosed = new Set<string>();
   for (let at = 0; at < html.length; ) {
-    const open = html.indexOf('<', at);
-    if (open < 0) return parts.join('') + html.slice(at);
-    parts.push(html.slice(at, open));
-    const tag = tagAt(html, open);
-    if (tag === null) {
-      parts.push('<');
-      at = open + 1;
-      continue;
-    }
-    parts.push(shownFor(tag));
+    TAG.lastIndex = at;
+    const found = TAG.exec(html);
+    if (found === null) return parts.join('') + html.slice(at);
+    const tag = tagIn(html, found);
+    parts.push(html.slice(at, found.index), shownFor(tag));
     at = tag.opens ? behindUnread(html, tag, unclosed) : tag.end;
   }
   return parts.join('');
@@ -52,13 +47,10 @@ interface Tag {
   readonly end: number;
 }
 
-/** The tag or comment that begins here; null for a mere sign. A comment without an end goes to the end of the page. */
-function tagAt(html: string, open: number): Tag | null {
-  if (html.startsWith('<!--', open)) return { name: '!--', opens: false, end: behind(html, '-->', open + 4) };
-  TAG.lastIndex = open;
-  const [, slash = '', name] = TAG.exec(html) ?? [];
-  if (name === undefined) return null;
-  return { name: name.toLowerCase(), opens: slash === '', end: behind(html, '>', open + 1) };
+/** The tag or comment that was found. A comment without an end goes to the end of the page. */
+function tagIn(html: string, { 1: slash, 2: name = '', index }: RegExpExecArray): Tag {
+  if (name === '!--') return { name, opens: false, end: behind(html, '-->', index + 4) };
+  return { name: name.toLowerCase(), opens: slash === '', end: behind(html, '>', index + 1) };
 }
 
 function behind(html: string, sign: string, from: number): number {

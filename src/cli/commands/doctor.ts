@@ -4,6 +4,7 @@ import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
 import { NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
 import { type Answer, answer } from '../command.ts';
 import { readConfig } from '../configuration.ts';
+import { checkGateway } from '../doctor/check-gateway.ts';
 import { checkHome, checkNode, checkStore, type Finding, failed } from '../doctor/checks.ts';
 import { describeReaped, fix } from '../doctor/fix.ts';
 import { printable } from '../print.ts';
@@ -28,7 +29,13 @@ async function examine(settings: Settings, { fix: withFix = false }: { fix?: boo
   makeHome(settings.home);
   const machine = [checkNode(), checkHome(settings.home)];
   const { findings: rest, done } = await examineStore(settings, withFix);
-  const checks = [...machine, ...(await checkPlatforms(settings)), ...(await checkSandbox(settings)), ...rest];
+  const checks = [
+    ...machine,
+    ...(await checkPlatforms(settings)),
+    ...(await checkSandbox(settings)),
+    ...rest,
+    ...(await checkGateway(settings)),
+  ];
   const ok = checks.every(({ status }) => status !== 'fail');
   if (!ok) process.exitCode = 1;
   const lines = checks.flatMap(({ status, check, message, hint }) => [

@@ -143,14 +143,16 @@ function comeBack(reason: Reason, settings: Settings, startedBy: GatewayHolder['
   if (reason === 'restart' && startedBy === 'start') launchGateway(settings);
 }
 
-function announce(config: Config, host: RunningGateway, json: boolean): Promise<void> {
+async function announce(config: Config, host: RunningGateway, json: boolean): Promise<void> {
   const idle = notServed(config);
+  const memory = await host.gateway.memoryProblem();
   const facts = {
     url: host.url,
     home: config.home,
     store: host.store.location,
     model: host.gateway.runner.description,
     platforms: [...(config.platforms.web.enabled ? ['web'] : []), 'api', ...host.gateway.chat.names],
+    ...(memory === null ? {} : { memory }),
   };
   if (json) return printJson(idle.length === 0 ? facts : { ...facts, not_served: idle });
   const rest = Object.fromEntries(idle.map((name) => [name, NOT_SERVED_TEXT]));

@@ -1,9 +1,10 @@
 import type { Command } from '../../lifecycle/commands.ts';
-import type { SessionWithTurns } from '../../lifecycle/session.ts';
+import { runningTurn, type SessionWithTurns } from '../../lifecycle/session.ts';
 import { integer, selectValues, text } from '../table.ts';
 import type { Tx, TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
+import { placeOf, record } from './record.ts';
 import type { WriteScope } from './sessions.ts';
 
 /**
@@ -18,14 +19,32 @@ export function* applyKeepingWords(
   before: readonly Command[] = [],
 ): Tx<SessionWithTurns> {
   const words = endsTurns(ctx, loaded, command) ? yield* unkeptWords(loaded) : [];
-  return yield* apply(ctx, scope, loaded, [...appendCommand(words, null), ...before, command], {
+  const after = yield* apply(ctx, scope, loaded, [...appendCommand(words, null), ...before, command], {
     rows: () => messageRows(ctx, loaded.session, loaded.session.messageCount, words),
   });
+  if (command.name === 'interrupt' && isLastCut(ctx, loaded)) yield* recordSetAside(ctx, scope, loaded);
+  return after;
 }
 
-function endsTurns({ rules }: TxContext, { session }: SessionWithTurns, { name }: Command): boolean {
-  if (session.state === 'ended') return false;
-  return name === 'suspend' || name === 'end' || (name === 'interrupt' && session.cuts + 1 >= rules.stuckAfter);
+/** The turn with which so many processes ended is not tried again. */
+function* recordSetAside(ctx: TxContext, { subscribers, context }: WriteScope, loaded: SessionWithTurns): Tx<void> {
+  const turn = runningTurn(loaded);
+  if (turn === undefined) return;
+  const attempts = loaded.session.cuts + 1;
+  const fields = { work: 'turn', id: turn.id, attempts, error: `it was interrupted ${attempts} times` } as const;
+  const place = placeOf(loaded.session, context.instanceId);
+  yield* record(ctx, subscribers, [
+    { id: turn.id, sessionSeq: null, place, draft: { type: 'work:set_aside', fields } },
+  ]);
+}
+
+function isLastCut({ rules }: TxContext, { session }: SessionWithTurns): boolean {
+  return session.state !== 'ended' && session.cuts + 1 >= rules.stuckAfter;
+}
+
+function endsTurns(ctx: TxContext, loaded: SessionWithTurns, { name }: Command): boolean {
+  if (loaded.session.state === 'ended') return false;
+  return name === 'suspend' || name === 'end' || (name === 'interrupt' && isLastCut(ctx, loaded));
 }
 
 function* unkeptWords({ session, turns }: SessionWithTurns): Tx<MessageToAppend[]> {

@@ -139,10 +139,11 @@ export function livesContract(open: Open): void {
         outcome: 'failed',
         cuts: 3,
       });
-      expect((await scene.events(id)).slice(-3)).toMatchObject([
+      expect((await scene.events(id)).slice(-4)).toMatchObject([
         { type: 'agent:end', outcome: 'interrupted' },
         { type: 'session:resume_pending', reason: 'crash', turn_id: asked.turn.id },
         { type: 'session:suspend', reason: 'stuck_loop' },
+        { type: 'work:set_aside', work: 'turn', id: asked.turn.id, attempts: 3 },
       ]);
       expect(await codeOf(scene.begin(id, asked.turn.id))).toBe('illegal_move');
     });

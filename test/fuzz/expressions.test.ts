@@ -15,10 +15,28 @@ beforeAll(() => {
   process.env.RECHECK_SYNC_BACKEND = 'pure';
 });
 
-/** Without any part that repeats without a limit, the time is limited too. */
-function repeats({ pattern }: Expression): boolean {
-  const outsideClasses = pattern.replace(/\\./g, '').replace(/\[[^\]]*\]/g, '');
-  return /[*+]|\{\d+,\}/.test(outsideClasses);
+/**
+ * Whether an expression needs to be analysed. Without a part that repeats without a limit the time is limited too. One
+ * such part, of a single sign, takes linear time where the match can begin at one place only, or where it ends the match.
+ */
+function needsAnalysis({ pattern, flags }: Expression): boolean {
+  const shape = pattern.replace(/\\./g, 'x').replace(/\[[^\]]*\]/g, 'x');
+  const [first, ...more] = shape.matchAll(/[*+]|\{\d+,\}/g);
+  if (first === undefined) return false;
+  if (more.length > 0 || /\)[*+{]/.test(shape)) return true;
+  const begins = shape.startsWith('^') && !flags.includes('m') && !hasAlternatives(shape);
+  return !begins && first.index + first[0].length < shape.length;
+}
+
+/** Whether a `|` stands outside of all groups. */
+function hasAlternatives(shape: string): boolean {
+  let depth = 0;
+  for (const sign of shape) {
+    if (sign === '(') depth += 1;
+    else if (sign === ')') depth -= 1;
+    else if (sign === '|' && depth === 0) return true;
+  }
+  return false;
 }
 
 function faultOf({ pattern, flags, files }: Expression): string | null {
@@ -32,7 +50,7 @@ test('every regular expression of the sources takes a time that grows with the t
   expect(literal.length).toBeGreaterThan(100);
   expect(
     literal
-      .filter(repeats)
+      .filter(needsAnalysis)
       .map(faultOf)
       .filter((fault) => fault !== null),
   ).toEqual([]);

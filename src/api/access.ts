@@ -88,11 +88,18 @@ function answerPreflight(c: ApiContext): Response {
 }
 
 function assertLocal(c: ApiContext, { address, proxied }: Client): void {
-  if (proxied || !isLoopbackAddress(address)) {
+  if (proxied || wasPassedOn(c) || !isLoopbackAddress(address)) {
     throw new MoiraiError('forbidden_client', `no key is set, and ${address} is another machine`);
   }
   const { host = '' } = c.env.incoming.headers;
   if (!isLoopbackHost(host)) throw new MoiraiError('forbidden_host', `"${host}" is not a name of this machine`);
+}
+
+/** A proxy on this machine makes strangers look like programs of it; these headers are written by proxies alone. */
+const PROXY_HEADERS = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via'];
+
+function wasPassedOn(c: ApiContext): boolean {
+  return PROXY_HEADERS.some((name) => c.env.incoming.headers[name] !== undefined);
 }
 
 /** As it was sent: headers are read byte by byte, and a key may have letters that take more than one. */

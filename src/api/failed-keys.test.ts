@@ -6,7 +6,7 @@ function fail(keys: FailedKeys, address: string, times: number, now: number): vo
 }
 
 describe('wrong keys', () => {
-  test('close the door at the tenth, until the minute is over', () => {
+  test('are too many from the tenth on, until the minute is over', () => {
     const keys = new FailedKeys();
     fail(keys, '10.0.0.1', 9, 1000);
     expect(keys.waitSeconds('10.0.0.1', 1000)).toBe(0);
@@ -26,7 +26,7 @@ describe('wrong keys', () => {
     expect(keys.waitSeconds('10.0.0.1', 0)).toBeGreaterThan(0);
   });
 
-  test('lock nobody out for longer when the clock is set back', () => {
+  test('count for no longer when the clock is set back', () => {
     const keys = new FailedKeys();
     fail(keys, '10.0.0.1', 10, 1_000_000);
     expect(keys.waitSeconds('10.0.0.1', 0)).toBe(0);

@@ -8,7 +8,7 @@ interface Failures {
   readonly count: number;
 }
 
-/** Counts wrong keys by address: after ten in a minute nothing more is looked at until the minute is over. */
+/** Counts wrong keys by address: after ten in a minute further ones are too many until the minute is over. */
 export class FailedKeys {
   readonly #byAddress = new Map<string, Failures>();
 
@@ -21,7 +21,7 @@ export class FailedKeys {
     if (this.#byAddress.size > MOST_ADDRESSES && oldest !== undefined) this.#byAddress.delete(oldest);
   }
 
-  /** How long an address has to wait; 0 when it may try. */
+  /** How long further wrong keys of an address are too many; 0 when they are not. */
   waitSeconds(address: string, now: number): number {
     const known = this.#current(placeOf(address), now);
     if (known === undefined || known.count < MOST_FAILURES) return 0;

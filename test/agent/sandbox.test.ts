@@ -29,7 +29,8 @@ function runner(settings: { sandbox: 'bubblewrap'; sandboxNetwork: boolean } = I
     environment,
     ...settings,
   });
-  return { home, workspace, run: (command: string) => commands.tool.run({ command }, context) };
+  const run = (command: string, seconds = 60) => commands.tool.run({ command, timeout_seconds: seconds }, context);
+  return { home, workspace, run };
 }
 
 /** Machines without bubblewrap leave these out; so do those whose kernel permits no sandbox, which no installation mends. */
@@ -83,9 +84,12 @@ describeInSandbox('a command in the sandbox', () => {
     await until('all are gone', () => !pids.some(isRunning));
   });
 
-  test('tells its exit code', async () => {
+  test('tells its exit code, and is killed with all it started when its time is over', async () => {
     const { run } = runner();
     expect(await run('exit 3')).toContain('Exit code 3.');
+    const mark = `4${process.pid}`;
+    expect(await run(`setsid sleep ${mark} & wait`, 1)).toContain('was killed');
+    await until('all are gone', () => pidsOf(`sleep ${mark}`).length === 0);
   });
 });
 

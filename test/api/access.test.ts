@@ -61,6 +61,14 @@ describe('without a key', () => {
     expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden_client']);
   });
 
+  test.each(['X-Forwarded-For', 'Forwarded', 'X-Real-IP', 'Via', 'X-Forwarded-Proto'])(
+    'what a proxy on this machine passes on is refused, which %s tells',
+    async (name) => {
+      const answer = await ask(fixture.api, '/v1/sessions', { headers: { [name]: '127.0.0.1' } });
+      expect([answer.status, answer.json.error.code]).toEqual([403, 'forbidden_client']);
+    },
+  );
+
   test('a request without a readable host or address gets a coded error', async () => {
     const answer = await ask(fixture.api, '/v1/sessions', { headers: { host: 'a b' } });
     expect([answer.status, answer.json.error.code]).toEqual([400, 'bad_input']);

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import pg from 'pg';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Row } from '../transaction.ts';
@@ -120,8 +121,10 @@ export async function connectAlone(options: pg.ClientConfig, deadlines: Deadline
 
 /** A connection for a backup or a restoration, whose statements take as long as the store is large. */
 export async function connectForBackup(url: string): Promise<pg.Client> {
-  const options = { ...connectionOptions(url, DEADLINES), query_timeout: BACKUP_STATEMENT_MS };
-  const client = await connectAlone(options, DEADLINES);
+  const client = await connectAlone(connectionOptions(url, DEADLINES), DEADLINES);
+  // The driver's own timer goes on after a batch of statements was answered, and keeps the process from ending.
+  const stream = client.connection.stream as Socket;
+  stream.setTimeout(BACKUP_STATEMENT_MS, () => stream.destroy());
   await ask(client, `SET statement_timeout = ${BACKUP_STATEMENT_MS}`);
   return client;
 }

@@ -74,11 +74,13 @@ export class StoreHealth {
     return this.#problem;
   }
 
-  /** Resolves when something can be written. */
-  async writable(): Promise<void> {
+  /** Resolves when something can be written; with false when nobody asks any more. */
+  async writable(): Promise<boolean> {
+    await this.#start();
     while (!this.#stopped && (await this.check()) !== null) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
+    return !this.#stopped;
   }
 
   stop(): void {

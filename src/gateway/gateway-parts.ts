@@ -127,7 +127,7 @@ export function composeGateway(
     ...(primary ? { retention: config.sessions.retentionMs } : {}),
     failed: (error) => log.warn('upkeep failed; trying again', { error }),
     // While nothing can be written, another gateway in this process could not begin.
-    lost: () => void health.writable().then(options.lost),
+    lost: () => void health.writable().then((isWritable) => isWritable && options.lost()),
   });
   return { runner, turns, conversations, approvals, transcripts, memory, chat, cron, children, outbox, ended, upkeep };
 }

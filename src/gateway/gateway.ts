@@ -123,10 +123,11 @@ export class Gateway {
     try {
       await this.#leave(reason);
     } catch (thrown) {
-      if (!isLeaseLost(thrown)) throw thrown;
       await this.#abandon();
+      if (!isLeaseLost(thrown)) throw thrown;
+    } finally {
+      this.#foundation.health.stop();
     }
-    this.#foundation.health.stop();
     this.#options.log.info('stopped', { reason });
   }
 
@@ -149,7 +150,7 @@ export class Gateway {
     await this.engine.stop();
   }
 
-  /** The lease is lost: others settle what was under way here, and nothing may be written any more. */
+  /** The lease is lost, or nothing can be written: others settle what was under way here. */
   async #abandon(): Promise<void> {
     this.conversations.draining = true;
     void this.chat.stopReceiving();

@@ -55,11 +55,11 @@ describe('a gateway goes on by itself', () => {
     'when its disk was full for longer than its lease, in the same process under a new one',
     TOGETHER,
     async (context) => {
-      const { scene, disk } = await onFaultyDisk(context, { sessions: { heartbeat: '500ms', lease_ttl: '4s' } });
+      const { scene, disk } = await onFaultyDisk(context, { sessions: { heartbeat: '500ms', lease_ttl: '8s' } });
       await scene.talk(2000);
       disk.fail('full');
       const began = performance.now();
-      await scene.talk(8000);
+      await scene.talk(13_000);
       const ended = performance.now();
       disk.recover();
       await scene.talk(3000);
@@ -107,4 +107,15 @@ describe('a gateway goes on by itself', () => {
       scene.expectReadySoonAfter(ended);
     },
   );
+
+  withFaults('to its end when it is told to stop while its disk is full', TOGETHER, async (context) => {
+    const { scene, disk } = await onFaultyDisk(context, { gateway: { drain_timeout: '2s' } });
+    await scene.talk(2000);
+    disk.fail('full');
+    await scene.talk(2000);
+    expect(await scene.gateway.end('SIGTERM')).not.toBeNull();
+    disk.recover();
+    await scene.gateway.start();
+    expect(await scene.gateway.chat({ text: 'hello' })).toMatchObject({ status: 200, outcome: 'done' });
+  });
 });

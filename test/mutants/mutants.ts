@@ -537,8 +537,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an older copy over the database is taken for it',
     file: 'src/store/sqlite/database-file.ts',
-    find: 'number === null || number < this.#inFile',
-    replace: 'number === null',
+    find: 'marks === null || marks.heartbeats < this.#inFile ||',
+    replace: 'marks === null ||',
     layer: 'database file',
   },
   {

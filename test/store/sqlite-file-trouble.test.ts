@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Engine } from '../../src/engine/engine.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
+import { createBackup } from '../../src/store/backup/backup.ts';
 import type { Store } from '../../src/store/port.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { FaultyDisk, whyNoDiskFaults } from '../support/disk-faults.ts';
@@ -56,11 +57,15 @@ function checkpoint(): void {
   db.close();
 }
 
+const remade = (): string => join(folder, 'remade');
+const backup = (): string => join(folder, 'backup');
 const copy = (): string => join(folder, 'older-copy');
 
 describe('a database file under an open store', () => {
   const swaps: [what: string, swap: () => void][] = [
     ['written over by an older copy', () => copyFileSync(copy(), path)],
+    ['written over by a copy that was made anew', () => copyFileSync(remade(), path)],
+    ['written over by a backup of a moment ago', () => copyFileSync(backup(), path)],
     ['replaced by an older copy', () => renameSync(copy(), path)],
     ['removed', () => rmSync(path)],
     ['removed with its log', () => ['', '-wal', '-shm'].forEach((end) => void rmSync(`${path}${end}`))],
@@ -75,10 +80,17 @@ describe('a database file under an open store', () => {
     await say();
     checkpoint();
     await engine.beat();
+    const db = new DatabaseSync(path);
+    db.exec(`VACUUM INTO '${remade()}'`);
+    db.close();
+    const request = { engine: 'sqlite', place: path, file: backup(), replace: false, now: Date.now() } as const;
+    await createBackup({ ...request, progress: () => undefined });
     swap();
     const codes: string[] = [];
     for (let i = 0; i < 4; i++) await say().catch((error: { code: string }) => codes.push(error.code));
-    expect(codes).toEqual(['store_outcome_unknown', 'store_replaced', 'store_replaced', 'store_replaced']);
+    // The first was written before it could be seen, unless what was read of the other file made no sense.
+    expect(['store_outcome_unknown', 'store_replaced']).toContain(codes[0]);
+    expect(codes.slice(1)).toEqual(['store_replaced', 'store_replaced', 'store_replaced']);
     await expect(store.read('lastSeq', {})).rejects.toMatchObject({ code: 'store_replaced' });
     await expect(store.read('stats', {})).rejects.toMatchObject({ code: 'store_replaced' });
   });

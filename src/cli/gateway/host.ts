@@ -63,13 +63,16 @@ export async function startGateway({ config, log, environment, restart, lost, ar
       /** Finishes what can be finished, leaves the rest for the next start, and closes everything. */
       stop: async (reason: 'restart' | 'shutdown'): Promise<void> => {
         phase = 'draining';
-        await gateway.stop(reason);
-        // Beside the rest: a collector that is away delays nothing.
-        const traced = tracer?.close();
-        await api.close();
-        await store.close();
-        await traced;
-        phase = 'stopped';
+        try {
+          await gateway.stop(reason);
+        } finally {
+          // Beside the rest: a collector that is away delays nothing.
+          const traced = tracer?.close();
+          await api.close();
+          await store.close();
+          await traced;
+          phase = 'stopped';
+        }
       },
     };
   } catch (thrown) {

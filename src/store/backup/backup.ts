@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { MoiraiError } from '../../errors/moirai-error.ts';
+import { NO_HEARTBEATS } from '../sqlite/database-file.ts';
 import { wrapSqlite } from '../sqlite/errors.ts';
 import { discard, install, makeDraft, type Progress } from './backup-file.ts';
 
@@ -62,6 +63,8 @@ function finish(draft: string, { file, now }: BackupRequest): number {
   const db = new DatabaseSync(draft);
   try {
     db.exec('PRAGMA journal_mode = DELETE');
+    // Copied over the store of a running gateway it is known for what it is.
+    db.exec(`PRAGMA user_version = ${NO_HEARTBEATS}`);
     const facts = JSON.stringify({ at: now, file, bytes: null });
     db.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES ('backup', ?)").run(facts);
     const check = db.prepare('PRAGMA quick_check(1)').get()?.quick_check;

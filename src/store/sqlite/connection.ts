@@ -5,6 +5,7 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertNotNewer, migrate, SCHEMA_VERSION } from '../migrations/migrations.ts';
 import { makePrivate } from '../private-file.ts';
 import { hasAnswer, type Query, type Returning, type Row, type Tx } from '../transaction.ts';
+import { type FileMarks, marksOf } from './database-file.ts';
 import { sqliteDialect } from './dialect.ts';
 import { wrapSqlite } from './errors.ts';
 import { assertLocalFileSystem } from './file-system.ts';
@@ -77,9 +78,9 @@ export class SqliteConnection {
     this.#execute({ sql, params: [] });
   }
 
-  /** The number that grows with every heartbeat, as this connection sees it; inside the open transaction, if any. */
-  get heartbeats(): number {
-    return Number(pragma(this.#db, 'user_version'));
+  /** What tells this file from copies of it, as the open transaction sees it, if there is one. */
+  get marks(): FileMarks {
+    return marksOf(this.#db);
   }
 
   set heartbeats(count: number) {

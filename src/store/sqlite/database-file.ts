@@ -11,7 +11,8 @@ const MOST_AT_ONCE = 1000;
 /**
  * Tells the database that is open from whatever is at its path: it may have been moved, removed, or written over by a
  * copy. Of the last only the file itself tells, in which a number stands that grows with every heartbeat: a checkpoint
- * takes it from the log into the file, so that an older copy has an older one.
+ * takes it from the log into the file, so that an older copy has an older one. A copy that was made anew (`VACUUM INTO`)
+ * has another schema version; a backup of ours has no such number at all.
  */
 export class DatabaseFile {
   readonly #path: string;
@@ -23,23 +24,27 @@ export class DatabaseFile {
   /** The number in the file, and the newest that is known. */
   #inFile: number;
   #newest: number;
+  /** In the file, and in the log if it comes from there. */
+  readonly #schemas: ReadonlySet<number>;
 
-  /** For a connection that has just been opened; `newest` is the number that it sees. */
-  constructor(path: string, newest: number) {
+  /** For a connection that has just been opened, and what it sees. */
+  constructor(path: string, seen: FileMarks) {
     this.#path = path;
-    this.#newest = newest;
+    this.#newest = seen.heartbeats;
     this.#database = identityOf(look(path));
     this.#log = identityOf(look(`${path}-wal`));
     this.#index = identityOf(look(`${path}-shm`));
     this.#changed = changeOf(look(path));
-    this.#inFile = numberIn(path) ?? 0;
+    const marks = marksIn(path) ?? seen;
+    this.#inFile = marks.heartbeats;
+    this.#schemas = new Set([marks.schema, seen.schema]);
   }
 
   /** A heartbeat is about to write the next number. */
   next(seen: number, now: number): number {
     // Where there is none yet it begins anywhere: a database of somebody else has another one.
     const first = Math.trunc(now * 2_654_435.761) % 2 ** 30;
-    this.#newest = seen === 0 ? first + 1 : seen + 1;
+    this.#newest = seen <= 0 ? first + 1 : seen + 1;
     return this.#newest;
   }
 
@@ -54,13 +59,13 @@ export class DatabaseFile {
 
   #isOurs(changed: string): boolean {
     if (changed === this.#changed) return true;
-    const number = numberIn(this.#path);
-    if (number === null || number < this.#inFile) return false;
-    // Zero before the first heartbeat of all, which may be any number.
-    if (this.#newest > 0 && number > this.#newest + MOST_AT_ONCE) return false;
+    const marks = marksIn(this.#path);
+    if (marks === null || marks.heartbeats < this.#inFile || !this.#schemas.has(marks.schema)) return false;
+    // None before the first heartbeat of all, which may be any number.
+    if (this.#newest > 0 && marks.heartbeats > this.#newest + MOST_AT_ONCE) return false;
     this.#changed = changed;
-    this.#inFile = number;
-    this.#newest = Math.max(this.#newest, number);
+    this.#inFile = marks.heartbeats;
+    this.#newest = Math.max(this.#newest, marks.heartbeats);
     return true;
   }
 }
@@ -77,20 +82,35 @@ function changeOf(stats: BigIntStats | undefined): string {
   return stats === undefined ? '' : `${stats.ctimeNs}:${stats.size}`;
 }
 
+/** What tells a database file from copies of it. */
+export interface FileMarks {
+  readonly heartbeats: number;
+  readonly schema: number;
+}
+
+/** The heartbeats of a file that is a copy and nothing else. */
+export const NO_HEARTBEATS = -1;
+
 /**
- * The number in the file itself, whatever the log says; null when it is none of a database. By SQLite: a file that this
+ * What stands in the file itself, whatever the log says; null when it is no database. By SQLite: a file that this
  * process opens and closes by itself loses all locks that the process holds on it.
  */
-function numberIn(path: string): number | null {
+function marksIn(path: string): FileMarks | null {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');
   let db: DatabaseSync | null = null;
   try {
     db = new DatabaseSync(url, { readOnly: true });
-    return Number(db.prepare('PRAGMA user_version').get()?.user_version);
+    return marksOf(db);
   } catch {
     return null; // Half of a copy, or something else: not ours, which is the answer.
   } finally {
     db?.close();
   }
+}
+
+/** The same as a connection sees it. */
+export function marksOf(db: DatabaseSync): FileMarks {
+  const row = db.prepare('SELECT user_version, schema_version FROM pragma_user_version, pragma_schema_version').get();
+  return { heartbeats: Number(row?.user_version), schema: Number(row?.schema_version) };
 }

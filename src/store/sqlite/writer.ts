@@ -63,7 +63,7 @@ export class SqliteWriter {
   constructor(path: string, clock: StoreClock, rules: ResetRules, signal = new FileSignal()) {
     this.#path = path;
     this.#connection = SqliteConnection.openWriter(path);
-    this.#file = new DatabaseFile(path, this.#connection.heartbeats);
+    this.#file = new DatabaseFile(path, this.#connection.marks);
     this.#othersCommits = this.#connection.othersCommits;
     this.#turnstile = new Turnstile(path);
     this.#clock = clock;
@@ -118,7 +118,7 @@ export class SqliteWriter {
   }
 
   #countHeartbeat(): void {
-    this.#connection.heartbeats = this.#file.next(this.#connection.heartbeats, this.#clock.now());
+    this.#connection.heartbeats = this.#file.next(this.#connection.marks.heartbeats, this.#clock.now());
   }
 
   /** After the commit, which covers the time before it as well: what went into another file is not known to be kept. */
@@ -191,14 +191,17 @@ export class SqliteWriter {
     const before = this.#connection;
     // First the new one: the last connection that is closed removes the log.
     this.#connection = SqliteConnection.openWriter(this.#path);
-    this.#file = new DatabaseFile(this.#path, this.#connection.heartbeats);
+    this.#file = new DatabaseFile(this.#path, this.#connection.marks);
     this.#othersCommits = this.#connection.othersCommits;
     this.#signal.opened();
     before.close();
   }
 
   #abandon(requests: readonly Request[], thrown: unknown, committing = false): Outcome[] {
-    const error = wrapSqlite(thrown, this.#path);
+    const found = wrapSqlite(thrown, this.#path);
+    // Of a file that was written over, pages of two databases are read: that is no damage of the one that was open.
+    const isOther = found.code === 'store_corrupt' && this.#file.check() === 'replaced';
+    const error = isOther ? this.#noteReplaced('replaced') : found;
     if (error.code === 'store_io') this.#trouble = { kind: 'reopen', error };
     if (error.code === 'store_corrupt') this.#trouble = { kind: 'final', error };
     try {

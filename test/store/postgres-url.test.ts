@@ -64,6 +64,10 @@ describe('a parameter of the URL', () => {
     },
   );
 
+  test('that names the encoding which the store uses is harmless', async () => {
+    await (await PostgresStore.open(withParameter('client_encoding', 'UTF8'), DEFAULT_RESET_RULES)).close();
+  });
+
   test('that names the application is used', async () => {
     const store = await PostgresStore.open(withParameter('application_name', 'looms'), DEFAULT_RESET_RULES);
     expect(await ask("SELECT DISTINCT 1 AS one FROM pg_stat_activity WHERE application_name = 'looms'")).toHaveLength(

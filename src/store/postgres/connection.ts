@@ -25,7 +25,9 @@ const UNUSABLE = [
 /** How connections are made. What a session of the server is set to comes afterwards; see `settle`. */
 export function connectionOptions(url: string, deadlines: Deadlines): pg.ClientConfig {
   const { searchParams } = parseUrl(url);
-  const unusable = UNUSABLE.find((name) => searchParams.has(name));
+  const unusable = UNUSABLE.find((name) => {
+    return searchParams.getAll(name).some((value) => !(name.endsWith('encoding') && /^utf-?8$/i.test(value)));
+  });
   if (unusable !== undefined) {
     throw new MoiraiError('store_url', `the store URL has the parameter "${unusable}", which Moirai sets itself`);
   }

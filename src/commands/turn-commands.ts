@@ -93,15 +93,15 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'approve',
-    takes: '[session|always]',
+    takes: '[session|always] [ID]',
     summary: 'allow what is being asked for: once, in this session, or always',
-    run: (call, deps) => answerApproval(call, deps, decisionOf(call.args), null),
+    run: (call, deps) => answerApproval(call, deps, decisionOf(withoutId(call.args)), null),
   },
   {
     name: 'deny',
-    takes: '[reason]',
+    takes: '[ID] [reason]',
     summary: 'refuse what is being asked for',
-    run: (call, deps) => answerApproval(call, deps, 'deny', call.args === '' ? null : call.args),
+    run: (call, deps) => answerApproval(call, deps, 'deny', withoutId(call.args) || null),
   },
   {
     name: 'background',
@@ -135,21 +135,28 @@ async function sayAs(call: CommandCall, deps: CommandDeps, mode: 'queue' | 'stee
  */
 async function undo(call: CommandCall, session: Session, count: number, deps: CommandDeps): Promise<string[]> {
   const { messageCount, lastActivityAt } = session;
-  const [oldest] = await deps.engine.store.read('openTurns', { sessionId: session.id, limit: 1 });
-  const running = oldest?.state === 'running' && oldest.createdAt <= lastActivityAt ? oldest.id : null;
+  const open = await deps.engine.store.read('openTurns', { sessionId: session.id, limit: 1000 });
+  const known = open.filter(({ createdAt }) => createdAt <= lastActivityAt);
+  const running = known.find(({ state }) => state === 'running')?.id ?? null;
   const isKnown = ({ position, turnId }: Message): boolean =>
     position <= messageCount || turnId === null || turnId === running;
   await record(call, deps);
+  // What waits was said last.
+  const waiting = known.filter(({ state, by }) => state === 'queued' && by === 'user').slice(-count);
+  for (const turn of waiting.reverse()) await deps.turns.stopTurn(turn);
+  const dropped = waiting.map(({ text }) => text);
+  const left = count - dropped.length;
+  if (left === 0) return dropped;
   return deps.turns.withTurnStopped(session.id, STOPPED, running, async () => {
     const rows = (await deps.transcripts.withoutUndone(session.id)).filter((row) => row.sessionId === session.id);
-    const undone = rows.filter((row) => row.role === 'user' && isKnown(row)).slice(-count);
+    const undone = rows.filter((row) => row.role === 'user' && isKnown(row)).slice(-left);
     const [first] = undone;
-    if (first === undefined) return [];
+    if (first === undefined) return dropped;
     const newer = rows.find((row) => row.position > first.position && !isKnown(row));
     // Given always: a message that another process accepts may come between this look and the row.
     const to = newer === undefined ? rows.at(-1)?.position : newer.position - 1;
     await keep(deps, session.id, { role: 'undo', text: '', turnId: null, data: { from: first.position, to } });
-    return undone.map(({ text }) => text).reverse();
+    return [...dropped, ...undone.map(({ text }) => text).reverse()];
   });
 }
 
@@ -203,10 +210,22 @@ async function answerApproval(
   reason: string | null,
 ): Promise<string> {
   await record(call, deps);
-  const answered = await deps.approvals.answer(call.conversation.key, decision, call.by, reason);
+  const { approvals } = deps;
+  // By its id a question of another conversation is answered, by an admin who was asked elsewhere.
+  const id = APPROVAL_ID.exec(call.args)?.[0];
+  const answered =
+    id === undefined
+      ? await approvals.answer(call.conversation.key, decision, call.by, reason)
+      : await approvals.answerById(id, decision, call.by, reason);
   if (answered === null) return 'Nothing is being asked for.';
   if (answered === 'not yours' || answered === 'admins only') return NOT_ANSWERED[answered];
   return `${ANSWERED_TEXTS[decision]}: ${answered.summary}`;
+}
+
+const APPROVAL_ID = /\bapr_[0-9a-z]+\b/;
+
+function withoutId(args: string): string {
+  return args.replace(APPROVAL_ID, '').trim();
 }
 
 function decisionOf(args: string): ApprovalAnswer {

@@ -37,6 +37,10 @@ export async function questions(
     const shape = buttons && (platform?.abilities.buttons ?? false) ? { buttons: approvalButtons(id) } : {};
     return outgoingTo(place, text, platform, deps.newDeliveryId(), shape);
   };
+  const sendElsewhere = (place: Place, text: string): DeliveryToMake[] => {
+    const hasButtons = deps.find(place.platform)?.abilities.buttons ?? false;
+    return send(place, hasButtons ? text : `${text}\n/approve ${id} or /deny ${id}`, true);
+  };
   const here = { platform: session.platform, target: session.origin ?? {} };
   if (await deps.access.mayApproveOwn(session.platform, speaker.userId)) return send(here, questionText(action), true);
   const places = await adminPlaces(deps, session.key);
@@ -49,7 +53,7 @@ export async function questions(
     nameOf(session, speaker),
     type === 'dm' ? 'their direct chat' : session.key,
   );
-  return [...told, ...places.flatMap((place) => send(place, question, true))];
+  return [...told, ...places.flatMap((place) => sendElsewhere(place, question))];
 }
 
 async function adminPlaces({ access, store }: QuestionDeps, exceptKey: string): Promise<Place[]> {

@@ -220,4 +220,13 @@ describe('what goes wrong reaches the official client as its own errors', () => 
     const patient = new OpenAI({ apiKey: KEY, baseURL: `${fixture.api.url}/v1`, maxRetries: 0 });
     await expect(patient.chat.completions.create(params)).rejects.toMatchObject({ status: 503, code: 'draining' });
   });
+
+  test('is told of a turn that was stopped, and gets no words of the gateway as the reply of the model', async () => {
+    fixture.backend.script = () => ({ text: 'Stopped.', outcome: 'interrupted' });
+    await expect(client.chat.completions.create(params)).rejects.toMatchObject({ status: 409, code: 'turn_stopped' });
+    const stream = await client.responses.create({ model: 'loom-1', input: 'hello', stream: true });
+    const types: string[] = [];
+    for await (const { type } of stream) types.push(type);
+    expect(types.at(-1)).toBe('response.failed');
+  });
 });

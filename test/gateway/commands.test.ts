@@ -297,6 +297,20 @@ describe('the others', () => {
   });
 });
 
+test('/undo takes back a message that waits before one that is being answered', async () => {
+  await scene.say('1', 'wait');
+  await scene.until('it runs', () => scene.runner.tasks.length === 1);
+  const later = scene.say('1', 'later');
+  await later;
+  expect(await scene.ask('1', '/undo')).toBe('Undone: “later”');
+  expect(scene.runner.tasks[0]?.signal.aborted).toBe(false);
+  await scene.say('1', 'later still');
+  expect(await scene.ask('1', '/undo 2')).toBe('Undone: “later still”, “wait”');
+  const { id } = await scene.sessionOf('1');
+  const kept = await scene.gateway.transcripts.withoutUndone(id);
+  expect(kept.filter(({ role }) => role === 'user')).toEqual([]);
+});
+
 describe('what a person allows', () => {
   const allowed = (times: number) => scene.runner.tasks[times]?.context;
 
@@ -320,6 +334,17 @@ describe('what a person allows', () => {
     expect(await scene.ask('1', '/approvals')).toContain('Nothing waits');
     const types = (await scene.events()).map(({ type }) => type).filter((type) => type.startsWith('approval:'));
     expect(types).toEqual(['approval:asked', 'approval:answered', 'approval:asked', 'approval:answered']);
+  });
+
+  test('is answered by its id from another conversation', async () => {
+    await scene.say('1', 'wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    const answer = allowed(0)?.approve({ tool: 'run_command', action: 'make' });
+    await scene.until('it is asked', async () => (await scene.gateway.approvals.waiting()).length === 1);
+    const [question] = await scene.gateway.approvals.waiting();
+    expect(await scene.ask('2', '/approve')).toBe('Nothing is being asked for.');
+    expect(await scene.ask('2', `/deny ${question?.id} not now`)).toBe('Refused: make');
+    expect(await answer).toEqual({ allowed: false, reason: 'not now' });
   });
 
   test('is not asked for any longer when the turn that asked was stopped', async () => {

@@ -53,8 +53,7 @@ export class Upkeep {
   async start(): Promise<void> {
     this.#every('beat', this.#options.heartbeatMs, () => this.#beat());
     await this.#engine.reap();
-    const { beforeExpiry, failed } = this.#options;
-    await beforeExpiry?.().catch((thrown: unknown) => failed(MoiraiError.wrap(thrown)));
+    await this.#settleBeforeExpiry();
     await this.#watcher?.start();
     this.#every('reap', this.#options.reapMs ?? REAP_MS, () => this.#engine.reap());
     this.#every('reconcile', RECONCILE_MS, () => this.#engine.reconcile());
@@ -63,6 +62,20 @@ export class Upkeep {
       this.#engine.store.write('forgetInstances', { lostBefore: this.#options.wallClock() - KEEP_LOST_MS }),
     );
     if (this.#options.retention !== undefined) this.#every('prune', PRUNE_MS, () => this.#prune());
+  }
+
+  /** Until it is done: what expires before would end without a word, or by rules that do not count any more. */
+  async #settleBeforeExpiry(): Promise<void> {
+    const { beforeExpiry, failed, timers } = this.#options;
+    for (let done = beforeExpiry === undefined; !done && !this.#stopped; ) {
+      try {
+        await beforeExpiry?.();
+        done = true;
+      } catch (thrown) {
+        failed(MoiraiError.wrap(thrown));
+        await new Promise<void>((resolve) => timers.after(REAP_MS, resolve));
+      }
+    }
   }
 
   /** Removes what was kept long enough, and stops in between when it is told to. */

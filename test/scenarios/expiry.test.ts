@@ -61,6 +61,20 @@ describe.each(ENGINES)('a process that watches deadlines on %s', (engineName) =>
     expect(await triggerOf(session.id)).toBe('startup');
   });
 
+  test('ends nothing at its start before what has to be settled first is settled, however often that fails', async () => {
+    const { session } = await talk(engine, 1);
+    await pause(IDLE_MS + 50);
+    const states: string[] = [];
+    const patient = watch(engine, async () => {
+      states.push((await engine.store.read('getSession', { sessionId: session.id }))?.state ?? 'gone');
+      if (states.length < 3) throw new TypeError('not yet');
+    });
+    await patient.start();
+    expect(states).toEqual(['open', 'open', 'open']);
+    expect((await untilEnded(session.id)).endReason).toBe('idle_expiry');
+    await patient.stop();
+  });
+
   test('is not kept waiting by what other processes write', async () => {
     await upkeep.start();
     const other = await bootTestEngine(await opened.again());
@@ -99,12 +113,13 @@ async function talk(engine: Engine, chat: number) {
   return engine.finish(hold, received.turn.id, DONE);
 }
 
-function watch(engine: Engine): Upkeep {
+function watch(engine: Engine, beforeExpiry?: () => Promise<void>): Upkeep {
   return new Upkeep(engine, {
+    ...(beforeExpiry === undefined ? {} : { beforeExpiry }),
     heartbeatMs: 1000,
     timers: processTimers,
     wallClock: Date.now,
-    failed: (error) => console.error(error),
+    failed: (error) => beforeExpiry ?? console.error(error),
     lost: () => console.error('the lease was lost'),
     expire: true,
   });

@@ -15,10 +15,21 @@ export async function reload(running: Config, settings: Settings, gateway: Gatew
     const fresh = await readConfig(settings);
     log.setLevel(fresh.log.level);
     log.info('the configuration was read again', { needs_restart: needsRestart(running, fresh) });
-    const changed = await gateway.useRules(fresh.sessions);
-    if (changed > 0) log.info('open sessions have another deadline under the new reset rules', { sessions: changed });
+    await applyRules(gateway, fresh, log);
   } catch (error) {
     log.error('the configuration is wrong and was not taken over', { error: MoiraiError.wrap(error) });
+  }
+}
+
+async function applyRules(gateway: Gateway, { sessions }: Config, log: LeveledLogger): Promise<void> {
+  try {
+    const changed = await gateway.useRules(sessions);
+    if (changed > 0) log.info('open sessions have another deadline under the new reset rules', { sessions: changed });
+  } catch (thrown) {
+    const error = MoiraiError.wrap(thrown);
+    log.error('the new reset rules did not reach every open session yet; the next reload or start lets them', {
+      error,
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { listFilesTool, readFileTool } from '../../src/agent/tools/file-tools.ts';
@@ -53,6 +53,9 @@ describe('what one person sends', () => {
     const [name = ''] = readdirSync(join(workspace.folder, folder, 'received'));
     const path = `received/${name}`;
     expect(readFileSync(join(workspace.folder, folder, path), 'utf8')).toBe('salary: 4000');
+    for (const made of ['', folder, join(folder, 'received'), join(folder, path)]) {
+      expect([made, statSync(join(workspace.folder, made)).mode & 0o077]).toEqual([made, 0]);
+    }
     expect(await readFileTool(workspaceOf).run({ path }, await context(1))).toBe('salary: 4000');
     for (const reached of [path, `../${folder}/${path}`, join(workspace.folder, folder, path)]) {
       await expect(readFileTool(workspaceOf).run({ path: reached }, await context(2))).rejects.toThrow();

@@ -29,7 +29,14 @@ describe.each(ENGINES)('on %s', (engineName) => {
     const id = await talk('marked', MARKER);
     await engine.setTitle(id, `title ${MARKER}`);
     await engine.note(id, { command: 'title', args: `to ${MARKER}` });
-    await engine.receive(spoken('marked', `still waiting ${MARKER}`));
+    const { turn } = await engine.receive(spoken('marked', `still waiting ${MARKER}`));
+    await store.write('askApproval', {
+      context: engine.commandContext(),
+      timeoutMs: 60_000,
+      ...{ id: 'apr-1', sessionId: id, turnId: turn.id, tool: 'run_command', askedOf: null },
+      summary: `echo ${MARKER}`,
+      exact: `run_command echo ${MARKER}`,
+    });
     await keepCommand(id);
     await sayOutside(id);
     const child = await engine.start(

@@ -24,20 +24,23 @@ export class DatabaseFile {
   /** The number in the file, and the newest that is known. */
   #inFile: number;
   #newest: number;
-  /** In the file, and in the log if it comes from there. */
-  readonly #schemas: ReadonlySet<number>;
+  /** The schema version in the file. */
+  #schema: number;
+  readonly #seen: () => FileMarks;
 
-  /** For a connection that has just been opened, and what it sees. */
-  constructor(path: string, seen: FileMarks) {
+  /** For a connection that has just been opened; `seen` is what it sees, of the log too. */
+  constructor(path: string, seen: () => FileMarks) {
     this.#path = path;
-    this.#newest = seen.heartbeats;
+    this.#seen = seen;
+    const now = seen();
+    this.#newest = now.heartbeats;
     this.#database = identityOf(look(path));
     this.#log = identityOf(look(`${path}-wal`));
     this.#index = identityOf(look(`${path}-shm`));
     this.#changed = changeOf(look(path));
-    const marks = marksIn(path) ?? seen;
+    const marks = marksIn(path) ?? now;
     this.#inFile = marks.heartbeats;
-    this.#schemas = new Set([marks.schema, seen.schema]);
+    this.#schema = marks.schema;
   }
 
   /** A heartbeat is about to write the next number. */
@@ -60,13 +63,19 @@ export class DatabaseFile {
   #isOurs(changed: string): boolean {
     if (changed === this.#changed) return true;
     const marks = marksIn(this.#path);
-    if (marks === null || marks.heartbeats < this.#inFile || !this.#schemas.has(marks.schema)) return false;
+    if (marks === null || marks.heartbeats < this.#inFile || !this.#isOurSchema(marks.schema)) return false;
     // None before the first heartbeat of all, which may be any number.
     if (this.#newest > 0 && marks.heartbeats > this.#newest + MOST_AT_ONCE) return false;
     this.#changed = changed;
     this.#inFile = marks.heartbeats;
+    this.#schema = marks.schema;
     this.#newest = Math.max(this.#newest, marks.heartbeats);
     return true;
+  }
+
+  /** A program that changes tables raises the version through the log, where the open connection sees it. */
+  #isOurSchema(schema: number): boolean {
+    return schema === this.#schema || (schema > this.#schema && schema <= this.#seen().schema);
   }
 }
 
@@ -100,7 +109,10 @@ function marksIn(path: string): FileMarks | null {
   url.searchParams.set('immutable', '1');
   let db: DatabaseSync | null = null;
   try {
-    db = new DatabaseSync(url, { readOnly: true });
+    db = new DatabaseSync(url, { readOnly: true, defensive: false });
+    // While another process takes its log into the file, the first page says more pages than there are: without this,
+    // SQLite refuses such a file.
+    db.exec('PRAGMA writable_schema = ON');
     return marksOf(db);
   } catch {
     return null; // Half of a copy, or something else: not ours, which is the answer.
@@ -109,8 +121,10 @@ function marksIn(path: string): FileMarks | null {
   }
 }
 
-/** The same as a connection sees it. */
+/** The same as a connection sees it. Both stand in the first page: nothing else is read. */
 export function marksOf(db: DatabaseSync): FileMarks {
-  const row = db.prepare('SELECT user_version, schema_version FROM pragma_user_version, pragma_schema_version').get();
-  return { heartbeats: Number(row?.user_version), schema: Number(row?.schema_version) };
+  return {
+    heartbeats: Number(db.prepare('PRAGMA user_version').get()?.user_version),
+    schema: Number(db.prepare('PRAGMA schema_version').get()?.schema_version),
+  };
 }

@@ -63,7 +63,7 @@ export class SqliteWriter {
   constructor(path: string, clock: StoreClock, rules: ResetRules, signal = new FileSignal()) {
     this.#path = path;
     this.#connection = SqliteConnection.openWriter(path);
-    this.#file = new DatabaseFile(path, this.#connection.marks);
+    this.#file = new DatabaseFile(path, () => this.#connection.marks);
     this.#othersCommits = this.#connection.othersCommits;
     this.#turnstile = new Turnstile(path);
     this.#clock = clock;
@@ -191,7 +191,7 @@ export class SqliteWriter {
     const before = this.#connection;
     // First the new one: the last connection that is closed removes the log.
     this.#connection = SqliteConnection.openWriter(this.#path);
-    this.#file = new DatabaseFile(this.#path, this.#connection.marks);
+    this.#file = new DatabaseFile(this.#path, () => this.#connection.marks);
     this.#othersCommits = this.#connection.othersCommits;
     this.#signal.opened();
     before.close();

@@ -8,6 +8,11 @@ export interface OpenEntry {
   readonly mode: string;
 }
 
+/** One that was closed; or why it could not be: a file may be on a file system that is read-only, or has no modes. */
+export interface ClosedEntry extends OpenEntry {
+  readonly problem: string | null;
+}
+
 const OTHERS = 0o077;
 /** Folders whose files are looked at too. The workspace is the agent's, and hooks and plugins are their authors'. */
 const FOLDERS = ['logs', 'memory'];
@@ -29,26 +34,27 @@ export function openEntries(home: string): OpenEntry[] {
  * `home_unusable` where the home, or what is trusted in it, belongs to another user: `uid` is ours, null where users have
  * no numbers.
  */
-export function closeHome(home: string, uid: number | null): OpenEntry[] {
+export function closeHome(home: string, uid: number | null): ClosedEntry[] {
   assertOwned([home, ...TRUSTED.map((name) => join(home, name))], uid);
-  const open = openEntries(home);
-  for (const { path, mode } of open) {
+  return openEntries(home).map((entry) => {
     try {
-      chmodSync(path, Number.parseInt(mode, 8) & ~OTHERS);
-    } catch (cause) {
-      const { message } = MoiraiError.wrap(cause);
-      throw new MoiraiError('home_unusable', `${path} is open to other users and stays so: ${message}`, { cause });
+      chmodSync(entry.path, Number.parseInt(entry.mode, 8) & ~OTHERS);
+      return { ...entry, problem: null };
+    } catch (thrown) {
+      return { ...entry, problem: MoiraiError.wrap(thrown).message };
     }
-  }
-  return open;
+  });
 }
 
-/** Root may use what belongs to anybody: a container that runs as root often has its home from outside. */
+/**
+ * Root may use what belongs to anybody: a container that runs as root often has its home from outside. What belongs to root is
+ * trusted by anybody, such as a configuration that is mounted into a container.
+ */
 function assertOwned(paths: readonly string[], uid: number | null): void {
   if (uid === null || uid === 0) return;
   for (const path of paths) {
     const owner: number = lstatSync(path, { throwIfNoEntry: false })?.uid ?? uid;
-    if (owner === uid) continue;
+    if (owner === uid || owner === 0) continue;
     throw new MoiraiError('home_unusable', `${path} belongs to another user (${owner}), who could change what it says`);
   }
 }

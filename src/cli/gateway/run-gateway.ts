@@ -14,7 +14,7 @@ import type { HomeLock } from '../../store/home-lock.ts';
 import { readConfig } from '../configuration.ts';
 import { packageVersion } from '../package-version.ts';
 import { print, printJson } from '../print.ts';
-import { closeHome, type OpenEntry } from '../private-home.ts';
+import { type ClosedEntry, closeHome } from '../private-home.ts';
 import { makeHome, type Settings } from '../settings.ts';
 import { becomeGateway, type GatewayHolder } from './holder.ts';
 import { type RunningGateway, startGateway } from './host.ts';
@@ -56,7 +56,7 @@ export async function runGateway(
         instance: null,
       };
       lock ??= await becomeGateway(config.home, holder);
-      if (open.length > 0) loggerOf(config).warn(HOME_CLOSED, { was: open.splice(0).map(modeAndPath) });
+      if (open.length > 0) loggerOf(config).warn(HOME_CLOSED, { was: open.splice(0).map(describeEntry) });
       reason = await runOnce(settings, config, lock, holder, kept).catch(beginLater(config, kept));
     }
   } finally {
@@ -68,8 +68,8 @@ export async function runGateway(
 
 const HOME_CLOSED = 'the home was open to other users of this machine; it is closed now';
 
-function modeAndPath({ mode, path }: OpenEntry): string {
-  return `${mode} ${path}`;
+function describeEntry({ mode, path, problem }: ClosedEntry): string {
+  return `${mode} ${path}${problem === null ? '' : `, which stays so: ${problem}`}`;
 }
 
 /** What a process that begins again goes on with. */

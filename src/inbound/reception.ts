@@ -76,7 +76,7 @@ export class Reception implements Inbox {
     return failures >= MOST_FAILURES;
   }
 
-  /** Taken as far as its platform is concerned: otherwise it would come for ever, and in the end keep everybody out. */
+  /** Its platform may acknowledge it: otherwise it would come for ever, and in the end keep everybody out. */
   async #setAside({ id, place }: Incoming, error: MoiraiError): Promise<void> {
     const { engine, log } = this.#deps;
     const attempts = this.#failures.get(id) ?? 1;

@@ -4,6 +4,7 @@ import { isParked, type Session, type SessionWithTurns, type Turn } from '../lif
 import type { ResumeReason } from '../lifecycle/states.ts';
 import { repeat } from '../queue/timers.ts';
 import type { Received } from '../store/transactions/conversations.ts';
+import { FailedStarts } from './failed-starts.ts';
 import { stopwatch } from './observer.ts';
 import { Pieces } from './pieces.ts';
 import { giveUpStale, noteForResumed } from './resumed-turn.ts';
@@ -33,6 +34,7 @@ export class Turns {
   readonly #quiet = new Set<string>();
   readonly #control: TurnControl;
   readonly #pieces: Pieces;
+  readonly #failedStarts: FailedStarts;
   /** Begun by a write that is still under way. */
   #starting = 0;
   #halted = false;
@@ -42,6 +44,7 @@ export class Turns {
     this.#options = options;
     this.channels = new TurnChannels(options.engine.store, options.timers, options.log);
     const { engine, timers, log } = options;
+    this.#failedStarts = new FailedStarts(engine, options.notice);
     const { textWithFiles } = options.runDeps;
     this.#control = new TurnControl({
       ...{ engine, timers, log, textWithFiles },
@@ -257,14 +260,21 @@ export class Turns {
     for (const id of pieces) this.channels.look(id);
   }
 
-  #notBegun(sessionId: string, error: unknown): void {
+  async #notBegun(sessionId: string, error: unknown): Promise<void> {
     // Somebody else began it, or it was settled meanwhile.
     if (hasCode(error, 'fenced', 'illegal_move', 'session_ended', 'turn_not_found')) return;
-    this.#options.log.warn('a turn was not begun; it will be tried again', { session: sessionId, error });
+    const { log } = this.#options;
+    log.warn('a turn was not begun', { session: sessionId, error });
+    const turnId = await this.#failedStarts.note(sessionId, error);
+    if (turnId === null) return;
+    log.error('a turn was given up', { session: sessionId, turn: turnId, error });
+    this.channels.look(turnId);
+    this.wake(sessionId);
   }
 
   #start(loaded: SessionWithTurns, turn: Turn, note: string | null): void {
     const run = new TurnRun(loaded, turn, note, this.channels.run(turn.id), this.#runDeps);
+    this.#failedStarts.forget(loaded.session.id);
     this.#running.set(loaded.session.id, run);
     this.#options.started(run);
     void run.done.finally(() => this.#over(run));

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { startPgbouncer, whyNoPgbouncer } from '../support/pgbouncer.ts';
@@ -86,6 +86,7 @@ test('a pooler is not skipped when MOIRAI_TEST_ALL=1', () => {
 describe.skipIf(whyNot !== undefined)('pgbouncer in between', () => {
   test('works when it keeps a connection of the server for each of ours', async () => {
     const pooler = await startPgbouncer(database.url, { pool_mode: 'session' });
+    onTestFinished(pooler.stop);
     const store = await PostgresStore.open(pooler.url, DEFAULT_RESET_RULES);
     const engine = await bootTestEngine(store);
     const sessions = await Promise.all([10, 11, 12, 13].map((chat) => engine.start(chatConversation(chat))));
@@ -93,7 +94,6 @@ describe.skipIf(whyNot !== undefined)('pgbouncer in between', () => {
     expect(sessions.map(({ state }) => state)).toEqual(['open', 'open', 'open', 'open']);
     await engine.stop();
     await store.close();
-    await pooler.stop();
   });
 
   test.each([
@@ -103,11 +103,11 @@ describe.skipIf(whyNot !== undefined)('pgbouncer in between', () => {
     { pool_mode: 'statement' },
   ])('is refused when it does not: %o', async (settings) => {
     const pooler = await startPgbouncer(database.url, settings);
+    onTestFinished(pooler.stop);
     const opening = PostgresStore.open(pooler.url, DEFAULT_RESET_RULES);
     await expect(opening).rejects.toMatchObject({
       code: 'store_unsafe',
       message: expect.stringContaining('pool_mode = session'),
     });
-    await pooler.stop();
   });
 });

@@ -65,7 +65,7 @@ export class Places {
       .read('movedChats', { platform })
       .then((rows) => new Map(rows.map(({ chat, knownAs }) => [chat, knownAs])));
     this.#moved.set(platform, read);
-    // Asked again after a failure.
+    // Read again after a failure.
     read.catch(() => this.#moved.delete(platform));
     return read;
   }

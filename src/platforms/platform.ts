@@ -162,7 +162,7 @@ export interface Inbox {
   press(press: Press): Promise<string | null>;
   /**
    * A chat goes on under another id, as a group of Telegram that grows: its conversations go on there. Resolves when that
-   * is durable. Told again it changes nothing.
+   * is durable. A repetition changes nothing.
    */
   moved(from: string, to: string): Promise<void>;
   /** The state has changed. */

@@ -74,7 +74,7 @@ describe('conversations on Telegram', () => {
   test('a session goes idle with nobody writing; the next message starts another one', async () => {
     scene = await TelegramScene.open();
     const { bot } = scene;
-    const gateway = scene.gateway({ sessions: { reset: { idle: '2s' } } });
+    const gateway = scene.gateway({ sessions: { reset: { idle: '2s', notify: 'at_once' } } });
     await gateway.start();
     bot.say({ text: 'one' });
     await scene.heardIn(42, 1);

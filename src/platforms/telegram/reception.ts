@@ -58,7 +58,7 @@ export class Reception {
     try {
       await this.take({ kind: 'moved', from, to });
     } catch {
-      // Said where it was not taken. The next message that is sent there brings it again.
+      // Logged where it was not taken. The next message that is sent there brings it again.
     }
   }
 

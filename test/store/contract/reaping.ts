@@ -139,7 +139,11 @@ export function reapingContract(open: Open): void {
         await scene.reap([name]);
       }
       expect(await scene.session(session.id)).toMatchObject({ state: 'suspended', cuts: 3 });
-      expect((await scene.types(session.id)).slice(-2)).toEqual(['session:resume_pending', 'session:suspend']);
+      expect((await scene.types(session.id)).slice(-3)).toEqual([
+        'session:resume_pending',
+        'session:suspend',
+        'work:set_aside',
+      ]);
     });
   });
 

@@ -7,9 +7,12 @@ export function plainText(text: string): string {
   return text.search(ACTING) >= 0 ? text.replace(ACTING, symbolOf) : text;
 }
 
+/** More than any label or cell shows. */
+const LONGEST_LINE = 4000;
+
 /** The same in one line, for labels and cells. */
 export function plainLine(text: string): string {
-  return plainText(text.replace(/\s+/g, ' ').trim());
+  return plainText(text.slice(0, LONGEST_LINE).replace(/\s+/g, ' ').trim());
 }
 
 /** The beginning of a text that is longer than fits, cut between characters as people see them. */

@@ -52,6 +52,14 @@ export const LAYERS = {
     args: ['VITEST', 'run', 'test/store/erasure.test.ts', '-t', 'sqlite'],
     finding: FAILED_TEST,
   },
+  speakers: {
+    args: ['VITEST', 'run', 'test/gateway/speakers.test.ts', '-t', 'shut out while it waits'],
+    finding: FAILED_TEST,
+  },
+  access: {
+    args: ['VITEST', 'run', 'src/people/access.test.ts'],
+    finding: FAILED_TEST,
+  },
   'api keys': {
     args: ['VITEST', 'run', 'test/api/keys.test.ts', '-t', 'a key with the scope chat'],
     finding: FAILED_TEST,
@@ -638,5 +646,26 @@ export const MUTANTS: readonly Mutant[] = [
     find: "  } catch {\n    return '';\n  }",
     replace: '  } catch (thrown) {\n    throw thrown;\n  }',
     layer: 'formatting',
+  },
+  {
+    name: 'whoever started a shared session decides whether the others may talk',
+    file: 'src/turns/turns.ts',
+    find: 'this.#options.admits(session, next)',
+    replace: 'this.#options.admits(session, { ...next, userId: session.userId })',
+    layer: 'speakers',
+  },
+  {
+    name: 'who asks for a command may allow it, admin or not',
+    file: 'src/people/access.ts',
+    find: "(approvals === 'asker' && decision !== 'always')",
+    replace: "decision !== 'always'",
+    layer: 'access',
+  },
+  {
+    name: 'what somebody told in private is recalled in a group',
+    file: 'src/memory/scope.ts',
+    find: "if (conversation.type !== 'dm') return",
+    replace: "if (conversation.type !== 'dm' && conversation.participant === undefined) return",
+    layer: 'memory',
   },
 ];

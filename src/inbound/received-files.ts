@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Session } from '../lifecycle/session.ts';
@@ -79,7 +79,8 @@ export class ReceivedFiles {
 
   async #keep(workspace: string, path: string, bytes: Uint8Array): Promise<void> {
     await mkdir(join(workspace, FOLDER), { recursive: true, mode: 0o700 });
-    const unfinished = join(workspace, `${path}.part`);
+    // The same file may come twice in one album, and is fetched twice at the same time.
+    const unfinished = join(workspace, `${path}.${randomUUID()}.part`);
     await writeFile(unfinished, bytes, { mode: 0o600 }).catch(async (error: unknown) => {
       await rm(unfinished, { force: true });
       throw error;

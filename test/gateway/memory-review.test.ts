@@ -117,6 +117,8 @@ describe('a conversation is looked over', () => {
     for (const kind of ['cron', 'webhook', 'child', 'api'] as const) {
       const origin = kind === 'api' ? { once: true } : null;
       const conversation = { ...direct(kind), kind, origin, attached: kind === 'child' };
+      // A child is started by who wants something done, not by a message.
+      if (kind === 'child') await scene.gateway.engine.start(conversation);
       await scene.ask(conversation, 'hello');
       if (kind !== 'api') await scene.end(conversation);
     }

@@ -28,7 +28,7 @@ export function commandUnknownText(command: string): string {
   return `The gateway stopped while it did ${command.split(/\s/, 1)[0]}, and it is not known whether it was done. Look, and give the command again if it was not.`;
 }
 
-/** Told to who answers a question of the agent and may not. */
+/** The answer to a person who answers a question of the agent and may not. */
 export const NOT_ANSWERED = {
   'not yours': 'This was not asked of you.',
   'admins only': 'Only an admin may allow this. You may refuse it.',

@@ -12,7 +12,7 @@ import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import { parseCommand } from '../turns/command.ts';
 import type { InboundMessage, ReceiveResult } from '../turns/conversations.ts';
-import { INTERRUPTED_TEXTS } from '../turns/texts.ts';
+import { INTERRUPTED_TEXTS, PARKED_IN_TURN_TEXT } from '../turns/texts.ts';
 import type { TurnChannel } from '../turns/turn-channel.ts';
 import { TurnReader } from '../turns/turn-reader.ts';
 import type { Gateway } from './gateway.ts';
@@ -87,7 +87,13 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
   const { duplicate, turn, session } = result.received;
   if (duplicate && !isCommand) await assertSame(gateway, turn, request, conversation);
   if (isParked(session) && turn.state === 'queued') {
-    throw new MoiraiError('session_suspended', `an operator parked this session; the message waits as turn ${turn.id}`);
+    throw new MoiraiError(
+      'session_suspended',
+      `an operator parked this session; the message waits as turn ${turn.id}`,
+      {
+        details: { turn_id: turn.id },
+      },
+    );
   }
   return followed(gateway, result.channel, session.id);
 }
@@ -235,7 +241,11 @@ async function replyOf(gateway: Gateway, over: Promise<TurnResultRow | null>, tu
 
 function resultOf(turn: TurnResultRow): Reply {
   const { response, outcome, error } = turn;
-  const stopped = error === 'turn_stopped' ? INTERRUPTED_TEXTS.stop : INTERRUPTED_TEXTS.ended;
+  const whys: Readonly<Record<string, string>> = {
+    turn_stopped: INTERRUPTED_TEXTS.stop,
+    session_suspended: PARKED_IN_TURN_TEXT,
+  };
+  const stopped = whys[error ?? ''] ?? INTERRUPTED_TEXTS.ended;
   return {
     sessionId: turn.sessionId,
     turnId: turn.id,

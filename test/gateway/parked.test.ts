@@ -8,6 +8,15 @@ let scene: Scene;
 
 afterEach(() => scene.close());
 
+const REQUEST = {
+  conversation: 'c',
+  platform: 'api',
+  userId: null,
+  caller: { credential: 'k', namespace: null, admin: true },
+  model: null,
+  history: [],
+} as const;
+
 async function words(sessionId: string): Promise<[string, string][]> {
   return (await scene.messages(sessionId)).map(({ role, text }) => [role, text]);
 }
@@ -66,14 +75,7 @@ describe('a session that an operator parked', () => {
   test('answers a request over HTTP with an error that names the turn, and the turn after its release', async () => {
     scene = await Scene.open();
     const backend = apiBackend({ gateway: scene.gateway } as Parameters<typeof apiBackend>[0]);
-    const facts = {
-      conversation: 'c',
-      platform: 'api',
-      userId: null,
-      caller: { credential: 'k', namespace: null, admin: true },
-      model: null,
-    } as const;
-    const request = { ...facts, history: [] };
+    const request = REQUEST;
     const first = await backend.receive({ ...request, text: 'hello', idempotencyKey: null });
     await first.reply;
     await parkSession(scene.gateway.engine, first.sessionId, 'suspend');
@@ -86,6 +88,15 @@ describe('a session that an operator parked', () => {
     scene.gateway.turns.wake(first.sessionId);
     const again = await backend.receive({ ...request, text: 'one', idempotencyKey: 'i' });
     expect(await again.reply).toMatchObject({ text: 'did: one', sessionId: first.sessionId });
+  });
+
+  test('answers a request over HTTP whose turn it stops with the reason', async () => {
+    scene = await Scene.open();
+    const backend = apiBackend({ gateway: scene.gateway } as Parameters<typeof apiBackend>[0]);
+    const accepted = await backend.receive({ ...REQUEST, text: 'please wait', idempotencyKey: null });
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    await parkSession(scene.gateway.engine, accepted.sessionId, 'suspend');
+    expect(await accepted.reply).toMatchObject({ outcome: 'interrupted', text: PARKED_IN_TURN_TEXT });
   });
 
   test('stays parked when it is parked again, and open when it is released again', async () => {

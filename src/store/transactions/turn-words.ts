@@ -19,12 +19,17 @@ export function* applyKeepingWords(
   before: readonly Command[] = [],
 ): Tx<SessionWithTurns> {
   const words = endsTurns(ctx, loaded, command) ? yield* unkeptWords(loaded) : [];
+  const parked = command.name === 'suspend' ? runningTurn(loaded) : undefined;
   const after = yield* apply(ctx, scope, loaded, [...appendCommand(words, null), ...before, command], {
+    // Whoever waits for the answer learns by this why there is none.
+    ...(parked === undefined ? {} : { outcome: { ...NO_ANSWER, turnId: parked.id, error: 'session_suspended' } }),
     rows: () => messageRows(ctx, loaded.session, loaded.session.messageCount, words),
   });
   if (command.name === 'interrupt' && isLastCut(ctx, loaded)) yield* recordSetAside(ctx, scope, loaded);
   return after;
 }
+
+const NO_ANSWER = { response: null, model: null, usage: null };
 
 /** The turn with which so many processes ended is not tried again. */
 function* recordSetAside(ctx: TxContext, { subscribers, context }: WriteScope, loaded: SessionWithTurns): Tx<void> {

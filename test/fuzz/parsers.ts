@@ -27,6 +27,8 @@ const redactor = makeRedactor(['a-secret-of-the-tests', 'another one']);
 /** Longer messages are shown whole only when the person asks for it. */
 const SHOWN_ON_THE_PAGE = 16_000;
 const PIECE = 100_000;
+/** Platforms bring no longer ones. */
+const LONGEST_MESSAGE = 40_000;
 const NOBODY = { id: null, name: null, bot: false };
 
 /** Everything that reads texts of people, models, pages and platforms. */
@@ -47,7 +49,15 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
   'a message for the agent': (text) =>
     messageText(
       {
-        ...{ id: '1', messageId: '1', text, from: { ...NOBODY, name: text }, files: [], group: null, at: 0 },
+        ...{
+          id: '1',
+          messageId: '1',
+          text: text.slice(0, LONGEST_MESSAGE),
+          from: { ...NOBODY, name: text },
+          files: [],
+          group: null,
+          at: 0,
+        },
         ...{ place: { type: 'dm', chat: '1' }, addressed: true, edited: false },
         repliesTo: { messageId: '1', text, author: text, own: false },
       },

@@ -107,7 +107,7 @@ testInFullRun(
   },
   async () => {
     scene = await TelegramScene.open();
-    const gateway = scene.gateway();
+    const gateway = scene.gateway({ access: { admins: ['telegram:42'] } });
     await gateway.start();
     await until('it polls', () => scene.bot.isPolled);
     expect((await gateway.moirai('gateway', 'status')).output).toMatch(/telegram.*connected/);

@@ -410,13 +410,6 @@ export const MUTANTS: readonly Mutant[] = [
     layer: 'memory',
   },
   {
-    name: 'memory: what one person told is recalled for everybody in a group',
-    file: 'src/memory/scope.ts',
-    find: '&& !isShared(sessionKey)',
-    replace: '',
-    layer: 'memory',
-  },
-  {
     name: 'cron: a tick is taken by everybody who finds it due',
     file: 'src/cron/job-store.ts',
     find: 'if (!(yield* moveOn(ctx, args)) || run !== undefined) return null;',

@@ -144,7 +144,7 @@ test('what a job brought is in the prompt of whoever asks about it, also over HT
   await endedAs(gateway, 'cron_complete');
   await until('it is told', async () => {
     await say('how many?');
-    return JSON.stringify(questions(model as HttpFake).at(-1)?.body.messages).includes('seven plums]');
+    return JSON.stringify(questions(model as HttpFake).at(-1)?.body.messages).includes('> seven plums');
   });
   const users = questions(model)
     .at(-1)

@@ -154,8 +154,8 @@ export class Gateway {
   async #abandon(): Promise<void> {
     this.conversations.draining = true;
     void this.chat.stopReceiving();
-    this.turns.abandon();
     void this.cron.pause();
+    await this.turns.abandon();
     await this.#parts.upkeep.stop();
     await this.#parts.outbox.stop();
     await this.#closeReaders();

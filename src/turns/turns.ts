@@ -10,7 +10,7 @@ import { Pieces } from './pieces.ts';
 import { giveUpStale, noteForResumed } from './resumed-turn.ts';
 import { TurnChannels } from './turn-channels.ts';
 import { TurnControl } from './turn-control.ts';
-import type { BusyMode, Receiving, ToldStop, TurnRunDeps, TurnsOptions } from './turn-deps.ts';
+import type { BusyMode, Receiving, StopReason, ToldStop, TurnRunDeps, TurnsOptions } from './turn-deps.ts';
 import { TurnRun } from './turn-run.ts';
 
 const ADOPT_MS = 3000;
@@ -175,16 +175,21 @@ export class Turns {
     this.#stopAdopting();
     const allDone = (): Promise<unknown> => Promise.all(this.running.map((run) => run.done));
     await Promise.race([allDone(), this.#pause(graceMs), hurry]);
-    for (const run of this.running) run.stop({ type: 'cut', reason });
-    await Promise.race([allDone(), this.#pause(STOP_GRACE_MS)]);
-    this.#control.stop();
-    await this.channels.close();
+    await this.#stopAll({ type: 'cut', reason });
   }
 
-  /** Lets go of everything at once: it is not ours any longer. */
-  abandon(): void {
+  /** Lets go of everything at once: it is not ours any longer. Those who wait for a turn are told that it goes on. */
+  async abandon(): Promise<void> {
     this.pauseNew();
-    for (const run of this.running) run.stop({ type: 'lost' });
+    await this.#stopAll({ type: 'lost' });
+  }
+
+  async #stopAll(reason: StopReason): Promise<void> {
+    const runs = this.running;
+    for (const run of runs) run.stop(reason);
+    await Promise.race([Promise.all(runs.map(({ done }) => done)), this.#pause(STOP_GRACE_MS)]);
+    this.#control.stop();
+    await this.channels.close();
   }
 
   /** Takes a drain back. */

@@ -48,6 +48,15 @@ describe('a message', () => {
     expect(await scene.ask('1', 'again')).toBe('did: again');
   });
 
+  test('whose gateway has lost its lease is let go of: those who wait are told at once', async () => {
+    await begin();
+    const said = await scene.say('1', 'please wait');
+    if (said.type !== 'turn') throw new TypeError('not a turn');
+    await scene.store.write('stopInstance', { instance: scene.gateway.engine.instance });
+    await scene.gateway.stop('shutdown');
+    expect(await said.channel.ended).toBeNull();
+  });
+
   test('without words is refused', async () => {
     await begin();
     await expect(scene.say('1', '  \n')).rejects.toMatchObject({ code: 'bad_input' });

@@ -293,6 +293,7 @@ describe('a run', () => {
 
   test('does not begin while the gateway drains, and is made up for afterwards', async () => {
     await schedule('ada', 'every 1h sweep');
+    await scene.startDueJobs();
     await scene.gateway.drain('operator');
     await passWithoutJobs(2 * HOUR);
     expect(await runs()).toEqual([]);

@@ -348,7 +348,9 @@ async function talkIn(w: Workload, conversation: ReturnType<Workload['attachedCo
   const { engine } = w.tenure;
   const ref = w.tag();
   const act = () => engine.receive({ conversation, text: ref, originRef: ref, by: 'user' });
-  const received = await w.attempt('receive', engine, ref, act, (value) => receivedTruth(value, ref), []);
+  // A child that has ended with its parent meanwhile is not started again by what was to be said to it.
+  const races = conversation.kind === 'child' ? (['session_ended'] as const) : [];
+  const received = await w.attempt('receive', engine, ref, act, (value) => receivedTruth(value, ref), races);
   if (received?.begun) w.runs.push(runOf(w, received.session, received.turn.id));
 }
 

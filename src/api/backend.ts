@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { JobService } from '../cron/job-service.ts';
 import type { JobTarget } from '../cron/job-store.ts';
-import type { ApprovalAnswer, ApprovalDecision, TurnOutcome, TurnState } from '../lifecycle/states.ts';
+import type { ApprovalAnswer, TurnOutcome, TurnState } from '../lifecycle/states.ts';
+import type { ShownApproval } from '../people/approval-view.ts';
 import type { TurnActivity, TurnEvent } from '../turns/turn-event.ts';
 import type { Figures } from './figures.ts';
 import type { ReadinessSchema } from './schemas.ts';
@@ -73,20 +74,6 @@ export interface ReadTurn {
   readonly reply: Reply | null;
 }
 
-/** Something an agent asks people to allow, and what came of it. */
-export interface ApprovalState {
-  readonly id: string;
-  readonly sessionId: string;
-  readonly sessionKey: string;
-  readonly turnId: string;
-  readonly tool: string;
-  readonly summary: string;
-  readonly askedAt: number;
-  readonly expiresAt: number;
-  readonly decision: ApprovalDecision | null;
-  readonly answeredBy: string | null;
-}
-
 /** How the gateway stands, as `/ready` shows it: nothing secret. */
 export type Readiness = z.output<typeof ReadinessSchema>;
 
@@ -105,9 +92,9 @@ export interface ApiBackend {
     stop(turnId: string): Promise<ReadTurn>;
   };
   readonly approvals: {
-    waiting(): Promise<readonly ApprovalState[]>;
+    waiting(): Promise<readonly ShownApproval[]>;
     /** Throws `approval_not_found`, `approval_over`, `approval_forbidden`. */
-    answer(id: string, decision: ApprovalAnswer, reason: string | null): Promise<ApprovalState>;
+    answer(id: string, decision: ApprovalAnswer, reason: string | null): Promise<ShownApproval>;
   };
   /** The name of the configured model. */
   readonly model: string;

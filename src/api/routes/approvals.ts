@@ -1,9 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { isoTime } from '../../engine/views.ts';
 import { isWithin } from '../../lifecycle/namespace.ts';
 import { APPROVAL_ANSWERS } from '../../lifecycle/states.ts';
+import { approvalView } from '../../people/approval-view.ts';
 import type { Api, ApiParts } from '../api.ts';
-import type { ApprovalState } from '../backend.ts';
 import { cursorParam, limitParam } from '../query.ts';
 import { json, jsonBody, pageOf, route } from '../schemas.ts';
 
@@ -63,19 +62,4 @@ export function addApprovalRoutes(app: Api, { backend }: ApiParts): void {
     const answered = await backend.approvals.answer(c.req.valid('param').id, decision, reason ?? null);
     return c.json(approvalView(answered), 200);
   });
-}
-
-function approvalView(approval: ApprovalState) {
-  return {
-    id: approval.id,
-    session_id: approval.sessionId,
-    session_key: approval.sessionKey,
-    turn_id: approval.turnId,
-    tool: approval.tool,
-    summary: approval.summary,
-    asked_at: isoTime(approval.askedAt),
-    expires_at: isoTime(approval.expiresAt),
-    decision: approval.decision,
-    by: approval.answeredBy,
-  };
 }

@@ -3,8 +3,9 @@ import { isoTime } from '../../engine/views.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { APPROVAL_ANSWERS } from '../../lifecycle/states.ts';
 import { answerApproval } from '../../people/answer-approval.ts';
-import type { ApprovalRow, ApprovalRule } from '../../people/approval-store.ts';
+import type { ApprovalRule } from '../../people/approval-store.ts';
 import { ANSWERED_TEXTS } from '../../people/approval-texts.ts';
+import { approvalView } from '../../people/approval-view.ts';
 import { type Answer, inStore } from '../command.ts';
 import { printable, relativeTime, table } from '../print.ts';
 import type { StoreSession } from '../store-session.ts';
@@ -39,7 +40,7 @@ async function list({ store }: StoreSession): Promise<Answer> {
     ...rules.map(({ id, tool, summary, madeAt }) => [id, 'always', tool, summary, relativeTime(madeAt)]),
   ];
   const text = rows.length === 0 ? 'Nothing waits, and nothing is always allowed.' : table(HEADS, rows);
-  return { json: { data: waiting.map(viewOf), next: null, always: rules.map(ruleViewOf) }, text };
+  return { json: { data: waiting.map(approvalView), next: null, always: rules.map(ruleViewOf) }, text };
 }
 
 const HEADS = ['ID', 'STATE', 'TOOL', 'WHAT', 'SINCE'];
@@ -56,28 +57,13 @@ async function reply(
   }
   const by = { name: 'cli', userId: null, admin: true };
   const approval = await answerApproval(await here.engine(), 'admins', { id, decision, by, reason });
-  return { json: viewOf(approval), text: `${ANSWERED_TEXTS[decision]}: ${printable(approval.summary)}` };
+  return { json: approvalView(approval), text: `${ANSWERED_TEXTS[decision]}: ${printable(approval.summary)}` };
 }
 
 async function revoke({ store }: StoreSession, id: string): Promise<Answer> {
   const rule = await store.write('revokeApprovalRule', { id });
   if (rule === null) throw new MoiraiError('approval_not_found', `nothing that is always allowed has the id ${id}`);
   return { json: { ...ruleViewOf(rule), state: 'revoked' }, text: `Revoked: ${printable(rule.summary)}` };
-}
-
-function viewOf(approval: ApprovalRow) {
-  return {
-    id: approval.id,
-    session_id: approval.sessionId,
-    session_key: approval.sessionKey,
-    turn_id: approval.turnId,
-    tool: approval.tool,
-    summary: approval.summary,
-    asked_at: isoTime(approval.askedAt),
-    expires_at: isoTime(approval.expiresAt),
-    decision: approval.decision,
-    by: approval.answeredBy,
-  };
 }
 
 function ruleViewOf({ id, tool, summary, madeBy, madeAt }: ApprovalRule) {

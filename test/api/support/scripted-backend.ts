@@ -3,7 +3,6 @@ import type { StepEvent } from '../../../src/agent/runner.ts';
 import type {
   AcceptedTurn,
   ApiBackend,
-  ApprovalState,
   ChatRequest,
   PlatformRequest,
   Readiness,
@@ -14,6 +13,7 @@ import { JobService } from '../../../src/cron/job-service.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { MoiraiError } from '../../../src/errors/moirai-error.ts';
 import { createLogger } from '../../../src/log/logger.ts';
+import type { ShownApproval } from '../../../src/people/approval-view.ts';
 import type { ConversationRef, Received } from '../../../src/store/transactions/conversations.ts';
 import { TurnChannel } from '../../../src/turns/turn-channel.ts';
 import type { TurnActivity } from '../../../src/turns/turn-event.ts';
@@ -44,7 +44,7 @@ export class ScriptedBackend implements ApiBackend {
 
   readonly jobs: ApiBackend['jobs'];
   /** What waits for a person, as a test says. */
-  readonly asked: ApprovalState[] = [];
+  readonly asked: ShownApproval[] = [];
   readonly approvals = { ...NO_APPROVALS, waiting: async () => this.asked };
   readonly turns: ApiBackend['turns'] = {
     ...NO_TURNS,

@@ -91,7 +91,7 @@ test('an approval that nobody gives is a no: the command does not run, and the m
     runnerAt(server.url, { agent: { workspace: { folder: workspace, perConversation: false } } }).runner,
   );
   expect((await chat.say('make it')).text).toBe('Then not.');
-  expect(chat.asked).toMatchObject([{ tool: 'run_command', action: 'touch made' }]);
+  expect(chat.asked).toEqual([{ tool: 'run_command', action: 'touch made', args: { command: 'touch made' } }]);
   expect(chat.order).toEqual(['keep user,assistant', 'approve', 'keep tool']);
   expect(chat.transcript[2]).toMatchObject({ text: 'This was not run: nobody answered in time', data: { ok: false } });
   expect(existsSync(join(workspace, 'made'))).toBe(false);

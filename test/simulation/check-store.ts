@@ -1,4 +1,5 @@
 import { type MoiraiEvent, matches } from '../../src/lifecycle/events.ts';
+import { REPLY_SET_ASIDE_TEXT } from '../../src/turns/texts.ts';
 import type { History } from './history.ts';
 
 type Row = Record<string, string | number | null>;
@@ -98,12 +99,16 @@ function checkTurns(dump: StoreDump, history: History): void {
 /** Every reply arrived, in the order of its conversation, and twice only with the mark of a possible repetition. */
 function checkReplies({ deliveries }: StoreDump, history: History): void {
   const last = new Map<unknown, number>();
+  let notices = 0;
   for (const { id, session_key: key, state } of deliveries) {
     const arrival = history.arrivals.get(String(id));
     if (state === 'queued') history.violation(`reply ${id} is queued at the end`);
     if (state === 'failed') continue;
-    // It says that a reply was passed over, in words of its own: by those it cannot be told from others of its kind.
-    if (String(id).endsWith(':notice')) continue;
+    // It says that a reply was passed over, in the same words as others of its kind: those are counted together.
+    if (String(id).endsWith(':notice')) {
+      notices++;
+      continue;
+    }
     if (arrival === undefined) {
       history.violation(`reply ${id} never arrived`);
       continue;
@@ -112,6 +117,9 @@ function checkReplies({ deliveries }: StoreDump, history: History): void {
     if (arrival.at < (last.get(key) ?? -1)) history.violation(`reply ${id} arrived out of order`);
     last.set(key, arrival.at);
   }
+  const { times = 0, unmarked = 0 } = history.arrivals.get(REPLY_SET_ASIDE_TEXT) ?? {};
+  if (times < notices || unmarked > notices)
+    history.violation(`of ${notices} notices ${times} arrived, ${unmarked} of them without a mark`);
 }
 
 /** Every run of a job has a session of its own, which ended. */

@@ -8,8 +8,8 @@ export class History {
   readonly violations: string[] = [];
   readonly deliveries = new Map<string, Map<string, number>>();
   readonly acknowledgedRefs = new Set<string>();
-  /** Replies by their ids: when each came first, and how often without the mark of a possible repetition. */
-  readonly arrivals = new Map<string, { readonly at: number; unmarked: number }>();
+  /** Replies by their ids: when each came first, how often, and how often without the mark of a possible repetition. */
+  readonly arrivals = new Map<string, { readonly at: number; times: number; unmarked: number }>();
   #arrived = 0;
   writes = 0;
   readonly #sessions: string[] = [];
@@ -46,8 +46,11 @@ export class History {
     const [id = '', mark] = text.split('\n');
     const known = this.arrivals.get(id);
     const unmarked = mark === undefined ? 1 : 0;
-    if (known === undefined) this.arrivals.set(id, { at: this.#arrived++, unmarked });
-    else known.unmarked += unmarked;
+    if (known === undefined) this.arrivals.set(id, { at: this.#arrived++, times: 1, unmarked });
+    else {
+      known.times++;
+      known.unmarked += unmarked;
+    }
   }
 
   acknowledged(ref: string): void {

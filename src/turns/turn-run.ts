@@ -1,5 +1,4 @@
 import type { TurnContext, TurnReport, TurnTask } from '../agent/runner.ts';
-import { unlessAborted } from '../agent/unless-aborted.ts';
 import type { Finished } from '../engine/engine.ts';
 import type { Hold } from '../engine/holdings.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
@@ -7,14 +6,13 @@ import { formatDuration } from '../lifecycle/duration.ts';
 import { isParked, type Session, type SessionWithTurns, type Turn } from '../lifecycle/session.ts';
 import type { ResumeReason } from '../lifecycle/states.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
-import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
-import { TURN_TEXT_SEEN } from '../store/transactions/rows.ts';
+import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
 import { type Elapsed, stopwatch } from './observer.ts';
 import { failureText, INTERRUPTED_TEXTS } from './texts.ts';
-import { chosenModel } from './transcripts.ts';
 import type { TurnChannel } from './turn-channel.ts';
 import type { StopReason, TurnRunDeps } from './turn-deps.ts';
+import { makeTask, wholeText } from './turn-task.ts';
 
 class TurnStopped extends Error {
   readonly stop: StopReason;
@@ -111,63 +109,15 @@ export class TurnRun {
 
   async #task(): Promise<TurnTask> {
     const transcript = [...(await this.#deps.transcript(this.session))];
-    this.#userKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
-    const text = this.#userKept ? null : await this.#textWithFiles();
-    const model = chosenModel(transcript);
-    const [{ about, recalled }, added] = await unlessAborted(
-      Promise.all([
-        this.#remember(text, transcript),
-        text === null ? null : this.#deps.plugins.before(this, text, model),
-      ]),
-      this.signal,
-    );
-    const { id: sessionId, platform } = this.session;
-    const { id: turnId, userId } = this.turn;
-    const notes = [this.#note, recalled, added].filter((note) => note !== null);
-    return {
-      ...{ sessionId, turnId, platform, userId, transcript, text, about },
-      note: notes.length === 0 ? null : notes.join('\n\n'),
-      model,
-      signal: this.signal,
-      context: this.#context(),
-    };
-  }
-
-  /** What memory has for the prompt. Words that are in the transcript already carry what was recalled for them. */
-  async #remember(
-    text: string | null,
-    transcript: Message[],
-  ): Promise<{ about: string | null; recalled: string | null }> {
-    const { memory, engine } = this.#deps;
-    const { turn } = this;
-    const session = { ...this.session, userId: turn.userId };
-    const keep = async (row: MessageToAppend): Promise<void> => {
-      const position = await engine.append(this.#hold, [row]);
-      transcript.push({ data: null, ...row, sessionId: session.id, position, at: Date.now() });
-    };
-    const [about, recalled] = await Promise.all([
-      memory.about(session, transcript, keep),
-      text === null ? null : memory.recall(session, { turnId: turn.id, text }, transcript),
-    ]);
-    return { about, recalled };
+    const isUserKept = transcript.some((row) => row.turnId === this.turn.id && row.role === 'user');
+    this.#userKept = isUserKept;
+    const source = { run: this, hold: this.#hold, note: this.#note, transcript, isUserKept, context: this.#context() };
+    return makeTask(source, this.#deps);
   }
 
   /** As every line of the log names it. */
   get #names(): { session: string; turn: string } {
     return { session: this.session.id, turn: this.turn.id };
-  }
-
-  /** What came with the message is fetched while nobody else waits for it. */
-  async #textWithFiles(): Promise<string> {
-    const said = await this.#text();
-    return unlessAborted(this.#deps.textWithFiles(this.session, this.turn.id, said, this.signal), this.signal);
-  }
-
-  /** The whole text; a turn carries only the beginning of a long one. */
-  async #text(): Promise<string> {
-    const { id, text } = this.turn;
-    if (text.length < TURN_TEXT_SEEN) return text;
-    return (await this.#deps.engine.store.read('turnText', { turnId: id })) ?? '';
   }
 
   #context(): TurnContext {
@@ -291,7 +241,7 @@ export class TurnRun {
   ): Promise<void> {
     const messages: MessageToAppend[] = [];
     if (!this.#userKept) {
-      const text = await this.#text();
+      const text = await wholeText(this.turn, this.#deps.engine.store);
       messages.push({ role: 'user', text, turnId: this.turn.id });
     }
     await this.#finish({ outcome, response, model: null, usage: null, error, messages, deliveries });

@@ -82,7 +82,8 @@ export const ERROR_HINTS = {
   config_unreadable: 'Make the file readable for this user, and check that it is YAML.',
 
   // the gateway
-  gateway_running: 'One gateway per home. Stop the other one with `moirai gateway stop`, or use another --home.',
+  gateway_running:
+    'One gateway per home. Take its place with `moirai gateway run --replace`, stop it with `moirai gateway stop`, or use another --home.',
   gateway_not_running: 'Start it with `moirai gateway start`, or in the foreground with `moirai gateway run`.',
   gateway_not_started: 'The end of <home>/logs/gateway.log says more; `moirai gateway run` shows it in the foreground.',
   gateway_not_stopped: 'Look with `moirai gateway status`; `moirai gateway stop --now` cuts what still runs.',

@@ -2,7 +2,21 @@ import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { LAYERS, MUTANTS, type Mutant } from './mutants.ts';
+import { ACCEPTANCE_MUTANTS } from './acceptance-mutants.ts';
+import { CENTRE_MUTANTS, layerOf, type Mutant } from './mutants.ts';
+import { PEOPLE_MUTANTS } from './people-mutants.ts';
+import { POISON_MUTANTS } from './poison-mutants.ts';
+import { SENTENCE_MUTANTS } from './sentence-mutants.ts';
+import { STORE_MUTANTS } from './store-mutants.ts';
+
+const MUTANTS: readonly Mutant[] = [
+  ...CENTRE_MUTANTS,
+  ...STORE_MUTANTS,
+  ...ACCEPTANCE_MUTANTS,
+  ...POISON_MUTANTS,
+  ...PEOPLE_MUTANTS,
+  ...SENTENCE_MUTANTS,
+];
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const VITEST = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
@@ -51,7 +65,7 @@ function plant(mutant: Mutant): string {
 
 async function hunt(mutant: Mutant): Promise<Verdict> {
   const place = plant(mutant);
-  const layer = LAYERS[mutant.layer];
+  const layer = layerOf(mutant);
   const started = performance.now();
   const { code, output } = await run(
     place,
@@ -107,7 +121,8 @@ async function main(): Promise<number> {
 
 function describe({ mutant, caught, seconds, evidence }: Verdict): string {
   const mark = caught ? 'caught  ' : 'SURVIVED';
-  return `${mark} ${mutant.name.padEnd(58)} ${mutant.layer.padEnd(11)} ${seconds.toFixed(1).padStart(6)} s  ${evidence}`;
+  const layer = typeof mutant.layer === 'string' ? mutant.layer : mutant.layer.file;
+  return `${mark} ${mutant.name.padEnd(58)} ${layer.padEnd(11)} ${seconds.toFixed(1).padStart(6)} s  ${evidence}`;
 }
 
 if (values.help) console.log(USAGE);

@@ -127,11 +127,22 @@ export interface Mutant {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  /** The layer of the default run that must catch it. */
-  readonly layer: Layer;
+  /** Who must catch it: a layer of the default run, or the tests of one file whose titles match. */
+  readonly layer: Layer | TestsOf;
 }
 
-export const MUTANTS: readonly Mutant[] = [
+export interface TestsOf {
+  readonly file: string;
+  readonly titles: string;
+}
+
+/** What to run to catch a mutant, and how a finding looks. */
+export function layerOf({ layer }: Mutant): { args: readonly string[]; finding: RegExp } {
+  if (typeof layer === 'string') return LAYERS[layer];
+  return { args: ['VITEST', 'run', layer.file, '-t', layer.titles, '--bail', '1'], finding: FAILED_TEST };
+}
+
+export const CENTRE_MUTANTS: readonly Mutant[] = [
   {
     name: 'no fence check',
     file: 'src/lifecycle/transition.ts',

@@ -131,7 +131,7 @@ export interface Mutant {
   readonly layer: Layer | TestsOf;
 }
 
-export interface TestsOf {
+interface TestsOf {
   readonly file: string;
   readonly titles: string;
 }

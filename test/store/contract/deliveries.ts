@@ -152,6 +152,7 @@ export function deliveriesContract(open: Open): void {
 
     test('whose row is damaged keeps none of the others from being sent, and is passed over with an event', async (scene) => {
       const { session } = await reply(scene, '1', ['dlv-1', 'dlv-2']);
+      scene.clock.advance(SECOND);
       await reply(scene, '2', ['dlv-3']);
       await scene.raw("UPDATE deliveries SET target = '{' WHERE id = ?", 'dlv-1');
       const [lane, other] = await scene.claimReplies();
@@ -167,6 +168,7 @@ export function deliveriesContract(open: Open): void {
 
     test('with which three processes died is told apart from its neighbours and not tried again', async (scene) => {
       await reply(scene, '1', ['dlv-1']);
+      scene.clock.advance(SECOND);
       await reply(scene, '2', ['dlv-2']);
       const poisoned: boolean[][] = [];
       for (const name of ['first', 'second', 'third', 'fourth']) {

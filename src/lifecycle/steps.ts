@@ -2,8 +2,8 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Command } from './commands.ts';
 import type { EventDraft, EventFields } from './events.ts';
 import type { ResetPolicy } from './reset-policy.ts';
+import { agentEnd, CUT_SHORT, interruptedRuns, turnFields } from './run-events.ts';
 import { runningTurn, type Session, type SessionWithTurns, type Turn } from './session.ts';
-import { parseKey } from './session-key.ts';
 import { END_REASONS, MOVES, type SessionState } from './states.ts';
 
 /** Everything from outside that a transition depends on. */
@@ -249,13 +249,6 @@ function turnAfterEnd(turn: Turn, successorId: string | null, now: number): Turn
   return over(turn, 'interrupted', now);
 }
 
-const CUT_SHORT = { outcome: 'interrupted', response: null, model: null, usage: null } as const;
-
-function interruptedRuns(current: SessionWithTurns): EventDraft[] {
-  const running = runningTurn(current);
-  return running === undefined ? [] : [agentEnd(current.session, running, CUT_SHORT)];
-}
-
 /** Only people move the user's clock, and no clock ever moves back. */
 function activity(session: Session, by: 'user' | 'system', now: number): Partial<Session> {
   if (by === 'user') return { lastActivityAt: Math.max(session.lastActivityAt, now) };
@@ -270,34 +263,4 @@ function findTurn(current: SessionWithTurns, turnId: string): Turn {
 
 function over(turn: Turn, outcome: Turn['outcome'], now: number): Turn {
   return { ...turn, state: 'over', outcome, endedAt: now };
-}
-
-function agentEnd(
-  session: Session,
-  turn: Turn,
-  result: Omit<EventFields['agent:end'], keyof EventFields['agent:start']>,
-): EventDraft {
-  const response = result.response === null ? null : excerpt(result.response);
-  const { outcome, model, usage } = result;
-  return { type: 'agent:end', fields: { ...turnFields(session, turn), outcome, response, model, usage } };
-}
-
-function turnFields(session: Session, turn: Turn): EventFields['agent:start'] {
-  const place = parseKey(session.key);
-  return {
-    turn_id: turn.id,
-    chat_id: place.chat ?? null,
-    thread_id: place.thread ?? null,
-    chat_type: place.type,
-    message: excerpt(turn.text),
-  };
-}
-
-const EXCERPT_CHARS = 500;
-
-/** Events carry the beginning of a text; half a surrogate pair at the cut would be no text. */
-function excerpt(text: string): string {
-  if (text.length <= EXCERPT_CHARS) return text;
-  const cut = text.slice(0, EXCERPT_CHARS);
-  return cut.isWellFormed() ? cut : cut.slice(0, -1);
 }

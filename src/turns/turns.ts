@@ -5,20 +5,19 @@ import type { ResumeReason } from '../lifecycle/states.ts';
 import { repeat } from '../queue/timers.ts';
 import type { Received } from '../store/transactions/conversations.ts';
 import { FailedStarts } from './failed-starts.ts';
+import { beginNext } from './next-turn.ts';
 import { stopwatch } from './observer.ts';
 import { Pieces } from './pieces.ts';
-import { giveUpStale, noteForResumed } from './resumed-turn.ts';
 import { TurnChannels } from './turn-channels.ts';
 import { TurnControl } from './turn-control.ts';
 import type { BusyMode, Receiving, StopReason, ToldStop, TurnRunDeps, TurnsOptions } from './turn-deps.ts';
 import { TurnRun } from './turn-run.ts';
 
 const ADOPT_MS = 3000;
-/** Of the turns behind the next one, those that may be pieces of the same message. */
-const LOOK_AHEAD = 50;
 const ADOPT_LIMIT = 500;
 /** How long a turn that was told to stop may take to do so, before nobody waits for it any longer. */
 const STOP_GRACE_MS = 5000;
+
 /**
  * Runs turns: one at a time per session and in order, a bounded number at once, sessions that wait served by turns.
  * What waits is in the store; this class only remembers which sessions to look at.
@@ -228,41 +227,12 @@ export class Turns {
     }
   }
 
-  /** Begins the oldest turn of a session, if it is ours to begin. */
   async #advance(sessionId: string): Promise<void> {
-    const { engine } = this.#options;
-    const session = await engine.store.read('getSession', { sessionId });
-    if (session === null || session.state === 'ended' || isParked(session)) return;
-    if (session.owner !== null && session.owner !== engine.instance) return;
-    const [next, ...behind] = await engine.store.read('openTurns', { sessionId, limit: LOOK_AHEAD });
-    if (next === undefined) return;
-    const rolled = session.state === 'open' ? null : await engine.rollOver(sessionId);
-    if (rolled !== null) return this.wake(rolled.session.id);
-    if (!(await this.#options.admits(session, next))) return this.#turnAway(sessionId, next);
-    if (next.state === 'queued') await this.#join(session.id, next, behind);
-    if (next.state === 'cut' && (await giveUpStale(engine, this.#options.notice, sessionId)) > 0) {
-      this.channels.look(next.id);
-      return this.wake(sessionId);
-    }
-    const note = next.state === 'cut' ? await noteForResumed(engine.store, session, next, behind.length > 0) : null;
-    const loaded = await engine.begin(sessionId, next.id);
-    const turn = loaded.turns.find(({ id }) => id === next.id);
-    if (turn?.state === 'running') this.#start(loaded, turn, note);
-  }
-
-  /** Whoever wrote it was shut out meanwhile: it is over, and nobody is told. */
-  async #turnAway(sessionId: string, { id }: Turn): Promise<void> {
-    await this.#options.engine.dropTurn(sessionId, id, 'failed', 'access_revoked');
-    this.channels.look(id);
-    this.wake(sessionId);
-  }
-
-  /** What came in pieces right behind a message becomes part of it. */
-  async #join(sessionId: string, first: Turn, behind: readonly Turn[]): Promise<void> {
-    const pieces = this.#pieces.takeBehind(sessionId, first, behind);
-    if (pieces.length === 0) return;
-    await this.#options.engine.join(sessionId, first.id, pieces);
-    for (const id of pieces) this.channels.look(id);
+    const { engine, admits, notice } = this.#options;
+    const settled = (turnId: string): void => this.channels.look(turnId);
+    const next = await beginNext(sessionId, { engine, admits, notice, pieces: this.#pieces, settled });
+    if (next?.type === 'begun') this.#start(next.loaded, next.turn, next.note);
+    if (next?.type === 'again') this.wake(next.sessionId);
   }
 
   async #notBegun(sessionId: string, error: unknown): Promise<void> {

@@ -653,9 +653,9 @@ export const CENTRE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'whoever started a shared session decides whether the others may talk',
-    file: 'src/turns/turns.ts',
-    find: 'this.#options.admits(session, next)',
-    replace: 'this.#options.admits(session, { ...next, userId: session.userId })',
+    file: 'src/turns/next-turn.ts',
+    find: 'deps.admits(session, next)',
+    replace: 'deps.admits(session, { ...next, userId: session.userId })',
     layer: 'speakers',
   },
   {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chatConversation } from '../support/stores.ts';
+import { bootTestEngine, chatConversation } from '../support/stores.ts';
 import { apiFixture, ask, until } from './support/api-fixture.ts';
 
 const fixture = apiFixture();
@@ -46,6 +46,26 @@ describe('the gateway', () => {
     await fixture.engine.start(chatConversation('m3'));
     expect((await get('/metrics')).text).toBe(text);
     await until('it is counted again', async () => (await get('/metrics')).text.includes('moirai_sessions_open 2\n'));
+  });
+
+  test('counts what runs in the store and in no process: of a process that is gone, and what it lost track of', async () => {
+    const { engine, opened } = fixture;
+    const figure = (strays: number) =>
+      until('it is counted', async () => (await get('/metrics')).text.includes(`moirai_strays ${strays}\n`));
+    await figure(0);
+    const gone = await bootTestEngine(opened.store, 1000);
+    const spoken = { text: 'hi', originRef: null, by: 'user' } as const;
+    const { begun } = await gone.receive({ ...spoken, conversation: chatConversation('gone') });
+    expect(begun).toBe(true);
+    await figure(1);
+    const context = engine.commandContext();
+    await opened.store.write('subscribe', { name: 'lost', patterns: ['session:*'], from: 'start' });
+    const claim = { context, subscriber: 'lost', queue: 'events/lost', token: 'lost', again: false };
+    await opened.store.write('claimEvents', { ...claim, limit: 1, retries: 1, eventsPerLane: 1 });
+    await figure(2);
+    await engine.reap();
+    await engine.reconcile();
+    await figure(0);
   });
 });
 

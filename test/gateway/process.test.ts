@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, test } from 'vitest';
 import { launcher } from '../cli/cli-fixture.ts';
 import type { HttpFake, RecordedMessage } from '../fakes/http-fake.ts';
@@ -178,6 +179,28 @@ describe('a turn in which the gateway crashes three times', () => {
     expect(ended).toMatchObject({ reason: 'auto_reset', cause: 'suspended' });
     await gateway.end('SIGKILL');
     await fresh;
+  });
+});
+
+describe('a lease that ran out', () => {
+  test('is followed by another one in the same process, and conversations go on', async () => {
+    await begin(() => ({ text: 'yes' }), { sessions: { heartbeat: '500ms' } });
+    const { pid } = gateway;
+    const before = await gateway.chat({ text: 'one', conversation: 'c' });
+    const db = new DatabaseSync(join(gateway.home, 'state.db'), { timeout: 10_000 });
+    db.exec('UPDATE instances SET lease_until = 0');
+    db.close();
+    const instances = async () => {
+      process.kill(pid, 0); // Throws when it is not there any more.
+      // Between the two nobody listens.
+      const events = await gateway.events('gateway:startup').catch(() => []);
+      return new Set(events.map(({ instance }) => instance)).size;
+    };
+    await until('another one has begun', async () => (await instances()) === 2);
+    const after = await gateway.chat({ text: 'two', conversation: 'c' });
+    expect(after).toMatchObject({ status: 200, outcome: 'done', session_id: before.session_id });
+    expect(gateway.pid).toBe(pid);
+    expect(await gateway.end('SIGTERM')).toBe(0);
   });
 });
 

@@ -234,6 +234,20 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     layer: { file: 'test/gateway/backup.test.ts', titles: 'of postgres under load, restored into postgres' },
   },
   {
+    name: 'a store is restored under a process that uses it',
+    file: 'src/cli/commands/restore.ts',
+    find: 'if (live !== undefined) {',
+    replace: 'if (live === null) {',
+    layer: { file: 'test/cli/backup.test.ts', titles: 'another process takes part' },
+  },
+  {
+    name: 'a backup is copied with the heartbeats of its store',
+    file: 'src/store/backup/backup.ts',
+    find: '    db.exec(`PRAGMA user_version = ',
+    replace: '    db.prepare(`PRAGMA user_version -- ',
+    layer: { file: FILE, titles: 'a backup of a moment ago' },
+  },
+  {
     name: 'another file at the path is taken for the one that is open',
     file: 'src/store/sqlite/database-file.ts',
     find: 'if (identityOf(database) !== this.#database || !this.#isOurs(changeOf(database)))',
@@ -311,6 +325,13 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     layer: { file: 'test/gateway/process.test.ts', titles: 'a lease that ran out' },
   },
   {
+    name: 'a gateway whose store is in trouble when it begins again gives up',
+    file: 'src/cli/gateway/run-gateway.ts',
+    find: 'if (kept.port === null || !isStoreTrouble(error)) throw error;',
+    replace: 'if (kept.port !== null || !isStoreTrouble(error)) throw error;',
+    layer: { file: 'test/gateway/process.test.ts', titles: 'silent while that begins' },
+  },
+  {
     name: 'what a gone process runs is not counted',
     file: 'src/engine/instance.ts',
     find: "(state === 'dead' || expired)",
@@ -344,6 +365,13 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     find: "SELECT value FROM meta WHERE name = 'backup'",
     replace: "SELECT value FROM meta WHERE name = 'none'",
     layer: { file: 'test/cli/backup.test.ts', titles: 'doctor names the last backup' },
+  },
+  {
+    name: 'the age of the oldest reply is not shown',
+    file: 'src/api/metrics.ts',
+    find: "(await this.#parts.engine.store.read('oldestDelivery', {})) ?? 0",
+    replace: '0',
+    layer: { file: 'test/api/watching.test.ts', titles: 'how long the oldest reply' },
   },
   {
     name: 'the age of the oldest reply is that of the newest',

@@ -78,10 +78,17 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     layer: { file: STATES, titles: 'whatever the system calls it' },
   },
   {
+    name: 'what fails after a commit is answered as if nothing had happened',
+    file: 'src/store/sqlite/writer.ts',
+    find: "progress === 'committed' || (progress",
+    replace: '(progress',
+    layer: { file: 'test/store/bad-files.test.ts', titles: 'shut while its store is open' },
+  },
+  {
     name: 'after a failed sync the store writes on behind what may be lost',
     file: 'src/store/sqlite/writer.ts',
-    find: "if (error.code === 'store_io') this.#trouble = { kind: 'reopen', error };",
-    replace: '',
+    find: "if (error.code === 'store_io' || progress === 'committed') this.#trouble",
+    replace: "if (progress === 'committed') this.#trouble",
     layer: { file: FILE, titles: 'could not sync its log' },
   },
   {

@@ -84,7 +84,7 @@ export function isOneShot({ origin, lineage }: Pick<Session, 'origin' | 'lineage
  * A turn writes about one command a step. So many are remembered that a command whose answer got lost is still known when it
  * is repeated minutes later, while others went on with the session.
  */
-export const REMEMBERED_COMMANDS = 64;
+const REMEMBERED_COMMANDS = 64;
 
 /** True when the command was applied already: its answer got lost, and who gave it asks again. */
 export function hasApplied(session: Session, commandId: string): boolean {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chatConversation } from '../support/stores.ts';
+import { bootTestEngine, chatConversation } from '../support/stores.ts';
 import { apiFixture, ask, until } from './support/api-fixture.ts';
 
 const fixture = apiFixture();
@@ -46,6 +46,43 @@ describe('the gateway', () => {
     await fixture.engine.start(chatConversation('m3'));
     expect((await get('/metrics')).text).toBe(text);
     await until('it is counted again', async () => (await get('/metrics')).text.includes('moirai_sessions_open 2\n'));
+  });
+
+  test('shows how long the oldest reply is on its way', async () => {
+    const { engine } = fixture;
+    const spoken = { text: 'hi', originRef: null, by: 'user' } as const;
+    const { session, turn } = await engine.receive({ ...spoken, conversation: chatConversation('waits') });
+    await engine.finish({ sessionId: session.id, epoch: session.epoch }, turn.id, {
+      ...{ outcome: 'done', response: 'yes', model: null, usage: null, error: null, messages: [] },
+      deliveries: [{ id: 'dlv-1', platform: 'telegram', target: { chat: 'waits' }, text: 'yes' }],
+    });
+    const seconds = async () =>
+      Number((await get('/metrics')).text.match(/^moirai_deliveries_oldest_seconds (\S+)$/m)?.[1]);
+    await until('it is some time', async () => (await seconds()) > 0);
+  });
+});
+
+describe('what runs in the store and in no process', () => {
+  const own = apiFixture();
+
+  test('is counted: of a process that is gone, and what this one has lost track of', async () => {
+    const { engine, opened } = own;
+    const figure = (strays: number) =>
+      until('it is counted', async () => (await ask(own.api, '/metrics')).text.includes(`moirai_strays ${strays}\n`));
+    await figure(0);
+    const gone = await bootTestEngine(opened.store, 1000);
+    const spoken = { text: 'hi', originRef: null, by: 'user' } as const;
+    const { begun } = await gone.receive({ ...spoken, conversation: chatConversation('gone') });
+    expect(begun).toBe(true);
+    await figure(1);
+    const context = engine.commandContext();
+    await opened.store.write('subscribe', { name: 'lost', patterns: ['session:*'], from: 'start' });
+    const claim = { context, subscriber: 'lost', queue: 'events/lost', token: 'lost', again: false };
+    await opened.store.write('claimEvents', { ...claim, limit: 1, retries: 1, eventsPerLane: 1 });
+    await figure(2);
+    await engine.reap();
+    await engine.reconcile();
+    await figure(0);
   });
 });
 

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ChatRequest } from '../../src/api/backend.ts';
 import { Figures } from '../../src/api/figures.ts';
+import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import { apiBackend } from '../../src/gateway/api-backend.ts';
 import type { TurnEvent } from '../../src/turns/turn-event.ts';
 import { Scene } from './scene.ts';
@@ -35,6 +36,21 @@ test('a request that is refused starts no session', async () => {
     await expect(backend().receive(request('   ', rest))).rejects.toMatchObject({ code: 'bad_input' });
   }
   expect(await scene.store.read('stats', {})).toMatchObject({ total: 0 });
+});
+
+test('while the store takes no writes, what is said is refused with its code and reaches neither store nor agent', async () => {
+  const full = new MoiraiError('store_full', 'no space is left');
+  const write = vi.spyOn(scene.store, 'write').mockRejectedValue(full);
+  expect(await scene.gateway.storeProblem()).toMatchObject({ code: 'store_full' });
+  for (const rest of [{}, { conversation: 'c1' }, { history }, { idempotencyKey: 'once' }]) {
+    await expect(backend().receive(request('hello', rest))).rejects.toMatchObject({ code: 'store_full' });
+  }
+  await expect(scene.say('ada', '/new')).rejects.toMatchObject({ code: 'store_full' });
+  const asked = new Set<string>(write.mock.calls.map(([name]) => name));
+  expect(asked.intersection(new Set(['receive', 'startSession', 'acceptCommand', 'resetSession']))).toEqual(new Set());
+  write.mockRestore();
+  await scene.until('it takes writes again', async () => (await scene.gateway.storeProblem()) === null);
+  expect(await scene.ask('ada', 'hello')).toBe('did: hello');
 });
 
 test('the history that a client gives is in the transcript before its message, and its session ends', async () => {

@@ -1,12 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
 import { launcher } from '../cli/cli-fixture.ts';
 import type { HttpFake, RecordedMessage } from '../fakes/http-fake.ts';
 import type { ModelScript } from '../fakes/model-script.ts';
 import { questions, startOpenAiServer } from '../fakes/openai-server.ts';
 import { patience } from '../support/patience.ts';
+import { createDatabase } from '../support/postgres.ts';
+import { startPostgresProxy } from '../support/postgres-proxy.ts';
 import { GatewayProcess } from './process.ts';
 
 let gateway: GatewayProcess;
@@ -178,6 +182,52 @@ describe('a turn in which the gateway crashes three times', () => {
     expect(ended).toMatchObject({ reason: 'auto_reset', cause: 'suspended' });
     await gateway.end('SIGKILL');
     await fresh;
+  });
+});
+
+describe('a lease that ran out', () => {
+  /** Until a second instance has begun in the process, which must not end meanwhile. */
+  async function untilBegunAgain(): Promise<void> {
+    const { pid } = gateway;
+    await until('another one has begun', async () => {
+      process.kill(pid, 0); // Throws when it is not there any more.
+      // Between the two nobody listens.
+      const events = await gateway.events('gateway:startup').catch(() => []);
+      return new Set(events.map(({ instance }) => instance)).size === 2;
+    });
+  }
+
+  const script: ModelScript = () => ({ text: 'yes' });
+
+  test('is followed by another one in the same process, and conversations go on', async () => {
+    await begin(script, { sessions: { heartbeat: '500ms' } });
+    const before = await gateway.chat({ text: 'one', conversation: 'c' });
+    const db = new DatabaseSync(join(gateway.home, 'state.db'), { timeout: 10_000 });
+    db.exec('UPDATE instances SET lease_until = 0');
+    db.close();
+    await untilBegunAgain();
+    const after = await gateway.chat({ text: 'two', conversation: 'c' });
+    expect(after).toMatchObject({ status: 200, outcome: 'done', session_id: before.session_id });
+    expect(await gateway.end('SIGTERM')).toBe(0);
+  });
+
+  test('is followed by another one also when the server is silent while that begins', async ({ onTestFinished }) => {
+    const database = await createDatabase();
+    onTestFinished(() => database.drop());
+    const proxy = await startPostgresProxy(database.url);
+    onTestFinished(() => proxy.close());
+    await begin(script, { sessions: { heartbeat: '500ms' }, store: { url: proxy.through(database.url) } });
+    // What is asked first when a store is opened.
+    proxy.silenceAt('server_version_num');
+    const outside = new pg.Client({ connectionString: database.url });
+    await outside.connect();
+    await outside.query('UPDATE moirai.instances SET lease_until = 0');
+    await outside.end();
+    await until('it could not begin', () => gateway.log.includes('begins again later'));
+    await proxy.restore();
+    await untilBegunAgain();
+    expect(await gateway.chat({ text: 'two' })).toMatchObject({ status: 200, outcome: 'done' });
+    await gateway.end('SIGKILL');
   });
 });
 

@@ -556,8 +556,8 @@ export const CENTRE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a commit that could not be synced is answered as if nothing had happened',
     file: 'src/store/sqlite/writer.ts',
-    find: "const isUnknown = committing && error.code === 'store_io';",
-    replace: "const isUnknown = committing && error.code === 'store_url';",
+    find: "(progress === 'committing' && error.code === 'store_io')",
+    replace: "(progress === 'committing' && error.code === 'store_url')",
     layer: 'database file',
   },
   {

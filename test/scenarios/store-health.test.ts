@@ -74,7 +74,9 @@ describe('the health of a store', () => {
     expect(() => health.assertWritable()).toThrow(expect.objectContaining({ code: 'store_newer' }));
   });
 
-  test('is bad after 1.5 s without an answer, asks nothing more meanwhile, and is good with the answer', async () => {
+  test('is bad after 1.5 s without an answer, asks nothing more meanwhile, and is good with the answer', {
+    timeout: 10_000,
+  }, async () => {
     const { promise: answer, resolve } = Promise.withResolvers<void>();
     let asked = 0;
     const write = (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
@@ -130,6 +131,26 @@ test.each(PAIRS)('a backup of %s restored into %s has what waits, under numbers 
   expect(more.events.length).toBeGreaterThan(3);
   expect((await restored.read('checkPromises', { sample: 3 })).filter(({ broken }) => broken > 0)).toEqual([]);
   await next.stop();
+});
+
+test('a backup of an SQLite store is done in one pass, whatever is written meanwhile', async () => {
+  const source = await newPlace('sqlite');
+  const engine = await bootTestEngine(await open(source.url));
+  const { id } = await engine.start(chatConversation('long'));
+  // Some times as many pages as are copied at once.
+  const long = { role: 'user', text: 'x'.repeat(16_000_000), turnId: null };
+  await engine.appendBeside(id, [long, long]);
+  const other = new DatabaseSync(source.place);
+  const done: number[] = [];
+  const progress = (pages: number): void => {
+    if (pages <= (done.at(-1) ?? -1)) throw new RangeError(`page ${done.at(-1)}, then ${pages}`);
+    done.push(pages);
+    other.exec(`INSERT INTO meta (name, value) VALUES ('while-${pages}', '')`);
+  };
+  await createBackup({ ...source, ...quiet, progress, file: file(), replace: false });
+  other.close();
+  expect(done.length).toBeGreaterThan(1);
+  await engine.stop();
 });
 
 /** So that the public numbers of events are other ones than those that rows refer to. */

@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -159,6 +169,15 @@ describe('a place that cannot be written', () => {
     chmodSync(home, 0o000);
     expect(await openedByNobody(path)).toBe('store_read_only');
     chmodSync(home, 0o755);
+  });
+
+  test('a folder that is shut while its store is open: what was written is said to be unknown, and then nothing is', async () => {
+    const home = mkdtempSync(join(folder, 'shut-'));
+    chmodSync(folder, 0o755);
+    if (root) chownSync(home, Number(nobody), Number(nobody));
+    const { said, open } = JSON.parse(await runChild('shut-folder.ts', [nobody, join(home, 'state.db')]).line());
+    expect(said).toEqual(['no error', 'store_outcome_unknown', 'store_read_only', 'no error', 'no error']);
+    expect(open).toBe(3);
   });
 
   test('a disk that is mounted to be read only', async ({ skip }) => {

@@ -5,7 +5,7 @@ import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { codeOf } from './contract/code-of.ts';
 import { Scene } from './contract/scene.ts';
-import { DEADLINES, PATIENT, TroubledDatabase } from './troubled-database.ts';
+import { DEADLINES, LONG_TRIES, TroubledDatabase } from './troubled-database.ts';
 
 // A real server behind a network that the test troubles: what the store says of each write, and that it recovers by itself.
 
@@ -57,7 +57,9 @@ test('a write that did not come as far as its commit is not done, and says that 
   await scene.opened.close();
 });
 
-test('through a silent network nothing waits longer than its deadline, and the store works again by itself', async () => {
+test('through a silent network nothing waits longer than its deadline, and the store works again by itself', {
+  timeout: 6 * DEADLINES.totalMs,
+}, async () => {
   const scene = await troubled.scene();
   await scene.start('before');
   await beat(scene);
@@ -76,13 +78,22 @@ test('through a silent network nothing waits longer than its deadline, and the s
   await scene.opened.close();
 });
 
-test('a store is not opened through a silent network, and says so', async () => {
+test('a store is not opened through a silent network, and says so', { timeout: 15_000 }, async () => {
   troubled.proxy.silence();
   expect(await codeOf(troubled.scene())).toBe('store_unreachable');
 });
 
+test.each(['server_version_num', 'pg_backend_pid', 'to_regclass'])(
+  'a store that is being opened when the network goes silent says so (at %s)',
+  { timeout: 15_000 },
+  async (words) => {
+    troubled.proxy.silenceAt(words);
+    expect(await codeOf(troubled.scene())).toBe('store_unreachable');
+  },
+);
+
 test('writes that wait for one conversation leave the connections to others', async () => {
-  const scene = await troubled.scene({ deadlines: PATIENT });
+  const scene = await troubled.scene({ deadlines: LONG_TRIES });
   const { key } = scene.conversation('held');
   const release = await troubled.hold(key);
   const order: number[] = [];
@@ -103,7 +114,7 @@ test('writes that wait for one conversation leave the connections to others', as
 });
 
 test('writes that wait for many conversations leave heartbeats and reads alone', async () => {
-  const scene = await troubled.scene({ deadlines: PATIENT });
+  const scene = await troubled.scene({ deadlines: LONG_TRIES });
   const chats = Array.from({ length: 40 }, (_, i) => `held-${i}`);
   const release = await troubled.hold(...chats.map((chat) => scene.conversation(chat).key));
   const waiting = chats.map((chat) => scene.say(chat, 'hello'));
@@ -163,7 +174,7 @@ async function untilHeard(heard: () => boolean): Promise<void> {
   await other.opened.close();
 }
 
-test('a notification that no store has sent is reported and ignored', async () => {
+test('a notification that no store has sent is reported and ignored', { timeout: 20_000 }, async () => {
   const problems: unknown[] = [];
   const scene = await troubled.scene({ onProblem: (_, { payload }) => problems.push(payload) });
   let heard = 0;

@@ -10,7 +10,7 @@ import { DEADLINES, PATIENT, TroubledDatabase } from './troubled-database.ts';
 const troubled = TroubledDatabase.forThisFile();
 
 test('a subscriber is registered while a dump of the database runs, and no writer waits for it', async () => {
-  const scene = await troubled.scene();
+  const scene = await troubled.scene({ deadlines: { ...DEADLINES, slowMs: DEADLINES.totalMs } });
   const dump = await troubled.connect();
   await dump.query('BEGIN');
   const tables = await dump.query(

@@ -46,6 +46,23 @@ describe('options in the URL', () => {
     await plain.close();
   });
 
+  test('leave the server its time limits: a lock that is not free in time is refused by the server itself', async () => {
+    const url = withParameter('options', '-c lock_timeout=0 -c statement_timeout=0');
+    const deadlines = { tryMs: 2000, totalMs: 2500 };
+    const store = await PostgresStore.open(url, DEFAULT_RESET_RULES, { deadlines });
+    const engine = await bootTestEngine(store);
+    const conversation = chatConversation('locked');
+    const holder = new pg.Client({ connectionString: database.url });
+    await holder.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [conversation.key]);
+    // Without an answer of the server it would be cut off, and called unreachable.
+    expect(await codeOf(engine.start(conversation))).toBe('store_locked');
+    await holder.end();
+    await engine.stop();
+    await store.close();
+  });
+
   test.each([
     ['synchronous_commit=off', 'store_unsafe'],
     ['no_such_setting=1', 'store_refused'],

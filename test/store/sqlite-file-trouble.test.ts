@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -66,6 +66,8 @@ describe('a database file under an open store', () => {
     ['written over by an older copy', () => copyFileSync(copy(), path)],
     ['written over by a copy that was made anew', () => copyFileSync(remade(), path)],
     ['written over by a backup of a moment ago', () => copyFileSync(backup(), path)],
+    ['written over by something else', () => writeFileSync(path, 'no database at all\n'.repeat(5000))],
+    ['emptied', () => truncateSync(path, 0)],
     ['replaced by an older copy', () => renameSync(copy(), path)],
     ['removed', () => rmSync(path)],
     ['removed with its log', () => ['', '-wal', '-shm'].forEach((end) => void rmSync(`${path}${end}`))],
@@ -138,7 +140,8 @@ describe.skipIf(whyNot !== undefined && !RUN_ALL)('a disk that fails under an op
     ['full', 'store_full'],
   ];
 
-  test.each(faults)('(%s) is answered with %s, and the same message is kept once when it works again', (how, code) => {
+  /** What came of writes before, while and after the disk failed: see the script. */
+  function writeThroughFault(how: 'sync' | 'full'): { said: string[]; open: number; logBytes: number[] } {
     const disk = new FaultyDisk();
     const script = join(import.meta.dirname, 'processes', 'failing-disk.ts');
     const place = join(folder, 'other.db');
@@ -148,12 +151,22 @@ describe.skipIf(whyNot !== undefined && !RUN_ALL)('a disk that fails under an op
     });
     disk.close();
     expect(child.stderr).toBe('');
-    const { said, open } = JSON.parse(child.stdout) as { said: string[]; open: number };
+    return JSON.parse(child.stdout);
+  }
+
+  test.each(faults)('(%s) is answered with %s, and the same message is kept once when it works again', (how, code) => {
+    const { said, open } = writeThroughFault(how);
     expect(said[0]).toBe('ok');
     expect(said[1]).toBe(code);
     expect(['store_io', 'store_full', 'store_outcome_unknown']).toContain(said[2]);
     expect(said.slice(3)).toEqual(['ok', 'ok']);
     expect(open).toBe(3);
+  });
+
+  test('and could not sync its log has all of it in the database before anything more is written', () => {
+    const { logBytes } = writeThroughFault('sync');
+    const [before = 0, , , firstAfter = before] = logBytes;
+    expect(firstAfter).toBeLessThan(before);
   });
 });
 
@@ -187,6 +200,17 @@ describe('a thread of the store that dies', () => {
     expect(await store.read('openSession', { key })).not.toBeNull();
     expect(heard).toHaveLength(1);
   });
+});
+
+test('answers that are together longer than any text can be are handed over one by one', {
+  timeout: 120_000,
+}, async () => {
+  const text = '\u0001'.repeat(16 * 1024 * 1024);
+  const { id: sessionId } = await engine.start(chatConversation('long'));
+  await engine.appendBeside(sessionId, [{ role: 'user', text, turnId: null }]);
+  // Six of them are too long as JSON, and the thread takes all that wait at once.
+  const pages = Array.from({ length: 7 }, () => store.read('listMessages', { sessionId, after: 0, limit: 500 }));
+  for (const page of pages) expect((await page).map((message) => message.text === text)).toEqual([true]);
 });
 
 test('a transcript of long messages that only escapes can express is read page by page', {

@@ -11,6 +11,8 @@ import { fakeClock, Scene } from './contract/scene.ts';
 export const DEADLINES = { tryMs: 2000, totalMs: 6000, beatMs: 2000 };
 /** For tests in which something waits on purpose: longer than any of them takes. */
 export const PATIENT = { ...DEADLINES, tryMs: 20_000, totalMs: 60_000 };
+/** A lock is waited for longer than any test takes, a connection for ten seconds: who has to wait for one is refused. */
+export const LONG_TRIES = { ...DEADLINES, tryMs: 50_000, totalMs: 60_000 };
 
 /** A database for the tests of one file, with a network before it that they trouble, and a way past it. */
 export class TroubledDatabase {

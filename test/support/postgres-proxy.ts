@@ -10,6 +10,8 @@ export interface PostgresProxy {
   through(url: string): string;
   /** Nothing passes any more, and no side is told: connections stay, new ones are accepted and never answered. */
   silence(): void;
+  /** The same from the moment on when a store sends this text, which the server does not get. */
+  silenceAt(text: string): void;
   /** Breaks every connection and refuses new ones. */
   refuse(): Promise<void>;
   /** Ends `silence` and `refuse`; what was held back by the silence passes now. */
@@ -46,12 +48,23 @@ export async function startPostgresProxy(serverUrl: string): Promise<PostgresPro
   const links = new Set<Link>();
   const pending: PendingTrouble[] = [];
   let silent = false;
+  let lastWords: string | null = null;
 
+  const silence = (): void => {
+    silent = true;
+    lastWords = null;
+    for (const link of links) hush(link);
+  };
   const listener = createServer((store) => {
     const server = connect(Number(target.port || 5432), target.hostname);
     const link: Link = { store, server, silent: false };
     links.add(link);
-    joinSockets(link, pending, () => links.delete(link));
+    const passes = (data: Buffer): boolean => {
+      if (lastWords === null || !data.includes(lastWords)) return true;
+      silence();
+      return false;
+    };
+    joinSockets(link, { pending, passes, gone: () => links.delete(link) });
     if (silent) hush(link);
   });
   const port = await listen(listener, 0);
@@ -71,9 +84,9 @@ export async function startPostgresProxy(serverUrl: string): Promise<PostgresPro
       through.port = String(port);
       return through.href;
     },
-    silence: () => {
-      silent = true;
-      for (const link of links) hush(link);
+    silence,
+    silenceAt: (text) => {
+      lastWords = text;
     },
     refuse,
     restore: async () => {
@@ -111,11 +124,19 @@ function breakLink({ store, server }: Link): void {
   server.destroy();
 }
 
-function joinSockets(link: Link, pending: PendingTrouble[], gone: () => void): void {
+interface LinkDeps {
+  readonly pending: PendingTrouble[];
+  /** Whether what a store has sent goes on to the server. */
+  passes(data: Buffer): boolean;
+  gone(): void;
+}
+
+function joinSockets(link: Link, { pending, passes, gone }: LinkDeps): void {
   const { store, server } = link;
   const isCommit = commitReader();
   let awaited: PendingTrouble | null = null;
   store.on('data', (data: Buffer) => {
+    if (!passes(data)) return;
     if (isCommit(data) && pending.length > 0) {
       awaited = pending.shift() ?? null;
       if (awaited?.kind === 'cut-before') {

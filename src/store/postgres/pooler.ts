@@ -17,21 +17,19 @@ const REFUSAL =
  * id it reports for the connection, which is not the server's; without one nothing is asked twice.
  */
 export async function assertOwnConnection(client: pg.Client, options: pg.ClientConfig, deadlines: Deadlines) {
-  const own = await backendOf(client);
+  const { tryMs } = deadlines;
+  const own = await backendOf(client, tryMs);
   if (own === (client as unknown as { processID: number }).processID) return;
   const others: pg.Client[] = [];
   try {
     while (others.length < OTHERS) others.push(await connectAlone(options, deadlines));
     for (const other of others) {
-      const backend = await answeredWithin(deadlines.tryMs, other, async () => {
-        await ask(other, 'BEGIN');
-        return backendOf(other);
-      });
-      if (backend === own) throw new MoiraiError('store_unsafe', REFUSAL);
+      await answeredWithin(tryMs, other, () => ask(other, 'BEGIN'));
+      if ((await backendOf(other, tryMs)) === own) throw new MoiraiError('store_unsafe', REFUSAL);
     }
-    if ((await backendOf(client)) !== own) throw new MoiraiError('store_unsafe', REFUSAL);
-    for (const other of others) await ask(other, 'ROLLBACK');
-    if ((await backendOf(client)) !== own) throw new MoiraiError('store_unsafe', REFUSAL);
+    if ((await backendOf(client, tryMs)) !== own) throw new MoiraiError('store_unsafe', REFUSAL);
+    for (const other of others) await answeredWithin(tryMs, other, () => ask(other, 'ROLLBACK'));
+    if ((await backendOf(client, tryMs)) !== own) throw new MoiraiError('store_unsafe', REFUSAL);
   } catch (thrown) {
     throw refusalFor(thrown);
   } finally {
@@ -49,7 +47,7 @@ function refusalFor(thrown: unknown): unknown {
   return new MoiraiError('store_unreachable', message, { cause: thrown });
 }
 
-async function backendOf(client: pg.Client): Promise<number> {
-  const [row] = await ask(client, 'SELECT pg_backend_pid() AS pid');
+async function backendOf(client: pg.Client, ms: number): Promise<number> {
+  const [row] = await answeredWithin(ms, client, () => ask(client, 'SELECT pg_backend_pid() AS pid'));
   return Number(row?.pid);
 }

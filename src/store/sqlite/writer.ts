@@ -34,6 +34,9 @@ const REPEATABLE: ReadonlySet<string> = new Set<WriteName>(['claimEvents', 'ackE
 /** What was removed is not to stay readable: its last step also empties the write-ahead log. */
 const ERASING: WriteName = 'cleanIndex';
 
+/** How far a batch has come. */
+type Progress = 'open' | 'committing' | 'committed';
+
 /** What has to be done before anything can be written again, with what everybody is told until then. */
 interface Trouble {
   /** `reopen`: only a fresh look at the log knows the truth. `replaced`: the right file has to come back. */
@@ -81,21 +84,22 @@ export class SqliteWriter {
     } catch (thrown) {
       return this.#abandon(requests, thrown);
     }
-    let committing = false;
+    let progress: Progress = 'open';
     let outcomes: Outcome[];
     try {
       this.#connection.run(refuseNewer());
       outcomes = requests.map((request) => this.#run(request));
       const failedHalfway = outcomes.some((outcome) => !outcome.ok && outcome.wrote);
       if (!failedHalfway && requests.some(({ name }) => name === 'beat')) this.#countHeartbeat();
-      committing = !failedHalfway;
+      if (!failedHalfway) progress = 'committing';
       this.#connection.exec(failedHalfway ? 'ROLLBACK' : 'COMMIT');
       if (!failedHalfway) {
+        progress = 'committed';
         if (requests.some(({ name }) => name === ERASING)) this.#connection.emptyLog();
         return this.#verify(outcomes);
       }
     } catch (thrown) {
-      return this.#abandon(requests, thrown, committing);
+      return this.#abandon(requests, thrown, progress);
     }
     return requests.length === 1 ? outcomes : requests.flatMap((request) => this.runBatch([request]));
   }
@@ -197,20 +201,21 @@ export class SqliteWriter {
     before.close();
   }
 
-  #abandon(requests: readonly Request[], thrown: unknown, committing = false): Outcome[] {
+  #abandon(requests: readonly Request[], thrown: unknown, progress: Progress = 'open'): Outcome[] {
     const found = wrapSqlite(thrown, this.#path);
     // Of a file that was written over, pages of two databases are read: that is no damage of the one that was open.
     const isOther = found.code === 'store_corrupt' && this.#file.check() === 'replaced';
     const error = isOther ? this.#noteReplaced('replaced') : found;
-    if (error.code === 'store_io') this.#trouble = { kind: 'reopen', error };
+    if (error.code === 'store_io' || progress === 'committed') this.#trouble = { kind: 'reopen', error };
     if (error.code === 'store_corrupt') this.#trouble = { kind: 'final', error };
     try {
       if (this.#connection.inTransaction) this.#connection.exec('ROLLBACK');
     } catch (failed) {
       this.#trouble = { kind: 'reopen', error: wrapSqlite(failed, this.#path) };
     }
-    // What was written before the disk failed may be found after a restart; a full disk took none of it.
-    const isUnknown = committing && error.code === 'store_io';
+    // What was written before the disk failed may be found after a restart; a full disk took none of it. What went wrong
+    // only after the commit, such as a file that may not be looked at any more, undoes nothing.
+    const isUnknown = progress === 'committed' || (progress === 'committing' && error.code === 'store_io');
     return this.#refuseAll(requests, isUnknown ? unknownOutcome(error.message, error) : error);
   }
 

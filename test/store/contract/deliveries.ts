@@ -67,6 +67,13 @@ export function deliveriesContract(open: Open): void {
       expect(await scene.store.read('oldestDelivery', {})).toBeNull();
     });
 
+    test('has the age of the oldest of all that have not arrived, whichever was written last', async (scene) => {
+      await reply(scene, '42', ['dlv-1']);
+      scene.clock.advance(5 * SECOND);
+      await reply(scene, '43', ['dlv-2']);
+      expect(await scene.store.read('oldestDelivery', {})).toBe(5 * SECOND);
+    });
+
     test('that is settled twice, because the answer was lost, is settled and logged once', async (scene) => {
       await reply(scene, '42', ['dlv-1', 'dlv-2']);
       const lane = await claimOne(scene);

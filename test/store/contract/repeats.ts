@@ -1,6 +1,5 @@
 import { describe, expect } from 'vitest';
 import { timeSortedIds } from '../../../src/engine/ids.ts';
-import { REMEMBERED_COMMANDS } from '../../../src/lifecycle/session.ts';
 import { codeOf } from './code-of.ts';
 import { type Open, sceneTests } from './scene.ts';
 
@@ -160,7 +159,7 @@ export function repeatsContract(open: Open): void {
       const note = { name: 'note', command: 'status', args: '' } as const;
       const context = { instanceId: scene.instance, commandId: ids.command() };
       await scene.command(id, note, context);
-      for (let n = 1; n < REMEMBERED_COMMANDS; n++) {
+      for (let n = 1; n < 64; n++) {
         const other = { instanceId: scene.instance, commandId: ids.command() };
         await scene.command(id, { name: 'touch', by: 'system' }, other);
       }

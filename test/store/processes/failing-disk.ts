@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { DEFAULT_RESET_RULES } from '../../../src/lifecycle/reset-policy.ts';
 import { SqliteStore } from '../../../src/store/sqlite/store.ts';
 import { bootTestEngine, chatConversation } from '../../support/stores.ts';
@@ -9,6 +9,8 @@ const control = process.env.MOIRAI_DISK_FAULTS ?? '';
 const store = await SqliteStore.open(path, DEFAULT_RESET_RULES);
 const engine = await bootTestEngine(store);
 const said: string[] = [];
+/** How long the log is after each write. */
+const logBytes: number[] = [];
 
 async function say(chat: string): Promise<void> {
   const message = {
@@ -23,6 +25,7 @@ async function say(chat: string): Promise<void> {
       (error: { code: string }) => error.code,
     ),
   );
+  logBytes.push(statSync(`${path}-wal`).size);
 }
 
 await say('before');
@@ -34,4 +37,4 @@ await say('during');
 await say('after');
 const { open } = await store.read('stats', {});
 await store.close();
-process.stdout.write(JSON.stringify({ said, open }));
+process.stdout.write(JSON.stringify({ said, open, logBytes }));

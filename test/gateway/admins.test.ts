@@ -70,6 +70,23 @@ test('with access.approvals: asker who asked in a topic may allow it, and nobody
   await scene.sees('topic', ', allowed');
 });
 
+test('with access.approvals: asker who has the same id on another platform answers nothing', async () => {
+  scene = await PeopleScene.open([BOB], { access: { approvals: 'asker' } });
+  scene.say(BOB, 'please ask');
+  await scene.sees(BOB, 'Allow this? spin the wheel');
+  const id = (scene.button(BOB, 'Allow') ?? '').split(':').at(-1) ?? '';
+  const { conversations, chat } = scene.gateway.gateway;
+  const by = await chat.access.answerer({ platform: 'pigeon', userId: String(BOB) });
+  const conversation = { ...scene.gateway.conversation('loft'), userId: String(BOB) };
+  for (const text of [`/approve ${id}`, `/deny ${id}`]) {
+    expect(await conversations.receive({ conversation, text, originRef: null, by })).toMatchObject({
+      text: 'This was not asked of you.',
+    });
+  }
+  scene.say(BOB, '/approve');
+  await scene.sees(BOB, 'did: please ask, allowed');
+});
+
 test('/restart and /sethome are for admins, whoever else was let in', async () => {
   await withAdmin();
   scene.say(BOB, 'hello');

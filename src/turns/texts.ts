@@ -185,10 +185,11 @@ export function besideText(task: string, answer: string, isDone: boolean): strin
   return `${isDone ? 'Done' : 'Not done'} beside this conversation: ${task}\n\n${answer}`;
 }
 
-/** How the agent of that conversation learns of it. `who` asked for it. */
-export function doneBesideNote(who: string, task: string, answer: string, isDone: boolean): string {
-  const outcome = isDone ? 'It is done:' : 'It was not done:';
-  return `${who} had this done beside this conversation. ${NO_INSTRUCTION}\n${quoted(task)}\n${outcome}\n${quoted(answer)}\n`;
+/** How the agent of that conversation learns of it, and people who read its transcript: `userId` asked for it. */
+export function besideNote(userId: string | null, task: string, answer: string, isDone: boolean): string {
+  const who = userId === null ? '' : ` for user ${userId}`;
+  const what = `${isDone ? 'Done' : 'Not done'} beside this conversation${who}:`;
+  return `${what}\n${quoted(task)}\nWhat came of it:\n${quoted(answer)}\n`;
 }
 
 /** Answers /background: whatever becomes of the work, the conversation hears of it. */

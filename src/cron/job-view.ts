@@ -1,4 +1,5 @@
 import { isoTime } from '../engine/views.ts';
+import { sanitize } from '../platforms/outside-text.ts';
 import type { Job, JobTarget } from './job-store.ts';
 
 /** What the outside sees of a job: the shape of HTTP and of `--json`. */
@@ -52,12 +53,13 @@ export function whenOf(job: Job): string {
   return `${state === 'paused' ? 'paused, once more' : 'next'} ${at.format(job.nextAt)}`;
 }
 
-/** A name for a job that may have none. */
+/** A name for a job that may have none: one line, since it stands in what the gateway says to agents and people. */
 export function jobTitle({ name, prompt }: Pick<Job, 'name' | 'prompt'>): string {
-  return name ?? shortened(prompt);
+  return name === null ? sanitize(prompt, SHOWN) : sanitize(name, MAX_NAME);
 }
 
 const SHOWN = 60;
+const MAX_NAME = 100;
 
 function shortened(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ');

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { AcceptedTurn, ApiBackend, ChatRequest, ReadTurn, Reply } from '../api/backend.ts';
 import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
+import { personIn } from '../lifecycle/namespace.ts';
 import { isOneShot, isParked, type Session } from '../lifecycle/session.ts';
 import { keyFor } from '../lifecycle/session-key.ts';
 import type { Answerer } from '../people/access.ts';
@@ -20,7 +21,7 @@ import type { Gateway } from './gateway.ts';
 const IDEMPOTENCY_MS = 24 * 3_600_000;
 
 /** Who has the API key answers for everything. */
-const KEY_HOLDER: Answerer = { name: 'api', userId: null, admin: true };
+const KEY_HOLDER: Answerer = { name: 'api', person: null, admin: true };
 
 export interface ApiBackendOptions {
   readonly gateway: Gateway;
@@ -81,7 +82,7 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
     refTtlMs: IDEMPOTENCY_MS,
     before: await rowsBefore(gateway, conversation, request),
     ...(verbatim ? { verbatim } : {}),
-    ...(request.caller.admin ? {} : ofOthers(request)),
+    ...(request.caller.admin ? {} : ofOthers(conversation)),
   });
   if (result.type === 'answer') return answered(gateway, result);
   const { duplicate, turn, session } = result.received;
@@ -99,10 +100,10 @@ async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn
 }
 
 /** What a key that is not an admin's may not do: what concerns more than its own conversations. */
-function ofOthers({ userId }: ChatRequest): Pick<InboundMessage, 'mayRun' | 'by'> {
+function ofOthers({ key, userId }: ConversationRef): Pick<InboundMessage, 'mayRun' | 'by'> {
   return {
     mayRun: ({ name, operator }) => (operator ? `/${name} needs a key with the scope admin.` : null),
-    by: { name: 'api', userId, admin: false },
+    by: { name: 'api', person: personIn(key, userId), admin: false },
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Approval, ApprovalRequest } from '../agent/runner.ts';
 import type { Engine } from '../engine/engine.ts';
+import { personIn } from '../lifecycle/namespace.ts';
 import { isOneShot, type Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Approvals } from '../people/approvals.ts';
@@ -21,7 +22,7 @@ export async function askPeople(deps: AskDeps, run: TurnRun, request: ApprovalRe
   const session = await askedSession(deps.engine, run);
   if (session === null) return { allowed: false, reason: NOBODY_THERE };
   return approvals.ask(
-    { session, turnId: run.turn.id, request, askedOf: run.turn.userId },
+    { session, turnId: run.turn.id, request, askedOf: personIn(session.key, run.turn.userId) },
     run.signal,
     ({ id, settled }) => {
       const { tool, action } = request;

@@ -1,4 +1,4 @@
-import { buildKey } from './session-key.ts';
+import { buildKey, type Conversation, parseKey } from './session-key.ts';
 
 /**
  * Which conversations are meant: those whose session key begins with one of these; null for all. API keys that are not
@@ -17,4 +17,19 @@ export function namespaceOf(name: string): readonly string[] {
 /** Whether a conversation is among those that are meant. What belongs to no conversation is only among all. */
 export function isWithin(key: string | null, within: Within): boolean {
   return within === null || (key !== null && within.some((prefix) => key.startsWith(prefix)));
+}
+
+/**
+ * The id of a person as it tells them from everybody else on the platform of a conversation: whoever holds a key of HTTP
+ * clients names people as they like, so a name means nothing under another key.
+ */
+export function userWithin({ platform, scope }: Pick<Conversation, 'platform' | 'scope'>, userId: string): string {
+  const isNamedByKey = scope !== undefined && (platform === 'api' || platform === 'web');
+  return isNamedByKey ? `${scope}:${userId}` : userId;
+}
+
+/** A person of a conversation, told from everybody on every platform; null where nobody has a name. */
+export function personIn(key: string, userId: string | null): string | null {
+  const conversation = parseKey(key);
+  return userId === null ? null : `${conversation.platform}:${userWithin(conversation, userId)}`;
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../log/logger.ts';
 import type { Timers } from '../queue/timers.ts';
 import type { Store } from '../store/port.ts';
 import type { Message } from '../store/transactions/messages.ts';
+import { withoutGatewayLines } from '../turns/spoken-text.ts';
 import { LiveProvider } from './live-provider.ts';
 import { type DeliverySettings, memorySubscriber, subscriberName } from './memory-subscriber.ts';
 import { type MemoryProvider, type MemorySession, type MemoryTool, wants } from './provider.ts';
@@ -160,7 +161,8 @@ export class MemoryManager {
       asked.map((live) => live.ask(what, ms, async (signal) => (await call(live.provider, signal)) ?? null)),
     );
     const joined = texts.filter((text) => text !== null && text.trim() !== '').join('\n\n');
-    return joined === '' ? null : joined.slice(0, MAX_RECALLED_CHARS).toWellFormed();
+    // Whoever had it remembered, it stands where the gateway says who speaks.
+    return joined === '' ? null : withoutGatewayLines(joined.slice(0, MAX_RECALLED_CHARS).toWellFormed());
   }
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { userWithin } from '../lifecycle/namespace.ts';
 import { buildKey, type Conversation, parseKey } from '../lifecycle/session-key.ts';
 import type { MemoryScope, MemorySession } from './provider.ts';
 
@@ -19,10 +20,7 @@ export function ownerOf({ platform, userId, sessionKey }: MemoryScope): string {
   const conversation = parseKey(sessionKey);
   if (conversation.type !== 'dm') return JSON.stringify(['conversation', placeKey(conversation)]);
   if (userId === null || userId === '') return JSON.stringify(['conversation', sessionKey]);
-  // Whoever holds a key of HTTP clients names people as they like: their names mean nothing under another key.
-  const { scope } = conversation;
-  const isNamedByKey = scope !== undefined && (platform === 'api' || platform === 'web');
-  return JSON.stringify(['user', platform, isNamedByKey ? `${scope}:${userId}` : userId]);
+  return JSON.stringify(['user', platform, userWithin({ ...conversation, platform }, userId)]);
 }
 
 /** The key of the place itself, without the participant whose conversation it is. */

@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import type { ApprovalAnswer } from '../lifecycle/states.ts';
-import { mayAnswer } from './access.ts';
+import { type Answerer, mayAnswer } from './access.ts';
 
-const ASKER = { name: 'telegram:1', userId: '1', admin: false };
-const ANOTHER = { name: 'telegram:2', userId: '2', admin: false };
-const ADMIN = { name: 'telegram:3', userId: '3', admin: true };
-const NAMELESS = { name: 'telegram', userId: null, admin: false };
+const ASKER = { name: 'telegram:1', person: 'telegram:1', admin: false };
+const ANOTHER = { name: 'telegram:2', person: 'telegram:2', admin: false };
+const SAME_ID_ELSEWHERE = { name: 'matrix:1', person: 'matrix:1', admin: false };
+const ADMIN = { name: 'telegram:3', person: 'telegram:3', admin: true };
+const NAMELESS = { name: 'telegram', person: null, admin: false };
 
-function rights(by: typeof ASKER | typeof NAMELESS, rule: 'admins' | 'asker', askedOf: string | null = '1'): string[] {
+function rights(by: Answerer, rule: 'admins' | 'asker', askedOf: string | null = 'telegram:1'): string[] {
   return (['once', 'session', 'always', 'deny'] satisfies ApprovalAnswer[]).map((answer) =>
     mayAnswer(by, askedOf, answer, rule),
   );
@@ -26,7 +27,7 @@ test('who asked may refuse, and allow only where askers may, but never for good'
 test('nobody else answers, nor does anybody without a name', () => {
   const no = 'not yours';
   for (const rule of ['admins', 'asker'] as const) {
-    expect(rights(ANOTHER, rule)).toEqual([no, no, no, no]);
+    for (const by of [ANOTHER, SAME_ID_ELSEWHERE]) expect(rights(by, rule)).toEqual([no, no, no, no]);
     expect(rights(NAMELESS, rule, null)).toEqual([no, no, no, no]);
   }
 });

@@ -18,7 +18,8 @@ type AccessConfig = Pick<Config, 'access' | 'platforms'>;
 export interface Answerer {
   /** As the log names it: `telegram:42`, `api`, `cli`. */
   readonly name: string;
-  readonly userId: string | null;
+  /** Told from everybody on every platform, as the question names whose work it is about; null where nobody has a name. */
+  readonly person: string | null;
   readonly admin: boolean;
 }
 
@@ -36,7 +37,7 @@ export function mayAnswer(
   approvals: Config['access']['approvals'],
 ): AnswerRight {
   if (by.admin) return 'yes';
-  if (by.userId === null || by.userId !== askedOf) return 'not yours';
+  if (by.person === null || by.person !== askedOf) return 'not yours';
   return decision === 'deny' || (approvals === 'asker' && decision !== 'always') ? 'yes' : 'admins only';
 }
 
@@ -91,14 +92,14 @@ export class Access {
 
   /** A person of a platform as one who answers a question. */
   async answerer({ platform, userId }: Pick<Requester, 'platform' | 'userId'>): Promise<Answerer> {
-    return { name: `${platform}:${userId}`, userId, admin: await this.isAdmin(platform, userId) };
+    const name = `${platform}:${userId}`;
+    return { name, person: userId === null ? null : name, admin: await this.isAdmin(platform, userId) };
   }
 
   /** Whether a person may allow what an agent does for that same person. */
   async mayApproveOwn(platform: string, userId: string | null): Promise<boolean> {
-    return (
-      mayAnswer(await this.answerer({ platform, userId }), userId, 'once', this.#config().access.approvals) === 'yes'
-    );
+    const by = await this.answerer({ platform, userId });
+    return mayAnswer(by, by.person, 'once', this.#config().access.approvals) === 'yes';
   }
 
   /** Why somebody may not give a command; null when they may. */

@@ -30,7 +30,7 @@ const APPROVALS = new Table('approvals', {
   summary: text,
   /** Stands for the tool with these very arguments. */
   exact: text,
-  /** Whose turn asks; null where nobody has a name. */
+  /** The person whose turn asks, told from everybody on every platform; null where nobody has a name. */
   askedOf: nullableText,
   askedAt: integer,
   expiresAt: integer,

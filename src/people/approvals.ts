@@ -26,7 +26,7 @@ export interface Question {
   /** The turn that asks, which may be of work that the session delegated. */
   readonly turnId: string;
   readonly request: ApprovalRequest;
-  /** Whose turn asks; null where nobody has a name. */
+  /** The person whose turn asks, told from everybody on every platform; null where nobody has a name. */
   readonly askedOf: string | null;
 }
 

@@ -7,7 +7,7 @@ import type { Store } from '../store/port.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { TurnResultRow } from '../store/transactions/turns.ts';
-import { BACKGROUND_CUT_TEXT, besideText } from './texts.ts';
+import { BACKGROUND_CUT_TEXT, besideNote, besideText } from './texts.ts';
 import type { Turns } from './turns.ts';
 
 export interface ChildrenDeps {
@@ -73,7 +73,7 @@ export class Children {
     const id = `${eventId}:answer`;
     await engine.store.write('addExternalNote', {
       ...{ context: engine.commandContext(), sessionId: child.id, id, deliveries: notice(parent, text, id) },
-      ...{ key: parent.key, note: text },
+      ...{ key: parent.key, note: besideNote(child.userId, task, answerOf(turn), turn?.outcome === 'done') },
     });
   }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Engine } from '../engine/engine.ts';
 import type { StoreHealth } from '../engine/store-health.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
+import { personIn } from '../lifecycle/namespace.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { isSharedKey } from '../lifecycle/session-key.ts';
 import type { Answerer } from '../people/access.ts';
@@ -141,8 +142,8 @@ export class Conversations {
 
   async #runCommand(message: InboundMessage, { name, args }: ParsedCommand): Promise<ReceiveResult> {
     const { conversation, originRef, refTtlMs, userName, mayRun } = message;
-    const { platform, userId } = conversation;
-    const { by = { name: platform, userId, admin: true } } = message;
+    const { platform, key, userId } = conversation;
+    const { by = { name: platform, person: personIn(key, userId), admin: true } } = message;
     try {
       const command = findCommand(name, this.#deps.commands());
       const refusal = (await mayRun?.(command)) ?? null;

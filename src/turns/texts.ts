@@ -185,6 +185,13 @@ export function besideText(task: string, answer: string, isDone: boolean): strin
   return `${isDone ? 'Done' : 'Not done'} beside this conversation: ${task}\n\n${answer}`;
 }
 
+/** How the agent of that conversation learns of it, and people who read its transcript: `userId` asked for it. */
+export function besideNote(userId: string | null, task: string, answer: string, isDone: boolean): string {
+  const who = userId === null ? '' : ` for user ${userId}`;
+  const what = `${isDone ? 'Done' : 'Not done'} beside this conversation${who}:`;
+  return `${what}\n${quoted(task)}\nWhat came of it:\n${quoted(answer)}\n`;
+}
+
 /** Answers /background: whatever becomes of the work, the conversation hears of it. */
 export function backgroundText(childId: string): string {
   return `Working on it beside this conversation (${childId}). You will be told.`;

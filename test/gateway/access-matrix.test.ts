@@ -1,10 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { portTools } from '../../src/agent/tools/port-tools.ts';
-import { toolPorts } from '../../src/gateway/tool-ports.ts';
-import type { Session } from '../../src/lifecycle/session.ts';
-import { ownerOf, scopeOf } from '../../src/memory/scope.ts';
 import { findHome } from '../../src/outbound/home-channel.ts';
 import { workspaceFor } from '../../src/people/workspaces.ts';
 import { PeopleScene, type Spot } from './people-scene.ts';
@@ -26,17 +22,25 @@ const cells = new Map<string, string>();
 let scene: PeopleScene;
 
 beforeAll(async () => {
-  scene = await PeopleScene.open([ROLES.paired, ROLES.admin, ROLES.revoked, OTHER]);
+  const talkers = [ROLES.paired, ROLES.admin, ROLES.revoked, OTHER];
+  scene = await PeopleScene.open(talkers, { memory: { provider: 'sqlite', review_every: 0 } });
   await scene.promote(ROLES.admin);
   for (const spot of ['dm', 'group', 'topic'] as const) {
-    for (const person of [ROLES.paired, ROLES.admin, ROLES.revoked, OTHER]) {
-      scene.say(person, `secret${person}${spot}`, spot);
-      await handled();
+    for (const person of talkers) {
+      const [file, text] = [fileOf(person, spot), `kept ${secretOf(person, spot)}`];
+      scene.say(person, `/queue ${markOf(person, spot)} said ${secretOf(person, spot)}`, spot);
+      await callTool(person, spot, 'write_file', { path: file, text });
+      await callTool(person, spot, 'remember', { fact: `${markOf(person, spot)} told ${secretOf(person, spot)}` });
     }
   }
-  await scene.until('all are answered', async () => scene.runner.tasks.length === 12 && (await unfinished()) === 0);
   await scene.revoke(ROLES.revoked);
 }, 60_000);
+
+/** By which the words of a person at a place are asked for. */
+const markOf = (person: number, spot: Spot): string => `mark${person}${spot}`;
+/** What only those are to learn who may. */
+const secretOf = (person: number, spot: Spot): string => `secret${person}${spot}`;
+const fileOf = (person: number, spot: Spot): string => `file-${person}-${spot}.txt`;
 
 afterAll(() => scene.close());
 
@@ -53,9 +57,21 @@ function set(surface: string, role: Role, place: Place, value: string): void {
   cells.set(`${surface}/${role}/${place}`, value);
 }
 
-/** Fills the cells of a surface; a place in which it cannot happen has a dash. */
+/** Fills the cells of a surface, which are those of the docs; a place in which it cannot happen has a dash. */
 async function each(surface: string, observe: (role: Role, place: Place) => Promise<string>): Promise<void> {
   for (const role of roles) for (const place of PLACES) set(surface, role, place, await observe(role, place));
+  expect(rowsOf(surface)).toEqual(DOCS.split('\n').filter((line) => line.startsWith(`| ${surface} | `) && isRow(line)));
+}
+
+const DOCS = readFileSync(join(import.meta.dirname, '../../docs/access-matrix.md'), 'utf8');
+/** One of the table of roles, and not of the one that explains the places. */
+const isRow = (line: string): boolean => roles.some((role) => line.includes(` | ${role} | `));
+
+function rowsOf(surface: string): string[] {
+  return roles.map((role) => {
+    const row = PLACES.map((place) => cells.get(`${surface}/${role}/${place}`) ?? '?');
+    return `| ${[surface, role, ...row].join(' | ')} |`;
+  });
 }
 
 /** The conversation in which a person's words are at a place; in a direct chat of another, that other's. */
@@ -65,34 +81,18 @@ function keyAt(person: number, place: Place): string {
   return `agent:main:telegram:dm:${place === 'own chat' ? person : OTHER}`;
 }
 
-async function sessionAt(person: number, place: Place): Promise<Session> {
-  const session = await scene.gateway.store.read('openSession', { key: keyAt(person, place) });
-  if (session === null) throw new TypeError(`nobody has spoken in ${keyAt(person, place)}`);
-  return session;
+/** Has the agent call a tool for a person at a place: what it answers, or null when the agent was given nothing to do. */
+async function callTool(person: number, spot: Spot, tool: string, args: object): Promise<string | null> {
+  const before = scene.runner.tasks.length;
+  const answers = scene.runner.toolAnswers.length;
+  // A command does not wait for more of the same message.
+  scene.say(person, `/queue please call ${tool} ${JSON.stringify(args)}`, spot);
+  await handled();
+  await scene.until('it is done', async () => (await unfinished()) === 0);
+  if (scene.runner.tasks.length === before) return null;
+  expect(scene.runner.toolAnswers).toHaveLength(answers + 1);
+  return scene.runner.toolAnswers.at(-1) ?? '';
 }
-
-const mayTalk = (role: Role): Promise<boolean> =>
-  scene.gateway.gateway.chat.access.admits({
-    ...{
-      platform: 'telegram',
-      userId: String(ROLES[role]),
-      bot: false,
-      place: { type: 'dm', chat: String(ROLES[role]) },
-    },
-  });
-
-function ports() {
-  return toolPorts({
-    ...{ engine: scene.gateway.gateway.engine, rules: { groupPerUser: true, threadPerUser: false } },
-    workspace: WORKSPACE,
-    platform: () => null,
-    children: () => {
-      throw new TypeError('no work is delegated');
-    },
-  });
-}
-
-const WORKSPACE = { folder: '/workspaces', perConversation: true };
 
 test('a message is answered', async () => {
   await each('message', async (role, place) => {
@@ -135,11 +135,14 @@ test('a command that concerns the conversation, and an operator’s', async () =
 /** The agent asks, at a place: for the person's own work in their own chat and the group, else for another's. */
 async function ask(role: Role, place: Place): Promise<string> {
   const own = place === 'own chat' || place === 'group';
-  const person = own && (await mayTalk(role)) ? ROLES[role] : OTHER;
+  const person = own && role !== 'stranger' ? ROLES[role] : OTHER;
+  // Who is shut out asked for it before that.
+  if (person === ROLES.revoked) await scene.pair(person);
   const key = keyAt(person, place);
   scene.say(person, '/queue please ask', SPOTS[place] ?? 'dm');
   const waiting = () => scene.gateway.store.read('waitingApprovals', { key });
   await scene.until('it is asked', async () => (await waiting()).length === 1);
+  if (person === ROLES.revoked) await scene.revoke(person);
   return (await waiting())[0]?.id ?? '';
 }
 
@@ -171,57 +174,91 @@ test('a question is answered by its button, and by /approve', async () => {
 }, 90_000);
 
 /** Where the person reads from: at the place itself, and from their own chat where the place is another's. */
-const readAt = (place: Place): Place => (place === "another's chat" ? 'own chat' : place);
+const readAt = (place: Place): Spot => SPOTS[place] ?? 'dm';
 /** Whose words or files are meant: their own in their own chat, elsewhere another's. */
 const spokenBy = (role: Role, place: Place): number => (place === 'own chat' ? ROLES[role] : OTHER);
 
-test('files, memories and past words are read', async () => {
-  await each('file', async (role, place) => {
-    if (!(await mayTalk(role))) return 'no';
-    const { id, platform, userId } = await sessionAt(ROLES[role], readAt(place));
-    const reads = await ports().workspaceOf?.({ sessionId: id, turnId: 'turn', platform, userId });
-    const kept = workspaceFor(WORKSPACE, await sessionAt(spokenBy(role, place), place));
-    return reads === kept ? 'yes' : 'no';
-  });
-  await each('memory', async (role, place) => {
-    if (!(await mayTalk(role))) return 'no';
-    const userId = String(ROLES[role]);
-    const reads = ownerOf(scopeOf({ ...(await sessionAt(ROLES[role], readAt(place))), userId }));
-    return reads === ownerOf(scopeOf(await sessionAt(spokenBy(role, place), place))) ? 'yes' : 'no';
-  });
-  await each('search', async (role, place) => {
-    if (!(await mayTalk(role))) return 'no';
-    const { id, platform } = await sessionAt(ROLES[role], readAt(place));
-    const asker = { sessionId: id, turnId: 'turn', platform, userId: String(ROLES[role]) };
-    const words = `secret${spokenBy(role, place)}${SPOTS[place] ?? 'dm'}`;
-    return ((await ports().searchSessions?.(words, asker, 5)) ?? []).length > 0 ? 'yes' : 'no';
+/** Tries tools one after the other: `yes` when one of them answers with the secret of the place. */
+async function tryTools(role: Role, place: Place, calls: readonly (readonly [string, object])[]): Promise<string> {
+  const secret = secretOf(spokenBy(role, place), readAt(place));
+  const answers = [];
+  for (const [tool, args] of calls) answers.push(await callTool(ROLES[role], readAt(place), tool, args));
+  return answers.some((answer) => answer?.includes(secret)) ? 'yes' : 'no';
+}
+
+test('files are read', async () => {
+  const workspaces = join(scene.gateway.home, 'workspaces');
+  await each('file', (role, place) => {
+    const [person, spot] = [spokenBy(role, place), readAt(place)];
+    const kept = workspaceFor(
+      { folder: workspaces, perConversation: true },
+      { kind: 'chat', key: keyAt(person, place) },
+    );
+    const path = join(kept, fileOf(person, spot));
+    if (person !== ROLES.stranger) expect(readFileSync(path, 'utf8')).toContain(secretOf(person, spot));
+    const paths = [fileOf(person, spot), join('..', basename(kept), fileOf(person, spot)), path];
+    return tryTools(
+      role,
+      place,
+      paths.map((each) => ['read_file', { path: each }] as const),
+    );
   });
 }, 60_000);
 
-test('something is sent', async () => {
-  const [tool] = portTools({ sendMessage: async () => '' });
+test('memories come back, by a tool and by themselves', async () => {
+  await each('memory', async (role, place) => {
+    const mark = markOf(spokenBy(role, place), readAt(place));
+    const before = scene.runner.tasks.length;
+    const found = await tryTools(role, place, [['memory', { action: 'recall', text: mark }]]);
+    const secret = secretOf(spokenBy(role, place), readAt(place));
+    const prompts = scene.runner.tasks.slice(before).map(({ note, about }) => `${note} ${about}`);
+    expect(prompts.some((prompt) => prompt.includes(secret)) ? 'yes' : 'no').toBe(found);
+    return found;
+  });
+}, 60_000);
+
+test('past words are found', async () => {
+  await each('search', (role, place) =>
+    tryTools(role, place, [['search_sessions', { text: markOf(spokenBy(role, place), readAt(place)) }]]),
+  );
+}, 60_000);
+
+const TARGETS: Readonly<Record<Place, string>> = {
+  'own chat': 'origin',
+  "another's chat": `telegram:${OTHER}`,
+  group: 'telegram:-100',
+  topic: 'telegram:-200:5',
+};
+
+test('something is sent from the own chat', async () => {
   await each('send', async (role, place) => {
-    if (!(await mayTalk(role))) return 'no';
-    const target = place === 'own chat' ? 'origin' : place === "another's chat" ? `telegram:${OTHER}` : 'telegram:-100';
-    if (tool?.dangerous({ target, text: 'hello' }) === null) return 'yes';
-    const own = await scene.gateway.gateway.chat.access.mayApproveOwn('telegram', String(ROLES[role]));
+    const person = ROLES[role];
+    const text = `sent by ${role} to ${place}`;
+    const chat = place === 'own chat' ? person : place === "another's chat" ? OTHER : place;
+    const arrived = (): boolean => scene.seen(chat).some((seen) => seen.endsWith(text));
+    const waiting = () => scene.gateway.store.read('waitingApprovals', { key: keyAt(person, 'own chat') });
+    const before = scene.runner.tasks.length;
+    scene.say(person, `/queue please call send_message ${JSON.stringify({ target: TARGETS[place], text })}`);
+    await handled();
+    await scene.until('it is done or asked', async () => (await unfinished()) === 0 || (await waiting()).length > 0);
+    if (scene.runner.tasks.length === before) return 'no';
+    const [question] = await waiting();
+    if (question === undefined) return scene.until('it arrives', arrived).then(() => 'yes');
+    expect(arrived()).toBe(false);
+    const allow = (by: number) => scene.answer(scene.press(by, `approval:once:${question.id}`));
+    const own = (await allow(person)) === 'Allowed.';
+    if (!own) expect(await allow(ROLES.admin)).toBe('Allowed.');
+    await scene.until('it arrives', arrived);
     return own ? 'if they allow it' : 'if an admin allows it';
   });
-});
+}, 60_000);
 
 test('the matrix is the one of docs/access-matrix.md', () => {
   const surfaces = [...new Set([...cells.keys()].map((key) => key.split('/').slice(0, -2).join('/')))];
-  const lines = surfaces.flatMap((surface) =>
-    roles.map((role) => {
-      const row = PLACES.map((place) => cells.get(`${surface}/${role}/${place}`) ?? '?');
-      return `| ${[surface, role, ...row].join(' | ')} |`;
-    }),
-  );
-  const table = [`| surface | role | ${PLACES.join(' | ')} |`, `|${'---|'.repeat(PLACES.length + 2)}`, ...lines].join(
-    '\n',
-  );
+  const lines = surfaces.flatMap(rowsOf);
+  const head = [`| surface | role | ${PLACES.join(' | ')} |`, `|${'---|'.repeat(PLACES.length + 2)}`];
+  const table = [...head, ...lines].join('\n');
   process.stdout.write(`${table}\n`);
   expect(lines).toHaveLength(9 * roles.length);
-  const docs = readFileSync(join(import.meta.dirname, '../../docs/access-matrix.md'), 'utf8');
-  expect(docs).toContain(`${table}\n`);
+  expect(DOCS).toContain(`${table}\n`);
 });

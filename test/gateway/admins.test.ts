@@ -50,8 +50,10 @@ describe('what the agent asks for a person who is no admin', () => {
 
   test('in a topic an admin who is there allows by the button', async () => {
     await withAdmin();
+    scene.say(EVE, 'hello', 'topic');
+    await scene.sees('topic', 'hello');
     scene.say(BOB, 'please ask', 'topic');
-    await scene.sees('topic', 'An admin has to allow this');
+    expect(await scene.sees('topic', 'spin the wheel')).toContain('An admin has to allow this');
     const data = scene.button('topic', 'Allow') ?? '';
     expect(await scene.answer(scene.press(EVE, data, 'topic'))).toBe('Allowed.');
     await scene.sees('topic', ', allowed');
@@ -68,6 +70,23 @@ test('with access.approvals: asker who asked in a topic may allow it, and nobody
   expect(await scene.answer(scene.press(ANN, data, 'topic'))).toBe('This was not asked of you.');
   expect(await scene.answer(scene.press(BOB, data, 'topic'))).toBe('Allowed.');
   await scene.sees('topic', ', allowed');
+});
+
+test('with access.approvals: asker who has the same id on another platform answers nothing', async () => {
+  scene = await PeopleScene.open([BOB], { access: { approvals: 'asker' } });
+  scene.say(BOB, 'please ask');
+  await scene.sees(BOB, 'Allow this? spin the wheel');
+  const id = (scene.button(BOB, 'Allow') ?? '').split(':').at(-1) ?? '';
+  const { conversations, chat } = scene.gateway.gateway;
+  const by = await chat.access.answerer({ platform: 'pigeon', userId: String(BOB) });
+  const conversation = { ...scene.gateway.conversation('loft'), userId: String(BOB) };
+  for (const text of [`/approve ${id}`, `/deny ${id}`]) {
+    expect(await conversations.receive({ conversation, text, originRef: null, by })).toMatchObject({
+      text: 'This was not asked of you.',
+    });
+  }
+  scene.say(BOB, '/approve');
+  await scene.sees(BOB, 'did: please ask, allowed');
 });
 
 test('/restart and /sethome are for admins, whoever else was let in', async () => {

@@ -80,7 +80,7 @@ test('a one-shot that nobody looks on is refused what it asks for at once; one t
   const answer = scene.runner.tasks[1]?.context.approve(ask);
   await scene.until('it is asked', () => events.some(({ type }) => type === 'question'));
   const [question] = events.filter((event) => event.type === 'question');
-  const by = { name: 'api', userId: null, admin: true };
+  const by = { name: 'api', person: null, admin: true };
   await scene.gateway.approvals.answerById(question?.id ?? '', 'once', by);
   expect(await answer).toEqual({ allowed: true });
   await scene.until('the answer is told', () =>
@@ -187,4 +187,23 @@ test('a key that is not an admin has conversations of its own, and may not give 
   // Neither by its id does it go on with what is not its own.
   expect((await say(`/resume ${others.sessionId}`)).sessionId).not.toBe(others.sessionId);
   expect((await say('/sessions')).text).not.toContain(others.sessionId);
+});
+
+test('whoever holds a key answers for nobody whom another key or platform calls by the same name', async () => {
+  const named = (text: string, namespace: string) =>
+    request(text, { conversation: 'c', userId: '7', caller: { credential: namespace, namespace, admin: false } });
+  const say = async (text: string, namespace: string) =>
+    (await (await backend().receive(named(text, namespace))).reply).text;
+  const asked = await backend().receive(named('please ask', 'shop'));
+  await scene.until('it is asked', async () => (await scene.gateway.approvals.waiting()).length === 1);
+  const [question] = await scene.gateway.approvals.waiting();
+  expect(await say(`/deny ${question?.id}`, 'harbour')).toBe('This was not asked of you.');
+  expect(await say('/deny not now', 'shop')).toBe('Refused: spin the wheel');
+  expect((await asked.reply).text).toBe('did: please ask, refused: not now');
+  const chat = { ...scene.conversation('loft'), userId: '7' };
+  await scene.gateway.conversations.receive({ conversation: chat, text: 'please ask', originRef: null });
+  await scene.until('it is asked', async () => (await scene.gateway.approvals.waiting()).length === 1);
+  const [other] = await scene.gateway.approvals.waiting();
+  expect(await say(`/deny ${other?.id}`, 'shop')).toBe('This was not asked of you.');
+  expect(await scene.ask('loft', '/deny')).toBe('Refused: spin the wheel');
 });

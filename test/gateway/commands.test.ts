@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue.ts';
 import { parseCommand } from '../../src/turns/command.ts';
-import { BACKGROUND_CUT_TEXT, besideText } from '../../src/turns/texts.ts';
+import { BACKGROUND_CUT_TEXT, besideNote, besideText } from '../../src/turns/texts.ts';
 import { Scene } from './scene.ts';
 
 let scene: Scene;
@@ -232,7 +232,8 @@ describe('the others', () => {
     await scene.until('it is told', () => scene.pigeons.textsTo('1').includes(told));
     await scene.ask('1', 'what was that?');
     const { id: next } = await scene.sessionOf('1');
-    expect(await scene.messages(next)).toContainEqual(expect.objectContaining({ role: 'note', text: told }));
+    const known = besideNote('user-1', 'wait', 'did: wait', true);
+    expect(await scene.messages(next)).toContainEqual(expect.objectContaining({ role: 'note', text: known }));
   });
 
   test('/background over HTTP is in the transcript of the conversation when it is done', async () => {

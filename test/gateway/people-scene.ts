@@ -33,6 +33,10 @@ export class PeopleScene {
   }
 
   async close(): Promise<void> {
+    // A test that failed may have left a question behind, for which the gateway would wait.
+    const { approvals } = this.gateway.gateway;
+    const operator = { name: 'cli', person: null, admin: true };
+    for (const { id } of await approvals.waiting()) await approvals.answerById(id, 'deny', operator);
     await this.gateway.close();
     await this.bot.close();
   }

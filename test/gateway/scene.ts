@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ToolBox } from '../../src/agent/tools/tool-box.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
@@ -72,11 +73,20 @@ export class Scene {
     this.runner = new ScriptedRunner();
     const clock = { now: () => Date.now() + this.#aheadMs, lease: machineClock.lease };
     this.store = new InlineSqliteStore(join(this.home, 'state.db'), clock, config.sessions);
+    const log = createLogger({ level: 'silent', format: 'json' });
     this.gateway = await Gateway.start({
       ...{ config, store: this.store, version: 'test', platforms: [this.pigeons], primary: true, restart: null },
       environment: { PATH: process.env.PATH },
-      log: createLogger({ level: 'silent', format: 'json' }),
-      makeRunner: () => this.runner,
+      log,
+      makeRunner: (ports) => {
+        const { agent, mcp } = config;
+        let box: ToolBox | null = null;
+        this.runner.tools = async () => {
+          box ??= new (await import('../../src/agent/tools/tool-box.ts')).ToolBox({ agent, mcp, ports, log });
+          return box.tools();
+        };
+        return this.runner;
+      },
       chat: configuredPlatforms(config),
       lost: () => undefined,
       tracer: { record: (span) => this.record(span), close: async () => undefined },

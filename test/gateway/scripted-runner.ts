@@ -1,9 +1,12 @@
+import { runTools } from '../../src/agent/run-tools.ts';
 import type { AgentRunner, Compression, TranscriptTask, TurnReport, TurnTask } from '../../src/agent/runner.ts';
+import type { ToolSet } from '../../src/agent/tools/tool.ts';
 import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 
 /**
  * An agent that does what the message says, word by word: `tool` runs a tool, `wait` waits until it is released, `fail`
- * fails, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing.
+ * fails, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing. `call NAME {...}` at the end calls
+ * that tool of the gateway with those arguments, as a model does.
  * It keeps its steps as a real one does.
  */
 export class ScriptedRunner implements AgentRunner {
@@ -11,6 +14,10 @@ export class ScriptedRunner implements AgentRunner {
   readonly model = 'scripted';
   readonly tasks: TurnTask[] = [];
   readonly forgotten: string[] = [];
+  /** The tools of the gateway it works in. */
+  tools: () => Promise<ToolSet> = async () => new Map();
+  /** What those answered, the last one last. */
+  readonly toolAnswers: string[] = [];
   /** What it was asked beside its conversations. */
   readonly considered: TranscriptTask[] = [];
   /** What it answers to that. */
@@ -34,6 +41,7 @@ export class ScriptedRunner implements AgentRunner {
     if (words.includes('fail')) throw new TypeError('told to fail');
     if (words.includes('wait')) await this.#wait(task, rows);
     const leave = words.includes('ask') ? await this.#ask(task) : '';
+    await this.#call(task, said);
     const text = words.includes('mute') ? '' : words.includes('shrug') ? 'NOTHING.' : `did: ${said}${leave}`;
     const messages: MessageToAppend[] = [...rows, { role: 'assistant', text, turnId: task.turnId }];
     return { text, messages, model: 'scripted', usage: { input: 1, output: 1 }, compressed: null };
@@ -66,6 +74,15 @@ export class ScriptedRunner implements AgentRunner {
     await task.context.keep([
       { role: 'tool', text: 'seen', turnId, data: { toolCallId: call.id, name: 'look', ok: true } },
     ]);
+  }
+
+  /** Runs a real tool, behind the same questions as for a real agent. */
+  async #call(task: TurnTask, said: string): Promise<void> {
+    const [, name, args = ''] = /\bcall (\w+) (\{.*\})$/s.exec(said) ?? [];
+    if (name === undefined) return;
+    for await (const rows of runTools([{ id: 'call-2', name, args: JSON.parse(args) }], await this.tools(), task)) {
+      this.toolAnswers.push(...rows.map(({ text }) => text));
+    }
   }
 
   async #ask(task: TurnTask): Promise<string> {

@@ -131,7 +131,7 @@ describe.each(Object.entries(ENGINES))('two gateways on one store (%s)', (_, pre
     const [question] = await two.gateway.approvals.waiting();
     expect(await say(two, '/approve')).toBe('Allowed: make');
     expect(await first).toEqual({ allowed: true });
-    const late = { name: 'api', userId: null, admin: true };
+    const late = { name: 'api', person: null, admin: true };
     expect(await one.gateway.approvals.answerById(question?.id ?? '', 'deny', late)).toBeNull();
     const second = context?.approve({ tool: 'run_command', action: 'make clean' });
     await until('it is asked', asked);

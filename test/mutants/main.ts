@@ -50,7 +50,17 @@ function plant(mutant: Mutant): string {
   rmSync(place, { recursive: true, force: true });
   mkdirSync(place, { recursive: true });
   // With their times: the page is built already, and is not built again for a copy of its sources.
-  for (const part of ['bin', 'src', 'test', 'scripts', 'web', 'package.json', 'vitest.config.ts', 'tsconfig.json'])
+  for (const part of [
+    'bin',
+    'src',
+    'test',
+    'scripts',
+    'web',
+    'docs',
+    'package.json',
+    'vitest.config.ts',
+    'tsconfig.json',
+  ])
     cpSync(join(ROOT, part), join(place, part), { recursive: true, preserveTimestamps: true });
   const path = join(place, mutant.file);
   const source = readFileSync(path, 'utf8');

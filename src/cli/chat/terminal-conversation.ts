@@ -121,7 +121,7 @@ export class TerminalConversation {
   }
 
   async answer({ id }: PendingApproval, decision: ApprovalAnswer, reason: string | null = null): Promise<void> {
-    await this.#gateway.approvals.answerById(id, decision, { name: 'cli', userId: null, admin: true }, reason);
+    await this.#gateway.approvals.answerById(id, decision, { name: 'cli', person: null, admin: true }, reason);
   }
 
   /** Stops what the agent is doing; false when it does nothing. */

@@ -55,7 +55,7 @@ async function reply(
   if (decision === undefined) {
     throw new MoiraiError('usage', `"${word}" is no answer; there are ${APPROVAL_ANSWERS.join(', ')}`);
   }
-  const by = { name: 'cli', userId: null, admin: true };
+  const by = { name: 'cli', person: null, admin: true };
   const approval = await answerApproval(await here.engine(), 'admins', { id, decision, by, reason });
   return { json: approvalView(approval), text: `${ANSWERED_TEXTS[decision]}: ${printable(approval.summary)}` };
 }

@@ -14,7 +14,7 @@ export function approvalsContract(open: Open): void {
   }
 
   function askIn(scene: Scene, id: string, sessionId: string, turnId: string, exact: string) {
-    const facts = { id, sessionId, turnId, tool: 'run_command', summary: 'make', exact, askedOf: '1' };
+    const facts = { id, sessionId, turnId, tool: 'run_command', summary: 'make', exact, askedOf: 'telegram:1' };
     return scene.store.write('askApproval', { context: scene.context(), ...facts, timeoutMs: HOUR });
   }
 

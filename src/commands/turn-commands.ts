@@ -25,6 +25,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'queue',
     ordered: true,
+    startsTurn: true,
     takes: 'TEXT',
     summary: 'say something that is done after what is being done now',
     run: (call, deps) => sayAs(call, deps, 'queue'),
@@ -32,6 +33,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'steer',
     ordered: true,
+    startsTurn: true,
     takes: 'TEXT',
     summary: 'say something that is taken into account at the next step',
     run: (call, deps) => sayAs(call, deps, 'steer'),
@@ -52,6 +54,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'retry',
     ordered: true,
+    startsTurn: true,
     summary: 'do the last message again',
     async run(call, deps) {
       const { session } = call;
@@ -106,6 +109,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'background',
     ordered: true,
+    startsTurn: true,
     aliases: ['bg'],
     takes: 'TEXT',
     summary: 'have something done beside this conversation, and be told',

@@ -128,7 +128,7 @@ test('a command whose process stopped in the middle says so when it comes again,
   const again = await scene.say('ada', '/undo', 'ref-1');
   expect(again).toMatchObject({
     type: 'answer',
-    text: expect.stringMatching(/^The gateway stopped while it did \/undo/),
+    text: expect.stringMatching(/^The gateway was interrupted while it did \/undo/),
   });
   expect(await scene.ask('ada', '/undo')).toContain('one');
 });

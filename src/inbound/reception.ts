@@ -146,7 +146,7 @@ export class Reception implements Inbox {
   async #admits(requester: Requester): Promise<boolean> {
     const { access, places } = this.#deps;
     const { platform, place } = requester;
-    for (const chat of await places.idsOf(platform, place.chat)) {
+    for (const chat of await places.idsOf(platform, place)) {
       if (await access.admits({ ...requester, place: { ...place, chat } })) return true;
     }
     return false;

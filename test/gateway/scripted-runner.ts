@@ -1,9 +1,12 @@
 import type { AgentRunner, Compression, TranscriptTask, TurnReport, TurnTask } from '../../src/agent/runner.ts';
 import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 
+const SAYINGS: Readonly<Record<string, string>> = { mute: '', invisible: '\u200b \u2060\n', shrug: 'NOTHING.' };
+
 /**
  * An agent that does what the message says, word by word: `tool` runs a tool, `wait` waits until it is released, `fail`
- * fails, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing.
+ * fails, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing, `invisible` says
+ * characters that nobody sees.
  * It keeps its steps as a real one does.
  */
 export class ScriptedRunner implements AgentRunner {
@@ -34,7 +37,7 @@ export class ScriptedRunner implements AgentRunner {
     if (words.includes('fail')) throw new TypeError('told to fail');
     if (words.includes('wait')) await this.#wait(task, rows);
     const leave = words.includes('ask') ? await this.#ask(task) : '';
-    const text = words.includes('mute') ? '' : words.includes('shrug') ? 'NOTHING.' : `did: ${said}${leave}`;
+    const text = SAYINGS[words.find((word) => Object.hasOwn(SAYINGS, word)) ?? ''] ?? `did: ${said}${leave}`;
     const messages: MessageToAppend[] = [...rows, { role: 'assistant', text, turnId: task.turnId }];
     return { text, messages, model: 'scripted', usage: { input: 1, output: 1 }, compressed: null };
   }

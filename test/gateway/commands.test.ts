@@ -360,7 +360,7 @@ describe('what a person allows', () => {
 });
 
 test.each(['mute', 'invisible'])('an empty reply is a failure, and the person is told (%s)', async (kind) => {
-  await scene.say('1', kind);
+  expect(await scene.ask('1', kind)).toContain('(model_empty)');
   await scene.until('it is told', () => scene.pigeons.textsTo('1').some((text) => text.includes('(model_empty)')));
   const { id } = await scene.sessionOf('1');
   expect((await scene.messages(id)).map(({ role }) => role)).toEqual(['user']);

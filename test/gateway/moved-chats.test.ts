@@ -51,6 +51,7 @@ test('what was accepted in a supergroup before it was known what it had been is 
   await scene.until('it runs', () => scene.runner.tasks.length === 2);
   scene.bot.migrate(OLD, NEW);
   await taken();
+  expect((await sessions()).map(({ state }) => state)).toEqual(['open', 'open']);
   scene.runner.release();
   await scene.sees(NEW, 'did: two wait');
   await said('three', NEW);

@@ -26,6 +26,9 @@ interface Running {
   readonly store: Store;
 }
 
+/** What is given to one gateway is known to the other one within half a second. */
+const REACHED_MS = 3000;
+
 const cleanup: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const clean of cleanup.splice(0).reverse()) await clean();
@@ -113,10 +116,14 @@ describe.each(Object.entries(ENGINES))('two gateways on one store (%s)', (_, pre
     const context = one.runner.tasks[0]?.context;
     const answer = say(two, '/steer faster');
     const taken: string[] = [];
-    await until('it is taken in', async () => {
-      taken.push(...((await context?.takeSteering()) ?? []).map(({ text }) => text));
-      return taken.length > 0;
-    });
+    await until(
+      'it is taken in',
+      async () => {
+        taken.push(...((await context?.takeSteering()) ?? []).map(({ text }) => text));
+        return taken.length > 0;
+      },
+      REACHED_MS,
+    );
     expect(taken).toEqual(['faster']);
     expect(await answer).toContain('its reply answers both');
   });
@@ -130,6 +137,11 @@ describe.each(Object.entries(ENGINES))('two gateways on one store (%s)', (_, pre
     await until('it is asked', asked);
     const [question] = await two.gateway.approvals.waiting();
     expect(await say(two, '/approve')).toBe('Allowed: make');
+    let told = false;
+    void first?.then(() => {
+      told = true;
+    });
+    await until('the agent is told', () => told, REACHED_MS);
     expect(await first).toEqual({ allowed: true });
     const late = { name: 'api', userId: null, admin: true };
     expect(await one.gateway.approvals.answerById(question?.id ?? '', 'deny', late)).toBeNull();

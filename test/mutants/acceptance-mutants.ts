@@ -151,6 +151,13 @@ export const ACCEPTANCE_MUTANTS: readonly Mutant[] = [
     layer: { file: 'test/gateway/commands.test.ts', titles: 'a message right behind /undo' },
   },
   {
+    name: '/stop right behind a message lets it begin',
+    file: 'src/commands/turn-commands.ts',
+    find: ' || (await stopWaiting(call, session, deps))',
+    replace: '',
+    layer: { file: 'test/gateway/pieces.test.ts', titles: '/stop right behind a message' },
+  },
+  {
     name: '/steer reaches no turn that another gateway runs',
     file: 'src/turns/turns.ts',
     find: 'else if (run === undefined) await this.#control.pass(turn, mode);',

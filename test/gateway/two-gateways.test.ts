@@ -128,6 +128,21 @@ describe.each(Object.entries(ENGINES))('two gateways on one store (%s)', (_, pre
     expect(await answer).toContain('its reply answers both');
   });
 
+  test('a message that interrupts stops the turn that the other one runs, and is answered', async () => {
+    const { one, two } = await both();
+    const turnId = await begin(one, 'wait');
+    const heard = await two.gateway.conversations.receive({
+      conversation,
+      text: 'rather this',
+      originRef: null,
+      mode: 'interrupt',
+    });
+    const over = async (): Promise<boolean> => (await one.store.read('getTurn', { turnId }))?.state === 'over';
+    await until('it is stopped', over, REACHED_MS);
+    expect(await one.store.read('getTurn', { turnId })).toMatchObject({ outcome: 'interrupted' });
+    expect(heard.type === 'turn' ? (await heard.channel.ended)?.response : null).toBe('did: rather this');
+  });
+
   test('what an agent asks is answered at the other one, and the first answer counts', async () => {
     const { one, two } = await both();
     await begin(one, 'wait');

@@ -44,6 +44,13 @@ export const ACCEPTANCE_MUTANTS: readonly Mutant[] = [
     layer: { file: API_BACKEND, titles: 'waited for by its id' },
   },
   {
+    name: 'a client cannot wait for a turn by its id',
+    file: 'src/api/routes/turns.ts',
+    find: 'const waitMs = wait === undefined ? 0',
+    replace: 'const waitMs = wait !== undefined ? 0',
+    layer: { file: 'test/gateway/interrupted-turns.test.ts', titles: 'a turn that nobody has is not found' },
+  },
+  {
     name: 'the reply of a turn cannot be read by its id',
     file: 'src/gateway/api-backend.ts',
     find: "reply: state === 'over' ? resultOf(turn) : null",
@@ -163,6 +170,13 @@ export const ACCEPTANCE_MUTANTS: readonly Mutant[] = [
     find: 'else if (run === undefined) await this.#control.pass(turn, mode);',
     replace: 'else if (run === undefined) this.wake(session.id);',
     layer: { file: TWO_GATEWAYS, titles: 'SQLite.*a message that steers' },
+  },
+  {
+    name: 'a message that interrupts reaches no turn that another gateway runs',
+    file: 'src/turns/turn-control.ts',
+    find: "if (mode === 'interrupt') await this.#ask(sessionId, 'stop', 'message');",
+    replace: "if (mode === 'interrupt') return;",
+    layer: { file: TWO_GATEWAYS, titles: 'SQLite.*a message that interrupts' },
   },
   {
     name: 'an answer given to one gateway does not reach the agent of another',

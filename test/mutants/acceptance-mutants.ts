@@ -46,8 +46,8 @@ export const ACCEPTANCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a client cannot wait for a turn by its id',
     file: 'src/api/routes/turns.ts',
-    find: 'const waitMs = wait === undefined ? 0',
-    replace: 'const waitMs = wait !== undefined ? 0',
+    find: 'const waitMs = wait === undefined ? 0 :',
+    replace: "const waitMs = wait !== '' ? 0 :",
     layer: { file: 'test/gateway/interrupted-turns.test.ts', titles: 'a turn that nobody has is not found' },
   },
   {
@@ -130,7 +130,7 @@ export const ACCEPTANCE_MUTANTS: readonly Mutant[] = [
     layer: { file: REPEATED_COMMANDS, titles: `with /${name} ` },
   })),
   {
-    name: 'a command that a drain refuses is recorded as given',
+    name: 'a gateway that drains takes /retry',
     file: 'src/turns/conversations.ts',
     find: 'if (command.startsTurn) this.#assertTaking();',
     replace: '',

@@ -124,6 +124,16 @@ export function openAiError(error: ShownError, status: number): ShownError & { t
 /** Who is sent away by a gateway that stops finds its successor soon. */
 const DRAIN_RETRY_SECONDS = 2;
 
+const NOT_REPEATED: ReadonlySet<number> = new Set<ErrorStatus>([409, 500, 502, 504]);
+
+/**
+ * A client that repeats by itself would run a failed turn again, or one that goes on, or say again what may have been
+ * taken; and it could not mend a conflict.
+ */
+function isNotToBeRepeated(code: ErrorCode): boolean {
+  return NOT_REPEATED.has(statusOf(code)) || code === 'turn_interrupted' || code === 'store_outcome_unknown';
+}
+
 /** Answers a request that failed. */
 export async function answerError(c: ApiContext, thrown: unknown, log: ApiLog): Promise<Response> {
   const error = MoiraiError.wrap(await fromHono(c, thrown));
@@ -131,10 +141,7 @@ export async function answerError(c: ApiContext, thrown: unknown, log: ApiLog): 
   const shown = shownError(error);
   const { method, path } = c.req;
   if (status === 500) log.error('a request failed', { error, method, path });
-  // A client that repeats by itself would run a failed turn again, or one that goes on, and could not mend a conflict.
-  if (status === 409 || status === 502 || status === 504 || error.code === 'turn_interrupted') {
-    c.header('x-should-retry', 'false');
-  }
+  if (isNotToBeRepeated(error.code)) c.header('x-should-retry', 'false');
   if (status === 401) c.header('WWW-Authenticate', 'Bearer');
   if (error.code === 'forbidden_scope') c.header('WWW-Authenticate', 'Bearer error="insufficient_scope"');
   const wait = error.code === 'draining' ? DRAIN_RETRY_SECONDS : error.details.retryAfterSeconds;

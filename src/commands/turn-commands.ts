@@ -9,22 +9,27 @@ import { toldOfMemory } from '../turns/transcripts.ts';
 import { type CommandDeps, type CommandSpec, record } from './command.ts';
 import { NOTHING_HERE } from './session-commands.ts';
 
+/** More do not wait in any session that people can oversee. */
+const MOST_OPEN = 1000;
 const STOPPED = { type: 'told', by: 'stop' } as const;
 
 /** Commands about what is being done in a session. */
 export const TURN_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'stop',
-    summary: 'stop what is being done; the session stays',
+    summary: 'stop what is being done, or what you said and waits; the session stays',
     async run(call, deps) {
       await record(call, deps);
-      const stopped = call.session !== null && (await deps.turns.stop(call.session.id, STOPPED));
+      const { session } = call;
+      const stopped =
+        session !== null && ((await deps.turns.stop(session.id, STOPPED)) || (await stopWaiting(call, session, deps)));
       return stopped ? 'Stopped.' : 'Nothing is being done here.';
     },
   },
   {
     name: 'queue',
     ordered: true,
+    startsTurn: true,
     takes: 'TEXT',
     summary: 'say something that is done after what is being done now',
     run: (call, deps) => sayAs(call, deps, 'queue'),
@@ -32,6 +37,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'steer',
     ordered: true,
+    startsTurn: true,
     takes: 'TEXT',
     summary: 'say something that is taken into account at the next step',
     run: (call, deps) => sayAs(call, deps, 'steer'),
@@ -52,6 +58,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'retry',
     ordered: true,
+    startsTurn: true,
     summary: 'do the last message again',
     async run(call, deps) {
       const { session } = call;
@@ -106,6 +113,7 @@ export const TURN_COMMANDS: readonly CommandSpec[] = [
   {
     name: 'background',
     ordered: true,
+    startsTurn: true,
     aliases: ['bg'],
     takes: 'TEXT',
     summary: 'have something done beside this conversation, and be told',
@@ -123,6 +131,14 @@ async function sessionFor(call: CommandCall, deps: CommandDeps): Promise<Session
   return call.session ?? (await deps.engine.start(call.conversation));
 }
 
+/** What the person who gives the command said and nobody has begun; false when there is nothing. */
+async function stopWaiting({ conversation }: CommandCall, { id }: Session, deps: CommandDeps): Promise<boolean> {
+  const open = await deps.engine.store.read('openTurns', { sessionId: id, limit: MOST_OPEN });
+  const own = open.filter(({ by, userId }) => by === 'user' && userId === conversation.userId);
+  for (const turn of own.reverse()) await deps.turns.stopTurn(turn);
+  return own.length > 0;
+}
+
 async function sayAs(call: CommandCall, deps: CommandDeps, mode: 'queue' | 'steer'): Promise<CommandAnswer> {
   if (call.args === '') throw new MoiraiError('bad_input', `/${call.name} needs a text behind it`);
   await record(call, deps);
@@ -135,7 +151,7 @@ async function sayAs(call: CommandCall, deps: CommandDeps, mode: 'queue' | 'stee
  */
 async function undo(call: CommandCall, session: Session, count: number, deps: CommandDeps): Promise<string[]> {
   const { messageCount, lastActivityAt } = session;
-  const open = await deps.engine.store.read('openTurns', { sessionId: session.id, limit: 1000 });
+  const open = await deps.engine.store.read('openTurns', { sessionId: session.id, limit: MOST_OPEN });
   const known = open.filter(({ createdAt }) => createdAt <= lastActivityAt);
   const running = known.find(({ state }) => state === 'running')?.id ?? null;
   const isKnown = ({ position, turnId }: Message): boolean =>

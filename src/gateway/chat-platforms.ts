@@ -136,7 +136,7 @@ export class ChatPlatforms {
     if (!deliverable(session) || !this.#manager.names.includes(session.platform)) return true;
     const { type, chat = '' } = parseKey(session.key);
     const { platform } = session;
-    for (const each of await this.places.idsOf(platform, chat)) {
+    for (const each of await this.places.idsOf(platform, { type, chat })) {
       if (await this.access.admits({ platform, userId, bot: false, place: { type, chat: each } })) return true;
     }
     return false;

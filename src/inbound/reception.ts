@@ -136,9 +136,12 @@ export class Reception implements Inbox {
     const platform = this.#platform.name;
     await places.moved(platform, from, to);
     log.info('a chat goes on under another id', { platform, from, to });
-    // What was said there before this was known began a session of its own; there is one for each conversation.
+    // What was said there before this was known began a session of its own; there is one for each conversation. What
+    // was accepted in it is still answered: then it ends when this is told again, or at its deadline.
     for (const { id, key } of await openSessions(engine.store, platform)) {
-      if (parseKey(key).chat === to) await engine.end(id, { reason: 'switched', trigger: 'message' });
+      if (parseKey(key).chat !== to) continue;
+      const unfinished = await engine.store.read('openTurns', { sessionId: id, limit: 1 });
+      if (unfinished.length === 0) await engine.end(id, { reason: 'switched', trigger: 'message' });
     }
   }
 
@@ -146,7 +149,7 @@ export class Reception implements Inbox {
   async #admits(requester: Requester): Promise<boolean> {
     const { access, places } = this.#deps;
     const { platform, place } = requester;
-    for (const chat of await places.idsOf(platform, place.chat)) {
+    for (const chat of await places.idsOf(platform, place)) {
       if (await access.admits({ ...requester, place: { ...place, chat } })) return true;
     }
     return false;

@@ -88,9 +88,12 @@ export function* moveChat(
   return { knownAs: known };
 }
 
-/** Every chat that has moved, by what it is now. */
-export function* movedChats(_ctx: TxContext, { platform }: { platform: string }): Tx<RowOf<typeof MOVED_CHATS>[]> {
-  return yield* MOVED_CHATS.select('WHERE platform = ? ORDER BY moved_at', platform);
+/** Where a chat has moved, by what it is now or by what it is known as. */
+export function* movesOf(
+  _ctx: TxContext,
+  { platform, chat }: { platform: string; chat: string },
+): Tx<RowOf<typeof MOVED_CHATS>[]> {
+  return yield* MOVED_CHATS.select('WHERE platform = ? AND (chat = ? OR known_as = ?)', platform, chat, chat);
 }
 
 const MOST_LISTED = 1000;

@@ -16,9 +16,6 @@ export class Places {
   /** Written down already, under this name: a message need not write it again. */
   readonly #known = new Map<string, string>();
 
-  /** By platform, what each chat that has moved is known as. Few ever do. */
-  readonly #moved = new Map<string, Promise<ReadonlyMap<string, string>>>();
-
   constructor(store: Store) {
     this.#store = store;
   }
@@ -41,33 +38,28 @@ export class Places {
   /** A chat goes on under another id. */
   async moved(platform: string, from: string, to: string): Promise<void> {
     await this.#store.write('moveChat', { platform, from, to });
-    this.#moved.delete(platform);
     await this.gone(platform, { chat: from }, `it has become ${to}`);
   }
 
-  /** The place under the id that its conversations began with: their keys do not change when a chat moves. */
+  /**
+   * The place under the id that its conversations began with: their keys do not change when a chat moves. The store is
+   * asked each time, since another process may have learned of the move.
+   */
   async known<P extends Pick<Place, 'type' | 'chat'>>(platform: string, place: P): Promise<P> {
-    if (place.type === 'dm') return place;
-    const chat = (await this.#movedOn(platform)).get(place.chat);
+    const moves = await this.#movesOf(platform, place);
+    const chat = moves.find((move) => move.chat === place.chat)?.knownAs;
     return chat === undefined ? place : { ...place, chat };
   }
 
   /** Everything that a chat is or was called. */
-  async idsOf(platform: string, chat: string): Promise<string[]> {
-    const moved = [...(await this.#movedOn(platform))].filter(([to, known]) => to === chat || known === chat);
-    return [...new Set([chat, ...moved.flat()])];
+  async idsOf(platform: string, place: Pick<Place, 'type' | 'chat'>): Promise<string[]> {
+    const moves = await this.#movesOf(platform, place);
+    return [...new Set([place.chat, ...moves.flatMap(({ chat, knownAs }) => [chat, knownAs])])];
   }
 
-  #movedOn(platform: string): Promise<ReadonlyMap<string, string>> {
-    const known = this.#moved.get(platform);
-    if (known !== undefined) return known;
-    const read = this.#store
-      .read('movedChats', { platform })
-      .then((rows) => new Map(rows.map(({ chat, knownAs }) => [chat, knownAs])));
-    this.#moved.set(platform, read);
-    // Read again after a failure.
-    read.catch(() => this.#moved.delete(platform));
-    return read;
+  /** Direct chats never move. */
+  async #movesOf(platform: string, { type, chat }: Pick<Place, 'type' | 'chat'>) {
+    return type === 'dm' ? [] : this.#store.read('movesOf', { platform, chat });
   }
 
   /** Nothing can be sent there any more; when somebody talks there again, it is written down anew. */

@@ -150,7 +150,7 @@ export const READS = {
   isPairedAdmin: pairing.isPairedAdmin,
   listPlaces: places.listPlaces,
   findPlace: places.findPlace,
-  movedChats: places.movedChats,
+  movesOf: places.movesOf,
   listJobs: jobs.listJobs,
   findJob: jobs.findJob,
   storeTime: jobs.storeTime,

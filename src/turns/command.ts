@@ -30,6 +30,8 @@ export interface CommandFacts {
   readonly summary: string;
   /** It changes what later messages find: those wait until it is done, and it waits for what came before. */
   readonly ordered?: true;
+  /** It starts a turn: a gateway that takes nothing new refuses it. */
+  readonly startsTurn?: true;
   /** Concerns more than the conversation it is given in. */
   readonly operator?: true;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '../engine/engine.ts';
 import type { StoreHealth } from '../engine/store-health.ts';
-import { MoiraiError } from '../errors/moirai-error.ts';
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import { personIn } from '../lifecycle/namespace.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { isSharedKey } from '../lifecycle/session-key.ts';
@@ -73,7 +73,7 @@ const COMMAND_TTL_MS = 24 * 3_600_000;
 
 /** Where people's words are accepted, whichever way they come. */
 export class Conversations {
-  /** Nothing new is taken; commands still work. */
+  /** Nothing new is taken; commands that start no turn still work. */
   draining = false;
   readonly #deps: ConversationsDeps;
   readonly #order = new KeyedQueue();
@@ -100,7 +100,10 @@ export class Conversations {
     if ('skipped' in passed) return this.#answer(given, passed.skipped);
     const message = { ...given, text: passed.text };
     const command = message.verbatim ? null : parseCommand(message.text);
-    if (command === null) return this.#enqueue(message);
+    if (command === null) {
+      this.#assertTaking();
+      return this.#enqueue(message);
+    }
     const { originRef } = message;
     return originRef === null ? this.#runCommand(message, command) : this.#runOnce(message, originRef, command);
   }
@@ -116,7 +119,9 @@ export class Conversations {
     try {
       result = await this.#runCommand(message, command);
     } catch (thrown) {
-      await engine.settle(() => store.write('forgetCommand', { ref }));
+      // What may have been done is not done again.
+      const isUnknown = hasCode(thrown, 'store_outcome_unknown');
+      if (!isUnknown) await engine.settle(() => store.write('forgetCommand', { ref }));
       throw thrown;
     }
     const session = result.type === 'answer' ? result.session : result.received.session;
@@ -134,7 +139,7 @@ export class Conversations {
     const { store } = this.#deps.engine;
     const turn = known.turnId === null ? null : await store.read('getTurn', { turnId: known.turnId });
     const session = turn === null ? null : await store.read('getSession', { sessionId: turn.sessionId });
-    // The process that did it stopped in the middle.
+    // The process that did it stopped in the middle, or did not learn what came of it.
     if (turn === null || session === null) return this.#answer(message, commandUnknownText(message.text));
     const received = { session, turn, begun: false, started: false, ended: null, duplicate: true };
     return { type: 'turn', received, channel: this.#deps.turns.channels.follow(turn.id) };
@@ -148,6 +153,8 @@ export class Conversations {
       const command = findCommand(name, this.#deps.commands());
       const refusal = (await mayRun?.(command)) ?? null;
       if (refusal !== null) return await this.#answer(message, refusal);
+      // Before anything of it is done: once begun it is done as a whole, and what it starts waits for the next process.
+      if (command.startsTurn) this.#assertTaking();
       const answer = await command.run({
         name: command.name,
         args,
@@ -170,7 +177,6 @@ export class Conversations {
 
   async #enqueue(message: InboundMessage): Promise<ReceiveResult> {
     const { conversation, text, originRef, refTtlMs, userName, mode, settleMs, before, files } = message;
-    if (this.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const { turns } = this.#deps;
     const spoken = isSharedKey(conversation.key) ? `${speakerOf(message)}${text}` : text;
@@ -179,6 +185,10 @@ export class Conversations {
       { mode, settleMs },
     );
     return { type: 'turn', received, channel: turns.channels.open(received.turn.id) };
+  }
+
+  #assertTaking(): void {
+    if (this.draining) throw new MoiraiError('draining', 'the gateway takes nothing new');
   }
 
   async #answer(message: InboundMessage, text: string): Promise<ReceiveResult> {

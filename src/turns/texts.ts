@@ -25,7 +25,7 @@ export function failureMessage(code: ErrorCode, text: string): string {
 
 /** A command came again that was accepted before, by a process that stopped before it was done. */
 export function commandUnknownText(command: string): string {
-  return `The gateway stopped while it did ${command.split(/\s/, 1)[0]}, and it is not known whether it was done. Look, and give the command again if it was not.`;
+  return `The gateway was interrupted while it did ${command.split(/\s/, 1)[0]}, and it is not known whether it was done. Look, and give the command again if it was not.`;
 }
 
 /** The answer to a person who answers a question of the agent and may not. */

@@ -14,6 +14,9 @@ import type { TurnChannel } from './turn-channel.ts';
 import type { StopReason, TurnRunDeps } from './turn-deps.ts';
 import { makeTask, wholeText } from './turn-task.ts';
 
+/** A character that a person sees. */
+const VISIBLE = /[^\s\p{Cc}\p{Cf}]/u;
+
 class TurnStopped extends Error {
   readonly stop: StopReason;
 
@@ -98,7 +101,7 @@ export class TurnRun {
       const report = await runner.run(await this.#task());
       this.#abort.signal.throwIfAborted();
       // Nothing could be told to the person who waits, who would take it for silence.
-      if (report.text.trim() === '') throw new MoiraiError('model_empty', 'the model gave an empty reply');
+      if (!VISIBLE.test(report.text)) throw new MoiraiError('model_empty', 'the model gave an empty reply');
       await this.#finishDone(report);
     } catch (thrown) {
       await this.#settle(thrown);

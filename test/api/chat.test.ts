@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import { apiFixture, ask, firstOf, listen, type StreamedEvent, until } from './support/api-fixture.ts';
 import type { Script } from './support/scripted-backend.ts';
 
@@ -85,6 +86,20 @@ describe('what is said', () => {
     if (errorCode !== null) expect(answer.json.error.hint).not.toBe('');
     expect(answer.headers['x-should-retry']).toBe(status === 200 ? undefined : 'false');
   });
+
+  test.each([
+    ['store_outcome_unknown', 503],
+    ['internal', 500],
+  ] as const)(
+    'and may have been taken (%s) is not sent again by clients that repeat by themselves',
+    async (code, status) => {
+      fixture.backend.script = () => {
+        throw new MoiraiError(code, 'who knows');
+      };
+      const answer = await say({ text: 'hello' });
+      expect([answer.status, answer.headers['x-should-retry']]).toEqual([status, 'false']);
+    },
+  );
 
   test('while the gateway drains is refused', async () => {
     await fixture.backend.drain();

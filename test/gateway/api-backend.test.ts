@@ -104,6 +104,18 @@ test('the same request again joins its turn, with what was so far', async () => 
   expect((await again.reply).text).toBe((await first.reply).text);
 });
 
+test('a turn is waited for by its id until it is over, and read with its reply', async () => {
+  const { turnId } = await backend().receive(request('wait', { conversation: 'c' }));
+  await scene.until('it runs', () => scene.runner.tasks.length === 1);
+  const { turns } = backend();
+  const wait = (ms: number) => turns.wait(turnId ?? '', ms, AbortSignal.timeout(60_000));
+  expect(await wait(1)).toMatchObject({ turnId, state: 'running', reply: null });
+  const over = wait(60_000);
+  scene.runner.release();
+  expect(await over).toMatchObject({ turnId, state: 'over', reply: { text: 'did: wait', outcome: 'done' } });
+  expect(await turns.find(turnId ?? '')).toEqual(await over);
+});
+
 test('a command that comes again with its key is answered alike and done once', async () => {
   const keyed = (text: string, idempotencyKey: string) => request(text, { idempotencyKey, conversation: 'c' });
   const say = async (text: string, key: string) => (await backend().receive(keyed(text, key))).reply;
@@ -144,7 +156,7 @@ test('a command whose process stopped in the middle says so when it comes again,
   const again = await scene.say('ada', '/undo', 'ref-1');
   expect(again).toMatchObject({
     type: 'answer',
-    text: expect.stringMatching(/^The gateway stopped while it did \/undo/),
+    text: expect.stringMatching(/^The gateway was interrupted while it did \/undo/),
   });
   expect(await scene.ask('ada', '/undo')).toContain('one');
 });

@@ -360,8 +360,8 @@ describe('what a person allows', () => {
   });
 });
 
-test('an empty reply is a failure, and the person is told', async () => {
-  await scene.say('1', 'mute');
+test.each(['mute', 'invisible'])('an empty reply is a failure, and the person is told (%s)', async (kind) => {
+  expect(await scene.ask('1', kind)).toContain('(model_empty)');
   await scene.until('it is told', () => scene.pigeons.textsTo('1').some((text) => text.includes('(model_empty)')));
   const { id } = await scene.sessionOf('1');
   expect((await scene.messages(id)).map(({ role }) => role)).toEqual(['user']);

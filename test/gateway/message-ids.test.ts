@@ -61,6 +61,7 @@ test('messages of two platforms with the same ids are two messages, and each is 
     ...{ text: 'hello', files: [], repliesTo: null, addressed: true, edited: false, group: null, at: Date.now() },
   };
   for (const { inbox } of [...platforms, ...platforms]) await inbox?.receive(message);
+  expect(await store.read('stats', {})).toMatchObject({ total: 2 });
   await until('both are answered', () => platforms.every(({ sent }) => sent.length > 0), 20_000);
   for (const { inbox } of platforms) await inbox?.receive(message);
   await gateway.stop('shutdown');

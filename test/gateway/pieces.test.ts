@@ -46,6 +46,19 @@ test('a message that comes again changes nothing', async () => {
   expect(scene.runner.tasks.map(({ text }) => text)).toEqual(['one\ntwo']);
 });
 
+test('/stop right behind a message stops it before it begins, and nothing that another person said', async () => {
+  const [first, second] = [await piece('one'), await piece('two')];
+  const other = await piece('three', 'user-2');
+  expect(await scene.ask('1', '/stop')).toBe('Stopped.');
+  for (const { turn } of [first, second]) {
+    const over = await scene.gateway.turns.channels.follow(turn.id).ended;
+    expect(over).toMatchObject({ outcome: 'interrupted', error: 'turn_stopped' });
+  }
+  await scene.gateway.turns.channels.follow(other.turn.id).ended;
+  expect(scene.runner.tasks.map(({ text }) => text)).toEqual(['three']);
+  expect(await scene.ask('1', '/stop')).toBe('Nothing is being done here.');
+});
+
 test('pieces that a stopped gateway left behind are answered by the next one', async () => {
   await piece('one');
   await piece('two');

@@ -3,10 +3,12 @@ import type { AgentRunner, Compression, TranscriptTask, TurnReport, TurnTask } f
 import type { ToolSet } from '../../src/agent/tools/tool.ts';
 import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 
+const SAYINGS: Readonly<Record<string, string>> = { mute: '', invisible: '\u200b \u2060\n', shrug: 'NOTHING.' };
+
 /**
  * An agent that does what the message says, word by word: `tool` runs a tool, `wait` waits until it is released, `fail`
- * fails, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing. `call NAME {...}` at the end calls
- * that tool of the gateway with those arguments, as a model does.
+ * fails, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing, `invisible` says characters that
+ * nobody sees. `call NAME {...}` at the end calls that tool of the gateway with those arguments, as a model does.
  * It keeps its steps as a real one does.
  */
 export class ScriptedRunner implements AgentRunner {
@@ -42,7 +44,7 @@ export class ScriptedRunner implements AgentRunner {
     if (words.includes('wait')) await this.#wait(task, rows);
     const leave = words.includes('ask') ? await this.#ask(task) : '';
     await this.#call(task, said);
-    const text = words.includes('mute') ? '' : words.includes('shrug') ? 'NOTHING.' : `did: ${said}${leave}`;
+    const text = SAYINGS[words.find((word) => Object.hasOwn(SAYINGS, word)) ?? ''] ?? `did: ${said}${leave}`;
     const messages: MessageToAppend[] = [...rows, { role: 'assistant', text, turnId: task.turnId }];
     return { text, messages, model: 'scripted', usage: { input: 1, output: 1 }, compressed: null };
   }

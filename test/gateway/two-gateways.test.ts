@@ -26,6 +26,9 @@ interface Running {
   readonly store: Store;
 }
 
+/** What is given to one gateway is known to the other one within half a second. */
+const REACHED_MS = 3000;
+
 const cleanup: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const clean of cleanup.splice(0).reverse()) await clean();
@@ -113,12 +116,31 @@ describe.each(Object.entries(ENGINES))('two gateways on one store (%s)', (_, pre
     const context = one.runner.tasks[0]?.context;
     const answer = say(two, '/steer faster');
     const taken: string[] = [];
-    await until('it is taken in', async () => {
-      taken.push(...((await context?.takeSteering()) ?? []).map(({ text }) => text));
-      return taken.length > 0;
-    });
+    await until(
+      'it is taken in',
+      async () => {
+        taken.push(...((await context?.takeSteering()) ?? []).map(({ text }) => text));
+        return taken.length > 0;
+      },
+      REACHED_MS,
+    );
     expect(taken).toEqual(['faster']);
     expect(await answer).toContain('its reply answers both');
+  });
+
+  test('a message that interrupts stops the turn that the other one runs, and is answered', async () => {
+    const { one, two } = await both();
+    const turnId = await begin(one, 'wait');
+    const heard = await two.gateway.conversations.receive({
+      conversation,
+      text: 'rather this',
+      originRef: null,
+      mode: 'interrupt',
+    });
+    const over = async (): Promise<boolean> => (await one.store.read('getTurn', { turnId }))?.state === 'over';
+    await until('it is stopped', over, REACHED_MS);
+    expect(await one.store.read('getTurn', { turnId })).toMatchObject({ outcome: 'interrupted' });
+    expect(heard.type === 'turn' ? (await heard.channel.ended)?.response : null).toBe('did: rather this');
   });
 
   test('what an agent asks is answered at the other one, and the first answer counts', async () => {
@@ -130,6 +152,11 @@ describe.each(Object.entries(ENGINES))('two gateways on one store (%s)', (_, pre
     await until('it is asked', asked);
     const [question] = await two.gateway.approvals.waiting();
     expect(await say(two, '/approve')).toBe('Allowed: make');
+    let told = false;
+    void first?.then(() => {
+      told = true;
+    });
+    await until('the agent is told', () => told, REACHED_MS);
     expect(await first).toEqual({ allowed: true });
     const late = { name: 'api', person: null, admin: true };
     expect(await one.gateway.approvals.answerById(question?.id ?? '', 'deny', late)).toBeNull();

@@ -125,6 +125,19 @@ describe('a message that Telegram refuses', () => {
     expect(scene.fake.callsOf('sendMessage')).toHaveLength(3);
   });
 
+  test('because its group has become another chat follows it there, also beside another call that does', async () => {
+    await using scene = await openScene();
+    scene.fake.migrate(-100, -1009);
+    const group: Place = { type: 'group', chat: '-100' };
+    await Promise.all([
+      scene.platform.showTyping(group, never),
+      scene.platform.send(group, { text: 'one' }, never),
+      scene.platform.send(group, { text: 'two' }, never),
+    ]);
+    const sent = [...scene.fake.messages.values()].map(({ chat, text }) => `${chat}: ${text}`);
+    expect(sent.toSorted()).toEqual(['-1009: one', '-1009: two']);
+  });
+
   test('because its group has become another chat tells the inbox', async () => {
     await using scene = await openScene();
     const inbox = new TestInbox();

@@ -17,6 +17,8 @@ const ALBUM = 10;
 /** How a call is made; what the server refuses is changed, each thing once. */
 interface Form {
   readonly chat: string;
+  /** True after the server named the chat that the group has become. */
+  readonly followed: boolean;
   readonly thread: string | undefined;
   /** False after the server could not read our HTML: then the Markdown goes as it is. */
   readonly formatted: boolean;
@@ -69,7 +71,7 @@ export class Sending {
     ms = CALL_MS,
   ): Promise<T> {
     const chat = this.#successors.get(place.chat) ?? place.chat;
-    let form: Form = { chat, thread: place.thread, formatted: true, asDocument: false };
+    let form: Form = { chat, followed: false, thread: place.thread, formatted: true, asDocument: false };
     for (;;) {
       const wait = this.closedFor(form.chat);
       if (wait > 0) throw new SendFailure('Telegram asked for patience with this chat', wait, 'rate_limited');
@@ -85,10 +87,11 @@ export class Sending {
 
   #mend(form: Form, thrown: unknown): Form | null {
     const chat = successorOf(thrown);
-    if (chat !== null && chat !== form.chat && !this.#successors.has(form.chat)) {
+    if (chat !== null && chat !== form.chat && !form.followed) {
+      // Another call, refused at the same time, may have told of it already.
+      if (!this.#successors.has(form.chat)) this.#moved(form.chat, chat);
       this.#successors.set(form.chat, chat);
-      this.#moved(form.chat, chat);
-      return { ...form, chat };
+      return { ...form, chat, followed: true };
     }
     if (form.formatted && isRefusal(thrown, /can't parse|unsupported start tag/i)) return { ...form, formatted: false };
     const isThreadGone = form.thread !== undefined && isRefusal(thrown, /thread not found|topic_(?:deleted|closed)/i);

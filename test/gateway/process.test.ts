@@ -186,11 +186,13 @@ describe('a turn in which the gateway crashes three times', () => {
 });
 
 describe('a lease that ran out', () => {
+  /** Throws when its process is not there any more. */
+  const assertAlive = (): void => void process.kill(gateway.pid, 0);
+
   /** Until a second instance has begun in the process, which must not end meanwhile. */
   async function untilBegunAgain(): Promise<void> {
-    const { pid } = gateway;
     await until('another one has begun', async () => {
-      process.kill(pid, 0); // Throws when it is not there any more.
+      assertAlive();
       // Between the two nobody listens.
       const events = await gateway.events('gateway:startup').catch(() => []);
       return new Set(events.map(({ instance }) => instance)).size === 2;
@@ -223,7 +225,10 @@ describe('a lease that ran out', () => {
     await outside.connect();
     await outside.query('UPDATE moirai.instances SET lease_until = 0');
     await outside.end();
-    await until('it could not begin', () => gateway.log.includes('begins again later'));
+    await until('it could not begin', () => {
+      assertAlive();
+      return gateway.log.includes('begins again later');
+    });
     await proxy.restore();
     await untilBegunAgain();
     expect(await gateway.chat({ text: 'two' })).toMatchObject({ status: 200, outcome: 'done' });

@@ -45,7 +45,7 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     find: `    late = true;
     client.connection.stream.destroy();`,
     replace: '    late = false;',
-    layer: { file: TROUBLE, titles: 'through a silent network nothing waits' },
+    layer: { file: TROUBLE, titles: 'a heartbeat that a silent network swallows' },
   },
   {
     name: 'an attempt to connect to PostgreSQL has no time limit',
@@ -246,13 +246,6 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     find: 'if (live !== undefined) {',
     replace: 'if (live === null) {',
     layer: { file: 'test/cli/backup.test.ts', titles: 'another process takes part' },
-  },
-  {
-    name: 'a backup is copied with the heartbeats of its store',
-    file: 'src/store/backup/backup.ts',
-    find: '    db.exec(`PRAGMA user_version = ',
-    replace: '    db.prepare(`PRAGMA user_version -- ',
-    layer: { file: FILE, titles: 'a backup of a moment ago' },
   },
   {
     name: 'another file at the path is taken for the one that is open',

@@ -78,6 +78,16 @@ test('through a silent network nothing waits longer than its deadline, and the s
   await scene.opened.close();
 });
 
+test('a heartbeat that a silent network swallows is refused after its deadline', { timeout: 10_000 }, async () => {
+  const scene = await troubled.scene();
+  await beat(scene);
+  troubled.proxy.silence();
+  expect(await codeOf(beat(scene))).toBe('store_unreachable');
+  await troubled.proxy.restore();
+  await beat(scene);
+  await scene.opened.close();
+});
+
 test('a store is not opened through a silent network, and says so', { timeout: 15_000 }, async () => {
   troubled.proxy.silence();
   expect(await codeOf(troubled.scene())).toBe('store_unreachable');

@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import { until } from '../cli/cli-fixture.ts';
 import type { GatewayProcess } from './process.ts';
 import { TelegramScene } from './telegram-scene.ts';
+import { userLines } from './user-lines.ts';
 
 let scene: TelegramScene;
 
@@ -21,8 +22,8 @@ test('messages that can never be taken are answered and passed, and others are h
   await gateway.start();
   for (let i = 0; i < 105; i++) bot.say({ text: '\ufeff' });
   bot.say({ text: 'hello', chat: 43, from: 43 });
-  expect(await scene.heardIn(43, 1, 30_000)).toEqual(['did: hello']);
-  await until('nothing is brought again', () => bot.pending.length === 0, 30_000);
+  expect(await scene.heardIn(43, 1, 10_000)).toEqual(['did: hello']);
+  await until('nothing is brought again', () => bot.pending.length === 0, 10_000);
   expect((await scene.heardIn(42, 1))[0]).toContain('the message is empty');
   expect((await gateway.events('work:set_aside'))[0]).toMatchObject({ work: 'turn', attempts: 1 });
 }, 90_000);
@@ -33,8 +34,8 @@ test('a message that a gate rewrites to nothing is answered and passed', async (
   writePlugin(gateway, 'eraser', "ctx.gate('pre_gateway_dispatch', () => ({ action: 'rewrite', text: ' ' }));");
   await gateway.start();
   scene.bot.say({ text: 'hello' });
-  expect((await scene.heardIn(42, 1, 30_000))[0]).toContain('the message is empty');
-  await until('it is not brought again', () => scene.bot.pending.length === 0, 30_000);
+  expect((await scene.heardIn(42, 1, 10_000))[0]).toContain('the message is empty');
+  await until('it is not brought again', () => scene.bot.pending.length === 0, 10_000);
 }, 60_000);
 
 test('a file that is slow to come delays nobody else, and is fetched after a restart', async () => {
@@ -45,10 +46,10 @@ test('a file that is slow to come delays nobody else, and is fetched after a res
   const document = { ...bot.keepFile(Buffer.from('a,b\n')), file_name: 'table.csv' };
   bot.failNext('getFile', 'silence');
   bot.say({ fields: { document, caption: 'look' } });
-  bot.say({ text: 'hello', chat: 43, from: 43 });
-  expect(await scene.heardIn(43, 1, 30_000)).toEqual(['did: hello']);
   await until('the file is asked for', () => bot.callsOf('getFile').length === 1, 30_000);
-  await until('the message is durable', () => bot.pending.length === 0, 30_000);
+  bot.say({ text: 'hello', chat: 43, from: 43 });
+  expect(await scene.heardIn(43, 1, 8000)).toEqual(['did: hello']);
+  await until('the message is durable', () => bot.pending.length === 0, 8000);
   await gateway.end('SIGKILL');
   await gateway.start();
   await scene.heardIn(42, 1, 30_000);
@@ -56,6 +57,29 @@ test('a file that is slow to come delays nobody else, and is fetched after a res
   const [workspace = ''] = readdirSync(join(gateway.home, 'workspaces'));
   expect(readdirSync(join(gateway.home, 'workspaces', workspace, 'received'))).toHaveLength(1);
 }, 120_000);
+
+test('a sticker that is slow to be looked at delays nobody else', async () => {
+  const looking = Promise.withResolvers<void>();
+  const looks: unknown[] = [];
+  scene = await TelegramScene.open(async ({ body }) => {
+    const { content } = body.messages.at(-1) ?? {};
+    if (!Array.isArray(content)) return { text: `did: ${userLines(body.messages).join(' ')}` };
+    looks.push(content);
+    await looking.promise;
+    return { text: 'A cat.' };
+  });
+  const { bot } = scene;
+  await scene.gateway().start();
+  const sticker = { ...bot.keepFile(Buffer.from('webp')), width: 1, height: 1, is_animated: false, is_video: false };
+  bot.say({ fields: { sticker } });
+  await until('it is looked at', () => looks.length === 1, 30_000);
+  bot.say({ text: 'hello', chat: 43, from: 43 });
+  expect(await scene.heardIn(43, 1, 8000)).toEqual(['did: hello']);
+  expect(scene.textsIn(42)).toEqual([]);
+  looking.resolve();
+  await scene.heardIn(42, 1, 30_000);
+  expect(lastAsked()).toContain('A cat.');
+}, 60_000);
 
 test('a file that cannot be had is told to the agent in its turn', async () => {
   scene = await TelegramScene.open();

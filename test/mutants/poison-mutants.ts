@@ -75,10 +75,11 @@ export const POISON_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a host process that is killed in a reload ends the gateway',
-    file: 'src/extensions/host/extension-host.ts',
-    find: 'this.#worker.send(message, undefined, {}, () => undefined);',
-    replace: 'this.#worker.send(message);',
-    layer: { file: RUNAWAYS, titles: 'when the host process is killed' },
+    file: 'src/extensions/hooks/handler-pool.ts',
+    find: '    await Promise.all([...this.#busy].map(({ gone }) => gone));',
+    replace: `    const reasons = await Promise.all([...this.#busy].map(({ gone }) => gone));
+    if (reasons.some((why) => why.includes('lost'))) throw new TypeError('its process is lost');`,
+    layer: { file: RUNAWAYS, titles: 'a hook that is at work and plugins go on' },
   },
   {
     name: 'what a hook writes without an end of line is kept whole',

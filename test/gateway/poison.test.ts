@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -36,6 +36,30 @@ test('a message that a gate rewrites to nothing is answered and passed', async (
   scene.bot.say({ text: 'hello' });
   expect((await scene.heardIn(42, 1, 10_000))[0]).toContain('the message is empty');
   await until('it is not brought again', () => scene.bot.pending.length === 0, 10_000);
+}, 60_000);
+
+test('a message of a platform that is too long to be read is answered and passed', async () => {
+  scene = await TelegramScene.open();
+  const gateway = scene.gateway({ access: { allow: ['raven:ada'] } });
+  writePlugin(
+    gateway,
+    'raven',
+    `ctx.platform({
+      name: 'raven',
+      start: async (inbox) => {
+        for (const [i, text] of ['x'.repeat(40_001), 'x'.repeat(40_000)].entries()) {
+          await inbox.receive({ chat_id: '1', user_id: 'ada', message_id: String(i), text });
+        }
+      },
+      send: (target, text) => appendFileSync(ctx.home + '/heard', text.slice(0, 60) + '\\n'),
+    });`,
+    "import { appendFileSync } from 'node:fs';",
+  );
+  await gateway.start();
+  const heard = (): string => readFileSync(join(gateway.home, 'heard'), { encoding: 'utf8', flag: 'a+' });
+  await until('both are answered', () => heard().includes('did: '), 15_000);
+  expect(heard()).toContain('a message has at most 40000 characters');
+  expect(await gateway.events('work:set_aside')).toMatchObject([{ work: 'turn', attempts: 1 }]);
 }, 60_000);
 
 test('a file that is slow to come delays nobody else, and is fetched after a restart', async () => {
@@ -204,9 +228,9 @@ function poisonStore({ home }: GatewayProcess, round: number): void {
   db.close();
 }
 
-function writePlugin(gateway: GatewayProcess, name: string, body: string): void {
+function writePlugin(gateway: GatewayProcess, name: string, body: string, imports = ''): void {
   writeFile(gateway, `plugins/${name}/plugin.yaml`, 'description: for a test');
-  const atImport = body.startsWith('ctx.') ? '' : body;
+  const atImport = body.startsWith('ctx.') ? imports : body;
   writeFile(gateway, `plugins/${name}/index.js`, `${atImport}\nexport function setup(ctx) { ${body} }`);
 }
 

@@ -36,6 +36,20 @@ export const POISON_MUTANTS: readonly Mutant[] = [
     layer: { file: POISON, titles: 'a gate rewrites to nothing' },
   },
   {
+    name: 'a message of any length is read',
+    file: 'src/inbound/reception.ts',
+    find: 'if (message.text.length > LONGEST_MESSAGE) {',
+    replace: 'if (message.text.length < 0) {',
+    layer: { file: POISON, titles: 'too long to be read' },
+  },
+  {
+    name: 'a message whose taking fails is brought for ever',
+    file: 'src/inbound/reception.ts',
+    find: 'return failures >= MOST_FAILURES;',
+    replace: 'return failures < 0;',
+    layer: { file: SET_ASIDE, titles: 'a message of a platform' },
+  },
+  {
     name: 'files are fetched before their message is durable',
     file: 'src/inbound/reception.ts',
     find: '    const text = messageText(message, isSharedKey(conversation.key));\n',
@@ -116,6 +130,35 @@ export const POISON_MUTANTS: readonly Mutant[] = [
     find: 'return this.#found.length === 0 ? null :',
     replace: 'return find() === undefined ? null :',
     layer: { file: 'test/gateway/extensions.test.ts', titles: 'starts with a memory whose plugin is broken' },
+  },
+  {
+    name: 'a reply whose row cannot be read is tried for ever',
+    file: 'src/outbound/outbox.ts',
+    find: 'if (delivery !== undefined && isUnreadable(delivery.target)) {',
+    replace: 'if (delivery === undefined) {',
+    layer: { file: SET_ASIDE, titles: 'a row that cannot be read .* a reply' },
+  },
+  {
+    name: 'a job whose schedule cannot be read stays due for ever',
+    file: 'src/cron/scheduler.ts',
+    find: `      this.#options.log.error('the schedule of a job cannot be read; it is not run again', { job: job.id, error });
+      return null;`,
+    replace: '      throw error;',
+    layer: { file: SET_ASIDE, titles: 'without a schedule' },
+  },
+  {
+    name: 'a job whose row cannot be read is run',
+    file: 'src/cron/scheduler.ts',
+    find: "if (isUnreadable(tick.job.target)) return this.#setAside(tick, work, 'its row cannot be read');",
+    replace: '',
+    layer: { file: SET_ASIDE, titles: 'which is paused' },
+  },
+  {
+    name: 'a reply whose markup Telegram refuses is not sent',
+    file: 'src/platforms/telegram/send.ts',
+    find: "if (form.formatted && isRefusal(thrown, /can't parse|unsupported start tag/i)) return { ...form, formatted: false };",
+    replace: '',
+    layer: { file: 'test/platforms/telegram.sending.test.ts', titles: 'for its markup goes as it was written' },
   },
   {
     name: 'a reply that our own code cannot send is tried twelve times',

@@ -13,6 +13,8 @@ export interface ReceivedFile {
 }
 
 const QUOTED = 500;
+/** What is longer is refused before anybody reads it: reading takes time in which everybody else waits. */
+export const LONGEST_MESSAGE = 40_000;
 
 /**
  * What the agent reads of a message: what was written, and in brackets what the gateway knows about it. `shared` means

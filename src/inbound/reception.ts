@@ -17,7 +17,7 @@ import type { Store } from '../store/port.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { Conversations, ReceiveResult } from '../turns/conversations.ts';
 import { failureText, NOT_ANSWERED } from '../turns/texts.ts';
-import { messageText } from './message-text.ts';
+import { LONGEST_MESSAGE, messageText } from './message-text.ts';
 import { turnFilesOf } from './received-files.ts';
 
 export interface ReceptionDeps {
@@ -94,6 +94,9 @@ export class Reception implements Inbox {
     const requester = requesterOf(this.#platform.name, message.from, message.place);
     if (!(await this.#admits(requester))) return this.#turnAway(message);
     if (!this.#isForUs(message)) return;
+    if (message.text.length > LONGEST_MESSAGE) {
+      throw new MoiraiError('bad_input', `a message has at most ${LONGEST_MESSAGE} characters`);
+    }
     await this.#deps.places.seen(this.#platform.name, message.place);
     await this.#take(message, conversation, requester);
   }

@@ -1,4 +1,4 @@
-import type { Session } from './session.ts';
+import type { Origin, Session } from './session.ts';
 import type { Actor, EndCause, EndReason, ResumeReason, SuspendReason, Trigger, TurnOutcome } from './states.ts';
 
 /** What a session is told when it starts. */
@@ -41,6 +41,8 @@ export type Command =
       readonly by: Actor;
       readonly userId: string | null;
       readonly userName: string | null;
+      /** Where it came from: for a session that does not know its own place, because its row was damaged. */
+      readonly origin: Origin;
     }
   | { readonly name: 'begin'; readonly turnId: string }
   /** Transcript rows were added; they are written in the same transaction. */

@@ -75,7 +75,11 @@ function enqueue(current: SessionWithTurns, command: Named<'enqueue'>, context: 
     endedAt: null,
     cuts: 0,
   };
-  return { session: activity(current.session, command.by, context.now), turns: [turn] };
+  const { origin } = current.session;
+  return {
+    session: { ...activity(current.session, command.by, context.now), origin: origin ?? command.origin },
+    turns: [turn],
+  };
 }
 
 function begin(current: SessionWithTurns, { turnId }: Named<'begin'>, context: TransitionContext): Step {

@@ -40,7 +40,7 @@ const CONTEXT: TransitionContext = {
 
 const RESULT = { outcome: 'done', response: 'yes', model: 'loom-1', usage: { input: 3, output: 2 } } as const;
 
-const SPEAKER = { userId: 'u1', userName: 'Ann' };
+const SPEAKER = { userId: 'u1', userName: 'Ann', origin: { chat: '7' } };
 
 /** One command of each name that needs no more than a session with a waiting turn `waiting`. */
 const COMMANDS: { readonly [N in CommandName]: Extract<Command, { name: N }> } = {
@@ -176,6 +176,13 @@ describe('a turn', () => {
     const current = live([START, waiting]);
     const { turns } = transition(current, COMMANDS.enqueue, { ...CONTEXT, now: NOW - 60_000 });
     expect(turns[0]?.createdAt).toBeGreaterThanOrEqual(NOW);
+  });
+
+  test('tells a session its place when the session does not know it, and never another one', () => {
+    const lost = live([START, COMMANDS.enqueue]);
+    expect(lost.session.origin).toEqual({ chat: '7' });
+    const elsewhere = { ...COMMANDS.enqueue, turnId: 'next', origin: { chat: '8' } };
+    expect(transition(lost, elsewhere, CONTEXT).session.origin).toEqual({ chat: '7' });
   });
 
   test('is begun again by its owner alone while a background process lives', () => {

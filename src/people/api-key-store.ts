@@ -1,16 +1,16 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { ApiScope } from '../lifecycle/api-scopes.ts';
-import { integer, json, type RowOf, Table, text } from '../store/table.ts';
+import { integer, type RowOf, Table, text, wordList } from '../store/table.ts';
 import { query, type Tx, type TxContext } from '../store/transaction.ts';
 import { lockKey } from '../store/transactions/sessions.ts';
 
-const API_KEYS = new Table('api_keys', { name: text, scopes: json<ApiScope[]>(), createdAt: integer });
+const API_KEYS = new Table('api_keys', { name: text, scopes: wordList<ApiScope>(), createdAt: integer });
 
 /** A key of an HTTP client, without what proves it. */
 export type ApiKey = RowOf<typeof API_KEYS>;
 
 /** The rows that are written. */
-const ROWS = new Table('api_keys', { name: text, hash: text, scopes: json<readonly ApiScope[]>(), createdAt: integer });
+const ROWS = new Table('api_keys', { name: text, hash: text, scopes: wordList<ApiScope>(), createdAt: integer });
 
 export interface ApiKeyToAdd {
   readonly name: string;

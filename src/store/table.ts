@@ -69,30 +69,48 @@ export function isUnreadable(value: object): boolean {
   return 'moirai:unreadable' in value;
 }
 
-/** A value kept as JSON; what cannot be read becomes `otherwise`, or something that `isUnreadable`. */
-export function json<T>(otherwise: T = UNREADABLE as T): Column<T> {
+/** An object kept as JSON; what cannot be read becomes something that `isUnreadable`. */
+export function json<T extends object>(): Column<T> {
   return {
     kind: 'text',
     encode: (value) => JSON.stringify(value),
-    decode: (param) => parsedOr(String(param), otherwise),
+    decode: (param) => parsedOr(String(param), isRecord, UNREADABLE) as T,
   };
 }
 
-function parsedOr<T>(text: string, otherwise: T): T {
+/** What cannot be read is null too. */
+export function nullableJson<T extends object>(): Column<T | null> {
+  return {
+    kind: 'text',
+    encode: (value) => (value === null ? null : JSON.stringify(value)),
+    decode: (param) => (param === null ? null : (parsedOr(String(param), isRecord, null) as T | null)),
+  };
+}
+
+/** A list of words kept as JSON; one that cannot be read is empty. */
+export function wordList<T extends string>(): Column<readonly T[]> {
+  return {
+    kind: 'text',
+    encode: (value) => JSON.stringify(value),
+    decode: (param) => parsedOr(String(param), isWordList, []) as readonly T[],
+  };
+}
+
+function parsedOr<T>(text: string, isWhole: (value: unknown) => boolean, otherwise: T): T {
   try {
-    return JSON.parse(text) ?? otherwise;
+    const value = JSON.parse(text);
+    return isWhole(value) ? value : otherwise;
   } catch {
     return otherwise;
   }
 }
 
-/** What cannot be read is null too. */
-export function nullableJson<T>(): Column<T | null> {
-  return {
-    kind: 'text',
-    encode: (value) => (value === null ? null : JSON.stringify(value)),
-    decode: (param) => (param === null ? null : parsedOr<T | null>(String(param), null)),
-  };
+function isRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isWordList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 /** A column that is selected by another name, or by any expression. */

@@ -30,8 +30,13 @@ export class FailedStarts {
     const failures = (this.#failures.get(sessionId) ?? 0) + 1;
     this.#failures.set(sessionId, failures);
     if (failures < MOST_FAILURES) return null;
-    // What the store does not take now is given up after the next failure.
-    return this.#giveUp(sessionId, failures, error).catch(() => null);
+    // A try of the same turn may still be under way: its failure must not count against the turn behind it.
+    this.#failures.delete(sessionId);
+    return this.#giveUp(sessionId, failures, error).catch(() => {
+      // What the store does not take now is given up after the next failure.
+      this.#failures.set(sessionId, failures);
+      return null;
+    });
   }
 
   async #giveUp(sessionId: string, attempts: number, { code, message }: MoiraiError): Promise<string | null> {
@@ -51,7 +56,6 @@ export class FailedStarts {
       }),
     );
     const fields = { work: 'turn', id: turnId, attempts, error: message } as const;
-    this.#failures.delete(sessionId);
     await this.#engine.announce({ type: 'work:set_aside', fields });
     return turnId;
   }

@@ -104,4 +104,4 @@ test('pipes and sockets are refused at once, for reading and for writing, and ho
   }
   await expect(run(readFileTool(there), { path: 'socket' })).rejects.toThrow('is not a file');
   server.close();
-});
+}, 10_000);

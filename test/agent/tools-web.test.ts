@@ -15,7 +15,10 @@ beforeAll(async () => {
     else if (path === '/json') response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":1}');
     else if (path === '/binary') response.writeHead(200, { 'content-type': 'image/png' }).end(Buffer.from([1, 0, 1]));
     else if (path === '/big') response.writeHead(200, { 'content-type': 'text/plain' }).end('b'.repeat(5_000_000));
-    else if (path === '/hop') response.writeHead(302, { location: '/json' }).end();
+    else if (path.startsWith('/repeat?')) {
+      const unit = decodeURIComponent(path.slice('/repeat?'.length));
+      response.writeHead(200, { 'content-type': 'text/html' }).end(unit.repeat(200_000 / unit.length));
+    } else if (path === '/hop') response.writeHead(302, { location: '/json' }).end();
     else if (path === '/loop') response.writeHead(302, { location: '/loop' }).end();
     else if (path.startsWith('/to?')) response.writeHead(302, { location: path.slice(4) }).end();
     else response.writeHead(404, { 'content-type': 'text/plain' }).end('nothing here');
@@ -37,6 +40,28 @@ test('a page is told as text, other texts as they are', async () => {
   expect(await fetchUrl(`${server.url}/binary`)).toContain('3 bytes that are not text');
   expect(await fetchUrl(`${server.url}/none`)).toContain('Status 404');
   expect((await fetchUrl(`${server.url}/big`)).length).toBeLessThan(33_000);
+});
+
+test('a page of 200 KB that was made to take long is read at once', async () => {
+  for (const unit of [
+    '<!--',
+    '<!-',
+    '<',
+    '<script',
+    '<script>',
+    '<title',
+    '<a href="',
+    '&#',
+    '</',
+    ' \t',
+    '\n ',
+    '-->',
+  ]) {
+    const before = process.threadCpuUsage();
+    await fetchUrl(`${server.url}/repeat?${encodeURIComponent(unit)}`);
+    const { user } = process.threadCpuUsage(before);
+    expect(user / 1000, unit).toBeLessThan(500);
+  }
 });
 
 test('what leads nowhere ends', async () => {

@@ -124,7 +124,7 @@ describe('when the host process is killed', () => {
     [
       'is at work',
       'began',
-      "note('began', { pid: process.pid }); await new Promise((done) => setTimeout(done, 1000));",
+      "note('began', { pid: process.pid }); await new Promise((done) => setTimeout(done, 3000));",
     ],
   ])('a hook that %s and plugins go on in another one, and nothing is counted against them', async (_, file, code) => {
     scene.base.hook('witness', { 'HOOK.yaml': manifest('session:start'), 'handler.ts': noting(code) });
@@ -134,13 +134,19 @@ describe('when the host process is killed', () => {
     const first = await scene.base.talk(1);
     await until('the witness has it', () => scene.lines(file).length === 1);
     const { pid } = scene.lines(file)[0];
-    // In the middle of a reload, which calls the old processes away.
+    // In the middle of a reload, which calls the old processes away: nobody waits for that.
+    const rejections: unknown[] = [];
+    const note = (reason: unknown): void => void rejections.push(reason);
+    process.on('unhandledRejection', note);
     scene.base.hook('witness', { 'handler.ts': noting("note('again', 1);") });
+    await until('it is reloaded', () => scene.logged.includes('hook reloaded'));
     process.kill(hostPid(pid), 'SIGKILL');
     await until('the plugin is back', () => plugins.list()[0]?.state === 'ready' && plugins.list()[0]?.restarts === 1);
     const second = await scene.base.talk(2);
     await until('the witness heard both', () => heard(first) && heard(second));
     expect((await scene.base.subscriber('hook:witness'))?.deadLetters).toBe(0);
     await until('what it had started is gone', () => !isRunning(pid), 3000);
+    process.off('unhandledRejection', note);
+    expect(rejections).toEqual([]);
   });
 });

@@ -21,11 +21,15 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Every regular expression of src, found by reading the TypeScript as TypeScript. */
 export function findExpressions(): Expressions {
+  const files = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).filter((file) => !/\.test\.tsx?$/.test(file));
+  return expressionsIn(files.sort().map((file) => [file, readFileSync(`${ROOT}/${file}`, 'utf8')]));
+}
+
+/** Every regular expression of these sources, by the names of their files. */
+export function expressionsIn(sources: readonly (readonly [file: string, text: string])[]): Expressions {
   const found = new Map<string, { pattern: string; flags: string; files: string[] }>();
   const made = new Set<string>();
-  for (const file of globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).sort()) {
-    if (/\.test\.tsx?$/.test(file)) continue;
-    const text = readFileSync(`${ROOT}/${file}`, 'utf8');
+  for (const [file, text] of sources) {
     visit(parseAst(text, { lang: file.endsWith('x') ? 'tsx' : 'ts' }), (node) => {
       if (isObject(node.regex)) {
         const { pattern, flags } = node.regex as { pattern: string; flags: string };
@@ -33,13 +37,26 @@ export function findExpressions(): Expressions {
         known.files.push(file);
         found.set(`${flags}/${pattern}`, known);
       }
-      const { type, callee } = node;
-      const isCall = type === 'NewExpression' || type === 'CallExpression';
-      if (isCall && isObject(callee) && callee.name === 'RegExp') made.add(file);
+      if (makesExpression(node)) made.add(file);
     });
   }
   return { literal: [...found.values()], made: [...made] };
 }
+
+/** These make an expression of a text; `split`, `replace` and `replaceAll` take one as it is. */
+const READ_AS_EXPRESSION: readonly unknown[] = ['match', 'matchAll', 'search'];
+
+function makesExpression({ type, callee, arguments: given }: Node): boolean {
+  if ((type !== 'NewExpression' && type !== 'CallExpression') || !isObject(callee)) return false;
+  const property = isObject(callee.property) ? (callee.property.name ?? callee.property.value) : undefined;
+  if (callee.name === 'RegExp' || property === 'RegExp') return true;
+  const [first] = Array.isArray(given) ? given : [];
+  // What has a name is looked for where it is made.
+  const isText = isObject(first) && (typeof first.value === 'string' || NOT_NAMED.includes(first.type));
+  return READ_AS_EXPRESSION.includes(property) && isText;
+}
+
+const NOT_NAMED: readonly unknown[] = ['TemplateLiteral', 'BinaryExpression', 'CallExpression'];
 
 type Node = Readonly<Record<string, unknown>>;
 

@@ -4,7 +4,7 @@ import { visibleText } from '../../src/cli/chat/visible-text.ts';
 import { printable } from '../../src/cli/print.ts';
 import { parseDotEnv } from '../../src/config/dot-env.ts';
 import { parseSchedule } from '../../src/cron/schedule.ts';
-import { messageText } from '../../src/inbound/message-text.ts';
+import { LONGEST_MESSAGE, messageText } from '../../src/inbound/message-text.ts';
 import { nearestName } from '../../src/lifecycle/events.ts';
 import { parseKey } from '../../src/lifecycle/session-key.ts';
 import { makeRedactor } from '../../src/log/redact.ts';
@@ -27,8 +27,6 @@ const redactor = makeRedactor(['a-secret-of-the-tests', 'another one']);
 /** Longer messages are shown whole only when the person asks for it. */
 const SHOWN_ON_THE_PAGE = 16_000;
 const PIECE = 100_000;
-/** Platforms bring no longer ones. */
-const LONGEST_MESSAGE = 40_000;
 const NOBODY = { id: null, name: null, bot: false };
 
 /** Everything that reads texts of people, models, pages and platforms. */

@@ -28,6 +28,20 @@ describe('what one person sends', () => {
   let scene: PeopleScene;
   afterEach(() => scene.close());
 
+  test('makes room for what they send next, and takes none from others', async () => {
+    scene = await PeopleScene.open([1, 2], { agent: { max_received: '1KB' } });
+    const received = (id: number): string[] => {
+      const own = readdirSync(join(scene.gateway.home, 'workspaces')).filter((name) => name.includes(`dm-${id}`));
+      return own.flatMap((name) => readdirSync(join(scene.gateway.home, 'workspaces', name, 'received')));
+    };
+    for (const [sent, id] of [2, 1, 1, 1].entries()) {
+      const file = scene.bot.keepFile(Buffer.alloc(600, sent));
+      scene.say(id, '', 'dm', { text: undefined, document: { ...file, file_name: `${sent}.bin` } });
+      await scene.until('it is answered', () => scene.seen(1).length + scene.seen(2).length > sent);
+    }
+    expect([received(1).length, received(2).length]).toEqual([1, 1]);
+  });
+
   test('is read by the tools of their conversation, and by those of no other', async () => {
     scene = await PeopleScene.open([1, 2]);
     const file = scene.bot.keepFile(Buffer.from('salary: 4000'));

@@ -100,4 +100,13 @@ describe('Markdown becomes the HTML Telegram takes', () => {
     }
     expect(performance.now() - started).toBeLessThan(patience(6000));
   });
+
+  test('in no time of a row of a table that was made to take long, whether it has 20 characters or 100,000', () => {
+    for (const cells of [6, 8, 10, 12, 14, 16, 18, 20, 36, 33_000]) {
+      const before = process.threadCpuUsage();
+      renderHtml(`|a|\n-${'|  '.repeat(cells)}x`);
+      const { user } = process.threadCpuUsage(before);
+      expect(user / 1000, `${cells} cells`).toBeLessThan(300);
+    }
+  });
 });

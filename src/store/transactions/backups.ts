@@ -1,4 +1,4 @@
-import { json, nullableInteger, selectValues } from '../table.ts';
+import { nullableInteger, nullableJson, selectValues } from '../table.ts';
 import { query, type Tx, type TxContext } from '../transaction.ts';
 
 export interface KeptBackup {
@@ -23,7 +23,10 @@ export function* lastBackup(
   _ctx: TxContext,
   _args: Record<never, never>,
 ): Tx<{ backup: KeptBackup | null; firstSessionAt: number | null }> {
-  const [backup = null] = yield* selectValues(json<KeptBackup>(), "SELECT value FROM meta WHERE name = 'backup'");
+  const [backup = null] = yield* selectValues(
+    nullableJson<KeptBackup>(),
+    "SELECT value FROM meta WHERE name = 'backup'",
+  );
   const [firstSessionAt = null] = yield* selectValues(nullableInteger, 'SELECT min(started_at) FROM sessions');
   return { backup, firstSessionAt };
 }

@@ -132,6 +132,7 @@ function* enqueue(
       by: args.by,
       userId: args.conversation.userId,
       userName: args.userName ?? null,
+      origin: args.conversation.origin,
     },
   ];
   if (free) commands.push({ name: 'begin', turnId: args.turnId });

@@ -72,6 +72,7 @@ const BUSY_FIELDS = [
 ] as const satisfies (keyof Session)[];
 /** What else can change. To write it again as it was would write indexes for nothing. */
 const QUIET_FIELDS = [
+  'origin',
   'title',
   'state',
   'checkAt',

@@ -1,7 +1,7 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { SessionWithTurns, Turn } from '../../lifecycle/session.ts';
 import type { Dialect } from '../dialect.ts';
-import { nullableInteger, Table, text } from '../table.ts';
+import { nullableInteger, Table, text, wordList } from '../table.ts';
 import { type Ask, batch, remembered, type Tx, type TxContext } from '../transaction.ts';
 import type { Subscriber } from './record.ts';
 import { SESSIONS, TURNS } from './rows.ts';
@@ -22,6 +22,7 @@ export interface WriteScope {
 const ENTRANCE = new Table('instances', { name: text, data: text, leaseUntil: nullableInteger });
 const LEASE_AND_SUBSCRIBERS = `SELECT id, state, lease_until FROM instances WHERE id = ?
   UNION ALL SELECT name, patterns, NULL FROM subscribers`;
+const PATTERNS = wordList();
 const patternCache = new Map<string, readonly string[]>();
 
 /**
@@ -82,10 +83,11 @@ export function* enterSession(
   return { scope, loaded };
 }
 
-export function patternsOf(json: string): readonly string[] {
+/** Every write reads these: a subscriber whose row is damaged listens to nothing until it registers again. */
+function patternsOf(json: string): readonly string[] {
   const known = patternCache.get(json);
   if (known !== undefined) return known;
-  const patterns = JSON.parse(json) as string[];
+  const patterns = PATTERNS.decode(json);
   patternCache.set(json, patterns);
   return patterns;
 }

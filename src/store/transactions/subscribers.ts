@@ -1,6 +1,6 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { assertPattern } from '../../lifecycle/events.ts';
-import { integer, json, nullableInteger, type RowOf, selectedAs, selectValues, Table, text } from '../table.ts';
+import { integer, nullableInteger, type RowOf, selectedAs, selectValues, Table, text, wordList } from '../table.ts';
 import { query, type Tx, type TxContext } from '../transaction.ts';
 import { sequenceEvents } from './reading.ts';
 import { queueOf } from './record.ts';
@@ -104,7 +104,7 @@ function* replayFrom(ctx: TxContext, queue: string, fromSeq: number): Tx<{ event
   return { events };
 }
 
-const SUBSCRIBERS = new Table('subscribers', { name: text, patterns: json<readonly string[]>([]), createdAt: integer });
+const SUBSCRIBERS = new Table('subscribers', { name: text, patterns: wordList(), createdAt: integer });
 
 /** What a subscriber has not received. */
 const PENDING = new Table('lanes', {

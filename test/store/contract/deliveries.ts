@@ -173,6 +173,17 @@ export function deliveriesContract(open: Open): void {
       expect(idsOf(await claimOne(scene))).toEqual(['dlv-2']);
     });
 
+    test('whose target is JSON of another kind cannot be read either', async (scene) => {
+      const damage = ['5', '"chat"', '[]', 'null'];
+      const ids = damage.map((_, i) => `dlv-${i}`);
+      await reply(scene, '1', ids);
+      for (const [i, id] of ids.entries()) {
+        await scene.raw('UPDATE deliveries SET target = ? WHERE id = ?', damage[i] ?? '', id);
+      }
+      const { deliveries } = await claimOne(scene);
+      expect(deliveries.map(({ target }) => isUnreadable(target))).toEqual([true, true, true, true]);
+    });
+
     test('with which three processes died is told apart from its neighbours and not tried again', async (scene) => {
       await reply(scene, '1', ['dlv-1']);
       scene.clock.advance(SECOND);

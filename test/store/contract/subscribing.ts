@@ -18,6 +18,17 @@ export function subscribingContract(open: Open): void {
       expect(typesOf(await scene.drain('listener'))).toEqual(['session:end', 'session:start']);
     });
 
+    test('whose row is damaged keeps nobody from writing, and hears again once it has registered', async (scene) => {
+      await scene.subscribe('listener');
+      for (const [i, damage] of ['{', '5', '[5]', 'null'].entries()) {
+        await scene.raw("UPDATE subscribers SET patterns = ? WHERE name = 'listener'", damage);
+        await scene.start(`chat-${i}`);
+      }
+      expect(await scene.subscribe('listener')).toEqual({ created: false });
+      const { id } = await scene.start('heard');
+      expect(await scene.drain('listener')).toMatchObject([{ type: 'session:start', session_id: id }]);
+    });
+
     test('from the open sessions hears their lives from the start, and no others', async (scene) => {
       await scene.end((await scene.start('1')).id);
       const open = await scene.ask('2');

@@ -1,4 +1,19 @@
 import type { Mutant } from './mutants.ts';
 
 /** Deliberate bugs in sentences that must come true. */
-export const SENTENCE_MUTANTS: readonly Mutant[] = [];
+export const SENTENCE_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a due job that cannot be started is passed over without a word',
+    file: 'src/cron/scheduler.ts',
+    find: 'this.#watch({ job: job.id }, passedOver(tick, error, then));',
+    replace: '',
+    layer: { file: 'test/gateway/cron.test.ts', titles: 'for one time that cannot be started' },
+  },
+  {
+    name: 'a job whose schedule cannot be read ends with its next run and nobody hears',
+    file: 'src/cron/scheduler.ts',
+    find: "    return 'its schedule';",
+    replace: '    return null;',
+    layer: { file: 'test/gateway/cron.test.ts', titles: 'whose schedule cannot be read' },
+  },
+];

@@ -16,4 +16,11 @@ export const SENTENCE_MUTANTS: readonly Mutant[] = [
     replace: '    return null;',
     layer: { file: 'test/gateway/cron.test.ts', titles: 'whose schedule cannot be read' },
   },
+  {
+    name: 'a key that was taken out of the configuration is let in until a restart',
+    file: 'src/cli/gateway/host.ts',
+    find: 'api.useKeys(fresh.gateway);',
+    replace: '',
+    layer: { file: 'test/cli/gateway.test.ts', titles: 'takes keys over on SIGHUP' },
+  },
 ];

@@ -60,6 +60,11 @@ export async function startGateway({ config, log, environment, restart, lost, ar
       gateway,
       store,
       url: api.url,
+      /** Takes over what a running gateway can: keys, and the rules by which sessions end. Says how many that changed. */
+      useConfig: (fresh: Config): Promise<number> => {
+        api.useKeys(fresh.gateway);
+        return gateway.useRules(fresh.sessions);
+      },
       /** Finishes what can be finished, leaves the rest for the next start, and closes everything. */
       stop: async (reason: 'restart' | 'shutdown'): Promise<void> => {
         phase = 'draining';

@@ -128,7 +128,7 @@ async function runOnce(
     openPage(host.url, (error) => log.warn('no browser could be opened', { url: host.url, error }));
   }
   const deaf = new AbortController();
-  const readAgain = (): Promise<void> => reload(config, settings, host.gateway, log);
+  const readAgain = (): Promise<void> => reload(config, settings, host, log);
   listenToSignals(host, end, () => restart('restart'), readAgain, deaf.signal);
   // Now, not at the exit: a gateway that is killed would leave no compile cache to the next one.
   flushCompileCache();

@@ -272,6 +272,17 @@ describe('the others', () => {
     expect(await answer).toEqual({ allowed: true });
   });
 
+  test('work that a turn delegates asks in its conversation, and is answered there', async () => {
+    await scene.say('1', 'wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    const { sessionId = '', turnId = '', platform = '', userId = null } = scene.runner.tasks[0] ?? {};
+    const asker = { sessionId, turnId, platform, userId };
+    const done = scene.ports.delegate?.('ask', asker, AbortSignal.timeout(30_000));
+    await scene.until('it is asked', () => scene.pigeons.textsTo('1').some((text) => text.includes('spin the wheel')));
+    expect(await scene.ask('1', '/approve')).toContain('Allowed: spin the wheel');
+    expect(await done).toBe('did: ask, allowed');
+  });
+
   test('a message right behind /undo is not taken back by it', async () => {
     for (let i = 0; i < 20; i++) {
       await scene.ask('1', `first ${i}`);

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ToolPorts } from '../../src/agent/tools/ports.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
@@ -50,6 +51,8 @@ export class Scene {
   readonly #settings: string;
   runner = new ScriptedRunner();
   #aheadMs = 0;
+  /** What the tools of its agent may ask for. */
+  ports: ToolPorts = {};
   gateway!: Gateway;
   store!: Store;
 
@@ -76,7 +79,10 @@ export class Scene {
       ...{ config, store: this.store, version: 'test', platforms: [this.pigeons], primary: true, restart: null },
       environment: { PATH: process.env.PATH },
       log: createLogger({ level: 'silent', format: 'json' }),
-      makeRunner: () => this.runner,
+      makeRunner: (ports) => {
+        this.ports = ports;
+        return this.runner;
+      },
       chat: configuredPlatforms(config),
       lost: () => undefined,
       tracer: { record: (span) => this.record(span), close: async () => undefined },

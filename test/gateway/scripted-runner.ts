@@ -3,7 +3,7 @@ import type { MessageToAppend } from '../../src/store/transactions/messages.ts';
 
 /**
  * An agent that does what the message says, word by word: `tool` runs a tool, `wait` waits until it is released, `fail`
- * fails, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing.
+ * fails, `ponder` waits without having said or kept anything, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing.
  * It keeps its steps as a real one does.
  */
 export class ScriptedRunner implements AgentRunner {
@@ -32,6 +32,7 @@ export class ScriptedRunner implements AgentRunner {
     const rows: MessageToAppend[] = task.text === null ? [] : [{ role: 'user', text: said, turnId: task.turnId }];
     if (words.includes('tool')) await this.#useTool(task, rows);
     if (words.includes('fail')) throw new TypeError('told to fail');
+    if (words.includes('ponder')) await this.#pause(task);
     if (words.includes('wait')) await this.#wait(task, rows);
     const leave = words.includes('ask') ? await this.#ask(task) : '';
     const text = words.includes('mute') ? '' : words.includes('shrug') ? 'NOTHING.' : `did: ${said}${leave}`;
@@ -73,14 +74,23 @@ export class ScriptedRunner implements AgentRunner {
     return approval.allowed ? ', allowed' : `, refused: ${approval.reason}`;
   }
 
-  async #wait(task: TurnTask, rows: MessageToAppend[]): Promise<void> {
+  /** Until it is released; a turn that is stopped meanwhile throws. */
+  async #pause({ signal }: TurnTask): Promise<void> {
     const stopped = new Promise<void>((resolve) => {
-      if (task.signal.aborted) resolve();
-      task.signal.addEventListener('abort', () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    task.context.channel.publish({ type: 'text', text: 'thinking' });
     await Promise.race([this.#released, stopped]);
-    if (!task.signal.aborted) return;
+    if (signal.aborted) throw signal.reason;
+  }
+
+  async #wait(task: TurnTask, rows: MessageToAppend[]): Promise<void> {
+    task.context.channel.publish({ type: 'text', text: 'thinking' });
+    const stopped = await this.#pause(task).then(
+      () => false,
+      () => true,
+    );
+    if (!stopped) return;
     const partial: MessageToAppend = {
       role: 'assistant',
       text: 'thinking',

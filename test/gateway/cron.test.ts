@@ -249,6 +249,16 @@ describe('a run', () => {
     await ended(2);
   });
 
+  test.each(['pause', 'remove'])('goes on to its end, and is told, after a %s of its job', async (change) => {
+    const { id } = await schedule('ada', 'every 1h please wait here');
+    await pass(HOUR);
+    await scene.until('it runs', () => scene.gateway.load.running === 1);
+    await scene.ask('ada', `/cron ${change} ${id}`);
+    scene.runner.release();
+    expect((await told('ada', 1))[0]).toContain('please wait here');
+    expect(await ended(1)).toMatchObject([{ endReason: 'cron_complete' }]);
+  });
+
   test('waits its turn like everybody else', async () => {
     await scene.close();
     scene = await Scene.open({ gateway: { max_concurrent_turns: 2, drain_timeout: '100ms' } });

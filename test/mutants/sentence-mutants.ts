@@ -32,9 +32,9 @@ export const SENTENCE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'background work that dies with its process is told to nobody',
-    file: 'src/turns/children.ts',
-    find: "if (typeof task !== 'string' || child.parentId === null ||",
-    replace: "if (typeof task !== 'string' || child.parentId === null || child.endReason === 'reaped' ||",
+    file: 'src/gateway/gateway.ts',
+    find: 'child: (session, eventId) => this.#parts.children.ended(session, eventId),',
+    replace: '',
     layer: { file: 'test/gateway/commands.test.ts', titles: 'dies with its process is told' },
   },
   {

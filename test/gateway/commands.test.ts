@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue.ts';
+import { formatDuration } from '../../src/lifecycle/duration.ts';
 import { parseCommand } from '../../src/turns/command.ts';
 import { BACKGROUND_CUT_TEXT, besideText } from '../../src/turns/texts.ts';
 import { Scene } from './scene.ts';
@@ -260,6 +261,14 @@ describe('the others', () => {
     scene.later(3_600_000);
     await scene.ask('1', '/status');
     expect((await scene.sessionOf('1')).expiresAt).toBeGreaterThanOrEqual((before.expiresAt ?? 0) + 3_600_000);
+  });
+
+  test('/status says when the session ends, counted from the /status itself', async () => {
+    await scene.ask('1', 'hello');
+    const { expiresAt, lastActivityAt } = await scene.sessionOf('1');
+    const wholeTime = formatDuration((expiresAt ?? 0) - lastActivityAt);
+    scene.later(3_600_000);
+    expect(await scene.ask('1', '/status')).toContain(`Ends in ${wholeTime} unless you write`);
   });
 
   test('work beside a conversation asks there, and is answered there', async () => {

@@ -283,4 +283,11 @@ export const SENTENCE_MUTANTS: readonly Mutant[] = [
     replace: "else if (turn.state === 'queued' && isParked(session)) void 0;",
     layer: { file: 'test/gateway/parked.test.ts', titles: 'says so to whoever writes' },
   },
+  {
+    name: 'a session ends later than /status says, since /status itself moved its deadline',
+    file: 'src/commands/info-commands.ts',
+    find: "const session = await deps.engine.store.read('findSession', { idOrPrefix: call.session.id });",
+    replace: 'const session = { ...call.session, lastActivityAt: (await deps.engine.store.read("storeTime", {})) };',
+    layer: { file: 'test/gateway/commands.test.ts', titles: 'status says when the session ends' },
+  },
 ];

@@ -281,6 +281,23 @@ describe('the others', () => {
     expect(await answer).toEqual({ allowed: true });
   });
 
+  test.each([
+    ['was reset', () => scene.ask('1', '/new')],
+    ['expired', () => expires('1')],
+  ])('work beside a conversation whose session %s asks there, and is answered there', async (_, happens) => {
+    await scene.ask('1', 'hello');
+    await scene.ask('1', '/background wait');
+    await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
+    const task = scene.runner.tasks.at(-1);
+    await happens();
+    const answer = task?.context.approve({ tool: 'run_command', action: 'make clean' });
+    await scene.until('it is asked', () => scene.pigeons.textsTo('1').some((text) => text.includes('make clean')));
+    expect(await scene.ask('1', '/approve')).toContain('Allowed: make clean');
+    expect(await answer).toEqual({ allowed: true });
+    const promises = await scene.store.read('checkPromises', { sample: 10 });
+    expect(promises.filter(({ broken }) => broken > 0)).toEqual([]);
+  });
+
   test('work that a turn delegates asks in its conversation, and is answered there', async () => {
     await scene.say('1', 'wait');
     await scene.until('it runs', () => scene.runner.tasks.length === 1);

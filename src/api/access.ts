@@ -32,11 +32,14 @@ const SLOWED_MS = 500;
  * whatever it knows; then the key decides or, without one, that both ends are on this machine. The `Host` is looked at
  * because a page may call its own name, made to mean our address. Files of our own page are answered here: it asks people
  * for the key, so it comes before the key, and nothing else is reached on that way. Keys beside those of the configuration
- * are in the store.
+ * are in the store; `keys` are both of them, where they may change.
  */
-export function admit(rules: AccessRules, store: Store | null): MiddlewareHandler<ApiEnv> {
+export function admit(
+  rules: AccessRules,
+  store: Store | null,
+  keys = new ApiKeys(rules, store),
+): MiddlewareHandler<ApiEnv> {
   const { allowedOrigins, trustedProxies = [], page } = rules;
-  const keys = new ApiKeys(rules, store);
   const proxies = new TrustedProxies(trustedProxies);
   const failures = new FailedKeys();
   return async (c, next) => {

@@ -1,6 +1,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { z } from 'zod';
 import { MoiraiError } from '../errors/moirai-error.ts';
+import type { ApiKeys } from '../people/api-keys.ts';
 import { type AccessRules, admit, protect } from './access.ts';
 import type { Api, ApiContext, ApiEnv, ApiParts } from './api.ts';
 import { answerError } from './error-answer.ts';
@@ -43,11 +44,11 @@ const ROUTES = [
 ];
 
 /** Everything the port answers. A request passes the rules, then its body is read, then its route is looked for. */
-export function createApp(parts: ApiParts, options: AppOptions): Api {
+export function createApp(parts: ApiParts, options: AppOptions, keys?: ApiKeys): Api {
   const app: Api = new OpenAPIHono<ApiEnv>({ defaultHook: refuseInvalid });
   app.onError((thrown, c) => answerError(c, thrown, parts.log));
   app.use(protect);
-  app.use(admit(options, parts.engine.store));
+  app.use(admit(options, parts.engine.store, keys));
   app.use(readBody(options.maxBodyBytes ?? DEFAULT_BODY_BYTES));
   for (const add of ROUTES) add(app, parts);
   const routes = app.routes.filter(({ method }) => method !== 'ALL');

@@ -1,3 +1,4 @@
+import { ApiKeys, type ConfiguredKeys } from '../people/api-keys.ts';
 import type { ApiLog, ApiParts } from './api.ts';
 import { type AppOptions, createApp } from './app.ts';
 import { EventTail } from './event-tail.ts';
@@ -11,7 +12,10 @@ export interface ApiOptions extends AppOptions, Pick<ApiParts, 'backend' | 'engi
 }
 
 /** The API at its port. Closing it takes no new requests, ends streams, and gives what is under way a moment. */
-export type RunningApi = OpenPort;
+export interface RunningApi extends OpenPort {
+  /** Other keys of the configuration count from the next request on. */
+  useKeys(configured: ConfiguredKeys): void;
+}
 
 const SILENT: ApiLog = { error: () => undefined, warn: () => undefined };
 
@@ -21,10 +25,12 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
   const closing = new AbortController();
   const tail = new EventTail(engine.store, log);
   const parts: ApiParts = { backend, engine, version, log, tail, closing: closing.signal };
-  const app = createApp(parts, options);
+  const keys = new ApiKeys(options, engine.store);
+  const app = createApp(parts, options, keys);
   const port = await openPort(options.host, options.port, (request, env) => app.fetch(request, env));
   return {
     url: port.url,
+    useKeys: (configured) => keys.use(configured),
     close: async () => {
       closing.abort();
       tail.close();

@@ -63,8 +63,9 @@ export const INFO_COMMANDS: readonly CommandSpec[] = [
 ];
 
 async function status(call: CommandCall, deps: CommandDeps): Promise<string> {
-  const { session } = call;
-  if (session === null) return NOTHING_HERE;
+  if (call.session === null) return NOTHING_HERE;
+  // As it is now: the command itself was activity, and moved its deadline.
+  const session = await deps.engine.store.read('findSession', { idOrPrefix: call.session.id });
   const run = deps.turns.runOf(session.id);
   const turns = await deps.engine.store.read('openTurns', { sessionId: session.id, limit: 10_000 });
   const waiting = turns.filter(({ state }) => state === 'queued').length;
@@ -78,6 +79,6 @@ async function status(call: CommandCall, deps: CommandDeps): Promise<string> {
   if (run !== undefined) lines.push(`Working${tool === null ? '' : `: ${tool}`}`);
   if (waiting > 0) lines.push(`Waiting: ${waiting}`);
   if (session.expiresAt !== null)
-    lines.push(`Ends in ${formatDuration(session.expiresAt - Date.now())} unless you write`);
+    lines.push(`Ends in ${formatDuration(session.expiresAt - session.lastActivityAt)} unless you write`);
   return lines.join('\n');
 }

@@ -31,7 +31,8 @@ export async function tellResult(deps: JobResultsDeps, session: Session, eventId
 }
 
 /** Null when there is nothing to tell. */
-function resultText({ title }: RunOrigin, turn: TurnResultRow | null): string | null {
+function resultText({ title, passed_over }: RunOrigin, turn: TurnResultRow | null): string | null {
+  if (passed_over !== undefined) return jobFailedText(title, passed_over);
   const answer = turn?.response ?? '';
   if (turn?.outcome === 'done') return saysNothing(answer) ? null : answer;
   const said = turn?.outcome === 'failed' || turn?.outcome === 'timeout';

@@ -1,18 +1,20 @@
 import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
+import { buildKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Platform } from '../platforms/platform.ts';
 import { processTimers } from '../queue/timers.ts';
+import { isUnreadable } from '../store/table.ts';
 import type { Received } from '../store/transactions/conversations.ts';
-import { jobNote, jobSkippedText } from '../turns/texts.ts';
+import { jobNote, jobPassedOverText, jobSkippedText } from '../turns/texts.ts';
 import type { Turns } from '../turns/turns.ts';
 import { type JobResultsDeps, tellResult, tellTarget } from './job-results.ts';
 import type { JobService } from './job-service.ts';
-import type { Job, JobTarget } from './job-store.ts';
+import type { DueJob, Job, JobTarget } from './job-store.ts';
 import { namedTarget } from './job-targets.ts';
 import { jobTitle } from './job-view.ts';
-import { runOf } from './run-origin.ts';
+import { originOf, runOf } from './run-origin.ts';
 import { Scheduler } from './scheduler.ts';
 
 /** How long a stop waits for the store to take the end of a run. */
@@ -58,6 +60,7 @@ export class JobRuns {
       promptOf: (job) => `${jobNote(jobTitle(job))}\n\n${job.prompt}`,
       run: (received) => this.#run(received),
       skipped: (job, sessionId) => this.#skipped(job, sessionId),
+      passedOver: (tick, why, then) => this.#passedOver(tick, jobPassedOverText(why, then)),
     });
     this.jobs = deps.jobs;
   }
@@ -112,6 +115,18 @@ export class JobRuns {
     const run = session === null ? null : runOf(session);
     if (session === null || run === null) return;
     await tellTarget(this.#results, session, { run, text: jobSkippedText(jobTitle(job)), id: `${sessionId}:skipped` });
+  }
+
+  /** It is a run that failed, so that it is in the lists and told like one; the home channel hears what has no target. */
+  async #passedOver({ job, tickAt }: DueJob, why: string): Promise<void> {
+    const { engine } = this.#deps;
+    const target: JobTarget = isUnreadable(job.target) ? { to: 'home' } : job.target;
+    const key = buildKey({ profile: 'main', platform: 'cron', type: 'dm', chat: `${job.id}-${tickAt}` });
+    const origin = { ...originOf({ ...job, target }, tickAt), passed_over: why };
+    const conversation = { key, kind: 'cron', platform: 'cron', userId: job.madeBy, origin, attached: true } as const;
+    const { id } = await engine.start(conversation, { title: jobTitle(job) });
+    await engine.appendBeside(id, [{ role: 'note', text: why, turnId: null }]);
+    await engine.settle((context) => engine.end(id, { reason: 'cron_failed', trigger: 'process' }, context));
   }
 
   /** The jobs of a person who has lost access do not run. */

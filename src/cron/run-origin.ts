@@ -11,6 +11,8 @@ export interface RunOrigin {
   readonly target: JobTarget;
   /** The conversation it was made in, whose files it works with; null for the operator's. */
   readonly made_in: string | null;
+  /** Why it could not be started, and what becomes of its job: such a run has no turn. */
+  readonly passed_over?: string;
 }
 
 export function originOf(job: Job, tickAt: number) {

@@ -7,6 +7,7 @@ import { backoff, isStoreTrouble } from '../queue/retry-until-known.ts';
 import type { Timers } from '../queue/timers.ts';
 import { isUnreadable } from '../store/table.ts';
 import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
+import type { AfterPassedOver } from '../turns/texts.ts';
 import { nextTickOf } from './job-service.ts';
 import { type DueJob, type Job, TICKS } from './job-store.ts';
 import { jobTitle } from './job-view.ts';
@@ -25,6 +26,8 @@ export interface SchedulerOptions {
   readonly run: (received: Received, job: Job) => Promise<void>;
   /** A tick is left out, because a session of the last one is still at work. */
   readonly skipped: (job: Job, sessionId: string) => Promise<void>;
+  /** A tick is passed over, because it cannot be processed. */
+  readonly passedOver: (tick: DueJob, why: string, then: AfterPassedOver) => Promise<void>;
 }
 
 /** Jobs whose runs are started at the same time; the runs themselves wait for their places among all turns. */
@@ -89,7 +92,8 @@ export class Scheduler {
 
   /** A tick that cannot be taken waits and is tried again; it keeps nothing else waiting. */
   async #take(tick: DueJob, work: LaneWork): Promise<void> {
-    if (isUnreadable(tick.job.target)) return this.#setAside(tick, work, 'its row cannot be read');
+    const unreadable = unreadablePart(tick);
+    if (unreadable !== null) return this.#setAside(tick, work, `${unreadable} cannot be read`, true);
     try {
       await this.#start(tick);
     } catch (thrown) {
@@ -97,7 +101,7 @@ export class Scheduler {
       const { message } = error;
       const { engine, random, log } = this.#options;
       const isDefect = error.code === 'internal' || !isStoreTrouble(error);
-      if (isDefect && tick.attempts + 1 >= MOST_ATTEMPTS) return this.#setAside(tick, work, message);
+      if (isDefect && tick.attempts + 1 >= MOST_ATTEMPTS) return this.#setAside(tick, work, message, false);
       log.warn('a due job was not started; trying again', { job: tick.job.id, error: thrown });
       const afterMs = backoff(tick.attempts + 1, RETRY_MS, RETRY_CAP_MS, random);
       await work.settle((context) => engine.store.write('delayTick', { context, lane: tick, afterMs, error: message }));
@@ -105,12 +109,14 @@ export class Scheduler {
   }
 
   /** The tick is passed over and the job goes on with its next one; one that nobody can read is paused. */
-  async #setAside({ job, tickAt, attempts, now }: DueJob, work: LaneWork, error: string): Promise<void> {
-    const { engine, log } = this.#options;
-    const paused = isUnreadable(job.target);
+  async #setAside(tick: DueJob, work: LaneWork, error: string, paused: boolean): Promise<void> {
+    const { engine, log, passedOver } = this.#options;
+    const { job, tickAt, attempts, now } = tick;
     log.error('a due job was passed over', { job: job.id, error });
-    const nextAt = paused ? null : this.#nextAfter(job, now);
+    const nextAt = paused ? null : nextTickOf(job, now);
     await work.settle(() => engine.store.write('scheduleJob', { id: job.id, nextAt, paused }));
+    const then = paused ? 'paused' : nextAt === null ? 'over' : 'next';
+    this.#watch({ job: job.id }, passedOver(tick, error, then));
     const fields = { work: 'tick', id: `${job.id}:${tickAt}`, attempts: attempts + 1, error } as const;
     await engine.announce({ type: 'work:set_aside', fields });
   }
@@ -126,7 +132,7 @@ export class Scheduler {
       jobId: job.id,
       token,
       tickAt,
-      nextAt: this.#nextAfter(job, now),
+      nextAt: nextTickOf(job, now),
       conversation: conversationOf(job, tickAt),
       text: promptOf(job),
       title: jobTitle(job),
@@ -142,21 +148,22 @@ export class Scheduler {
     }
   }
 
-  /** A job whose schedule cannot be read any more must not hold up the others. */
-  #nextAfter(job: Job, now: number): number | null {
-    try {
-      return nextTickOf(job, now);
-    } catch (error) {
-      this.#options.log.error('the schedule of a job cannot be read; it is not run again', { job: job.id, error });
-      return null;
-    }
-  }
-
   #watch(names: Readonly<Record<string, string>>, work: Promise<void>): void {
     const watched = work
       .catch((error: unknown) => this.#options.log.error('a run was not brought to its end', { ...names, error }))
       .finally(() => this.#runs.delete(watched));
     this.#runs.add(watched);
+  }
+}
+
+/** What of a job cannot be read, and so never will be; null for a sound one. */
+function unreadablePart({ job, now }: DueJob): string | null {
+  if (isUnreadable(job.target)) return 'its row';
+  try {
+    nextTickOf(job, now);
+    return null;
+  } catch {
+    return 'its schedule';
   }
 }
 

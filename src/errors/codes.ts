@@ -94,10 +94,11 @@ export const ERROR_HINTS = {
   gateway_elsewhere: 'Give the command on the machine, or in the container, in which the gateway runs.',
   service_not_ours: 'Move the file away, or give the service another --name.',
   port_in_use: 'Another program listens there. Set gateway.port (or --port) to a free port, or stop that program.',
-  draining: 'The gateway is about to stop. Send it again in a moment; nothing was taken.',
+  draining:
+    'The gateway takes nothing new: it is about to stop, or was drained. Send it again in a moment; nothing was taken.',
   idempotency_conflict: 'The same idempotency key was used with another body. Use a fresh key for a new request.',
   turn_interrupted:
-    'The turn was taken and goes on when the gateway is back. Do not send it again; read GET /v1/turns/{turn_id}.',
+    'The turn was taken and goes on when the gateway is back within sessions.resume_window. Do not send it again; GET /v1/turns/{turn_id} says what became of it.',
   turn_stopped: 'The turn was stopped on purpose. Say it again to have it done.',
   turn_timeout: 'The agent made no progress for agent.turn_timeout and was stopped. Try again, or raise the limit.',
   unknown_command: 'Send /help to see every command.',

@@ -33,11 +33,11 @@ export interface ReceptionDeps {
 }
 
 /** What else a person may write within this long belongs to the same message. */
-const SETTLE_MS = 600;
+export const SETTLE_MS = 600;
 /** A client that splits a long text sends the next piece a little later. */
-const SPLIT_SETTLE_MS = 2000;
+export const SPLIT_SETTLE_MS = 2000;
 const SPLIT_AT = 3500;
-const ALBUM_SETTLE_MS = 800;
+export const ALBUM_SETTLE_MS = 800;
 const SEND_MS = 30_000;
 /** What fails so often without a reason that could pass is not taken at all. */
 const MOST_FAILURES = 3;

@@ -96,6 +96,14 @@ test.each(['json', 'pretty'] as const)('no secret appears in a %s log, wherever 
   expect(text()).not.toMatch(/hidden|hunter22|cGFzc3dvcmQ|abcdef\.ghi|sk-1234567890|longer|strange/);
 });
 
+test('a secret that comes to be known later is hidden from then on, by children of the log too', () => {
+  const { log, text } = logOf({ secrets: [] });
+  const child = log.child({ platform: 'loom' });
+  log.setSecrets(['sesame-open']);
+  for (const each of [log, child]) each.info('the word is sesame-open');
+  expect(text()).not.toContain('sesame-open');
+});
+
 test('what only sounds like a secret is shown: counted tokens, keys of sessions, secrets too short to be one', () => {
   const { log, records } = logOf({ secrets: ['', 'a'] });
   const fields = { tokens: 12, max_tokens: 5, session_key: 'agent:main:web:dm:1', token: null, tokenizer: 'cl100k' };

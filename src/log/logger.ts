@@ -14,9 +14,10 @@ export interface Logger {
   child(fields: Fields): Logger;
 }
 
-/** A log whose level can be changed, for its children too. */
+/** A log whose level and secrets can be changed, for its children too. */
 export interface LeveledLogger extends Logger {
   setLevel(level: LogOptions['level']): void;
+  setSecrets(secrets: readonly string[]): void;
 }
 
 export interface LogStream {
@@ -49,33 +50,38 @@ export function createLogger({ level, format, secrets = [], stream = standardErr
     },
     destination,
   );
-  const gate: Gate = { threshold: thresholdOf(level) };
+  const gate: Gate = { threshold: thresholdOf(level), redactor: makeRedactor(secrets) };
   const setLevel = (next: LogOptions['level']): void => {
     gate.threshold = thresholdOf(next);
   };
-  return { ...wrap(log, makeRedactor(secrets), gate), setLevel };
+  const setSecrets = (next: readonly string[]): void => {
+    gate.redactor = makeRedactor(next);
+  };
+  return { ...wrap(log, gate), setLevel, setSecrets };
 }
 
 interface Gate {
   threshold: number;
+  redactor: Redactor;
 }
 
 function thresholdOf(level: LogOptions['level']): number {
   return pino.levels.values[level] ?? Number.POSITIVE_INFINITY;
 }
 
-function wrap(log: PinoLogger, redactor: Redactor, gate: Gate): Logger {
+function wrap(log: PinoLogger, gate: Gate): Logger {
   const writer =
     (level: Level) =>
     (message: string, fields: Fields = {}): void => {
-      if (thresholdOf(level) >= gate.threshold) log[level](redactor.fields(fields), '%s', redactor.text(message));
+      const { threshold, redactor } = gate;
+      if (thresholdOf(level) >= threshold) log[level](redactor.fields(fields), '%s', redactor.text(message));
     };
   return {
     debug: writer('debug'),
     info: writer('info'),
     warn: writer('warn'),
     error: writer('error'),
-    child: (fields) => wrap(log.child(redactor.fields(fields)), redactor, gate),
+    child: (fields) => wrap(log.child(gate.redactor.fields(fields)), gate),
   };
 }
 

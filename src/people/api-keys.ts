@@ -47,14 +47,17 @@ function hashApiKey(key: Buffer): string {
 
 /** Finds out whose key a request carries: those of the configuration first, then those of the store. */
 export class ApiKeys {
-  readonly #configured: ReadonlyMap<string, ApiCaller>;
+  #configured: ReadonlyMap<string, ApiCaller>;
   readonly #store: Store | null;
 
-  constructor({ apiKey, keys = [] }: ConfiguredKeys, store: Store | null) {
-    const all: [string, ApiCaller][] = keys.map(({ name, key, scopes }) => entryOf(key, { name, scopes }));
-    if (apiKey !== null) all.push(entryOf(apiKey, { name: null, scopes: ['admin'] }));
-    this.#configured = new Map(all);
+  constructor(configured: ConfiguredKeys, store: Store | null) {
     this.#store = store;
+    this.#configured = byHash(configured);
+  }
+
+  /** Other keys of the configuration, from the next request on. */
+  use(configured: ConfiguredKeys): void {
+    this.#configured = byHash(configured);
   }
 
   /**
@@ -74,6 +77,12 @@ export class ApiKeys {
     const kept = await this.#store.read('findApiKey', { hash });
     return kept === null ? null : { credential: credentialOf(hash), name: kept.name, scopes: kept.scopes };
   }
+}
+
+function byHash({ apiKey, keys = [] }: ConfiguredKeys): ReadonlyMap<string, ApiCaller> {
+  const all: [string, ApiCaller][] = keys.map(({ name, key, scopes }) => entryOf(key, { name, scopes }));
+  if (apiKey !== null) all.push(entryOf(apiKey, { name: null, scopes: ['admin'] }));
+  return new Map(all);
 }
 
 function entryOf(key: string, facts: Omit<ApiCaller, 'credential'>): [string, ApiCaller] {

@@ -11,7 +11,6 @@ import { declarePlatform } from './descriptor.ts';
 export const discord = declarePlatform({
   name: 'discord',
   settings: section({ enabled, token: token('DISCORD_BOT_TOKEN'), api_root: apiRoot, ...people }),
-  isConfigured: (given) => given.enabled && given.token !== null,
 });
 
 export const slack = declarePlatform({
@@ -23,7 +22,6 @@ export const slack = declarePlatform({
     api_root: apiRoot,
     ...people,
   }),
-  isConfigured: (given) => given.enabled && given.token !== null,
 });
 
 const route = section({
@@ -38,5 +36,4 @@ export const webhook = declarePlatform({
     enabled: { ...enabled, help: 'ways in for other programs' },
     routes: named(isShortName, 'no name for a route', route),
   }),
-  isConfigured: (given) => given.enabled && Object.keys(given.routes).length > 0,
 });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type FieldValues, section, type ValueOf } from '../settings/declaration.ts';
+import { type FieldValues, type Section, section, type ValueOf } from '../settings/declaration.ts';
+import { readSettings } from '../settings/read-settings.ts';
 import { enabled, type people } from './chat-settings.ts';
 import type { DeclaredPlatform, PlatformDescriptor } from './descriptor.ts';
 import { discord, slack, webhook } from './not-served.ts';
@@ -44,13 +45,33 @@ export function configuredPlatforms({ platforms }: WithPlatforms): ConfiguredPla
   });
 }
 
-/** The names of those that are configured although this version does not serve them. */
-export function notServed({ platforms }: WithPlatforms): string[] {
-  return NOT_SERVED.filter((each) => isConfigured(each, platforms)).map(({ name }) => name);
+/** A platform that somebody configured and that does not serve anybody. */
+export interface IdlePlatform {
+  readonly name: string;
+  readonly why: string;
+  readonly hint: string;
 }
 
-/** What is said of those. */
-export const NOT_SERVED_TEXT = 'configured, not served by this version';
+/** Those that this version does not serve, and those that lack their token. One that is turned off is none of them. */
+export function notServed({ platforms }: WithPlatforms): IdlePlatform[] {
+  const lacking = SERVED.filter((each) => isGiven(each, platforms) && !isConfigured(each, platforms)).map(
+    ({ name }) => {
+      const hint = `Give platforms.${name}.token, or set platforms.${name}.enabled to false.`;
+      return { name, why: 'configured without a token, so it is off', hint };
+    },
+  );
+  const unknown = NOT_SERVED.filter((each) => isGiven(each, platforms)).map(({ name }) => {
+    return { name, why: 'configured, not served by this version', hint: `Set platforms.${name}.enabled to false.` };
+  });
+  return [...lacking, ...unknown];
+}
+
+/** Whether anything was set for a platform that is not turned off. */
+function isGiven({ name, settings }: DeclaredPlatform<string, Section>, platforms: PlatformsConfig): boolean {
+  const given = platforms[name as keyof PlatformsConfig];
+  const unset = readSettings(settings, {}, { home: '', variable: () => null }).value;
+  return given.enabled && JSON.stringify(given) !== JSON.stringify(unset);
+}
 
 /** Every name that the configuration knows. */
 export const PLATFORM_NAMES: readonly string[] = Object.keys(platformSettings.fields);
@@ -66,7 +87,7 @@ export function chatSettings({ platforms }: WithPlatforms, name: string): ChatSe
   return settings !== undefined && 'allow' in settings ? settings : DEFAULTS;
 }
 
-function isConfigured(platform: DeclaredPlatform, platforms: PlatformsConfig): boolean {
+function isConfigured(platform: PlatformDescriptor, platforms: PlatformsConfig): boolean {
   return platform.isConfigured(settingsOf(platform, platforms));
 }
 

@@ -163,6 +163,19 @@ export function jobFailedText(title: string, why: string): string {
 
 export const JOB_CUT_TEXT = 'It was interrupted before it was done, and is not done again for this time.';
 
+const AFTER_PASSED_OVER = {
+  next: 'It is left out until its next time.',
+  over: 'It is not tried again.',
+  paused: 'It is paused: remove it and make it anew.',
+} as const;
+
+/** What becomes of a job after a time at which it could not be started. */
+export type AfterPassedOver = keyof typeof AFTER_PASSED_OVER;
+
+export function jobPassedOverText(why: string, then: AfterPassedOver): string {
+  return `It could not be started: ${why}. ${AFTER_PASSED_OVER[then]}`;
+}
+
 export function jobSkippedText(title: string): string {
   return `The scheduled job “${title}” is due again while it is still at work; until it is done, its times are left out.`;
 }

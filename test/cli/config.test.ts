@@ -49,6 +49,28 @@ describe('config check', () => {
     expect(existsSync(home)).toBe(false);
   });
 
+  test('names each platform that is configured and not served', async () => {
+    const platforms = { discord: { token: 'a' }, slack: { token: 'b' }, webhook: { routes: { ci: { secret: 'c' } } } };
+    write('config.yaml', JSON.stringify({ platforms }));
+    expect(await cli.json('config', 'check')).toMatchObject({ not_served: ['discord', 'slack', 'webhook'] });
+    const { output } = await cli.moirai('config', 'check');
+    for (const name of Object.keys(platforms)) {
+      expect(output).toMatch(new RegExp(`^${name} +configured, not served by this version$`, 'm'));
+    }
+  });
+
+  test('names a platform that is configured and has no token, unless it is turned off', async () => {
+    write('config.yaml', JSON.stringify({ platforms: { telegram: { allow: ['42'] } } }));
+    expect(await cli.json('config', 'check')).toMatchObject({ not_served: ['telegram'] });
+    const { output } = await cli.moirai('config', 'check');
+    expect(output).toMatch(/^telegram +configured without a token, so it is off$/m);
+    expect((await cli.moirai('doctor')).output).toMatch(
+      /^warn {2}platform:telegram: configured without a token, so it is off\n +Give platforms\.telegram\.token, or set/m,
+    );
+    write('config.yaml', JSON.stringify({ platforms: { telegram: { allow: ['42'], enabled: false } } }));
+    expect(await cli.json('config', 'check')).not.toHaveProperty('not_served');
+  });
+
   test('tells what an entry of allow_commands means that is only the name of a program', async () => {
     write('config.yaml', 'agent: { allow_commands: [git, git status, ls **] }\n');
     const { output } = await cli.moirai('config', 'check');

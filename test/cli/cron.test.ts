@@ -79,6 +79,15 @@ describe('what cannot be is refused', () => {
   });
 });
 
+test('what is made due without a gateway is done when one runs', async () => {
+  configure({ gateway: { port: 0 } });
+  await cli.json('cron', 'add', '--name', 'sweep', '--to', 'local', 'every 1h', 'sweep');
+  expect((await cli.moirai('cron', 'run', 'sweep')).output).toBe(`sweep is due now. ${NO_GATEWAY}\n`);
+  cli.start(['gateway', 'run', '--json']);
+  const lastRun = async () => (await cli.json('cron', 'list')).data[0].last_run;
+  await until('it has run', async () => (await lastRun())?.end_reason === 'cron_complete', 15_000);
+});
+
 test('a running gateway takes what is made due, and its transcript is kept', async () => {
   configure({ gateway: { port: 0 } });
   const gateway = cli.start(['gateway', 'run', '--json']);

@@ -281,9 +281,37 @@ describe('a gateway in the foreground', () => {
     expect(await finish(gateway)).toMatchObject({ code: 0 });
   });
 
+  test('takes keys over on SIGHUP: a new one is let in, one that was taken out is not', async () => {
+    const [before, after] = ['the-first-key-of-all-keys', 'the-next-key-of-all-keys'];
+    const withKey = (key: string) =>
+      configure(
+        `gateway: { port: 0, keys: [{ name: shop, key: ${key}, scopes: [admin] }] }\nlog: { format: json, level: info }`,
+      );
+    withKey(before);
+    const gateway = cli.start(['gateway', 'run']);
+    let errors = '';
+    gateway.stderr.on('data', (bytes) => {
+      errors += String(bytes);
+    });
+    const [first] = await once(gateway.stdout, 'data');
+    const url = /http:\S+/.exec(String(first))?.[0] ?? '';
+    const statusWith = async (key: string) =>
+      (await fetch(`${url}/v1/sessions`, { headers: { Authorization: `Bearer ${key}` } })).status;
+    await until('it listens to signals', async () => (await cli.json('gateway', 'status')).url === url);
+    expect([await statusWith(before), await statusWith(after)]).toEqual([200, 401]);
+    withKey(after);
+    gateway.kill('SIGHUP');
+    await until('it was read', () => errors.includes('the configuration was read again'), 10_000);
+    expect([await statusWith(before), await statusWith(after)]).toEqual([401, 200]);
+    expect(errors).toContain('"needs_restart":[]');
+    gateway.kill('SIGTERM');
+    expect(await finish(gateway)).toMatchObject({ code: 0 });
+  });
+
   test('takes its port from the command line, takes the place of another one, and opens a browser', async () => {
     const telegram = { token: '1:a', api_root: 'http://127.0.0.1:9' };
-    configure(`model: { provider: offline }\nplatforms: { telegram: ${JSON.stringify(telegram)} }`);
+    const platforms = JSON.stringify({ telegram, discord: { token: 'a' } });
+    configure(`model: { provider: offline }\nplatforms: ${platforms}`);
     const bin = join(cli.home, 'bin');
     mkdirSync(bin);
     const opened = join(cli.home, 'opened');
@@ -295,6 +323,7 @@ describe('a gateway in the foreground', () => {
     const [lines] = await once(before.stdout, 'data');
     expect(String(lines)).toMatch(new RegExp(`^url +http://127.0.0.1:${first}$`, 'm'));
     expect(String(lines)).toMatch(/^platforms +web, api, telegram \((starting|connecting|degraded)\)$/m);
+    expect(String(lines)).toMatch(/^discord +configured, not served by this version$/m);
     const exit = finish(before);
     const env = { PATH: `${bin}:${process.env.PATH}` };
     const after = cli.start(['gateway', 'run', '--replace', '--open', '--port', String(second)], { env });

@@ -56,6 +56,23 @@ test('sessions suspend parks a session, show says why and what to do, and releas
   expect(await cli.json('sessions', 'release', id)).toMatchObject({ state: 'open', suspend_reason: null });
 });
 
+test('sessions show says of a session that is stuck why it is parked and what to do', async () => {
+  const id = await cli.live(async (engine) => {
+    const { session, turn } = await engine.receive({ conversation: chat(1), text: 'a', originRef: null, by: 'user' });
+    for (let cut = 1; ; cut++) {
+      const [hold] = engine.holds;
+      if (hold === undefined) throw new TypeError('nothing is held');
+      await engine.interrupt(hold, 'crash');
+      if (cut === 3) return session.id;
+      await engine.begin(session.id, turn.id);
+    }
+  });
+  expect((await cli.moirai('sessions', 'show', id)).output).toMatch(
+    /parked +its turn was interrupted too often in a row; the next message starts a new session, or: moirai sessions release/,
+  );
+  expect(await cli.json('sessions', 'release', id)).toMatchObject({ state: 'open' });
+});
+
 test('sessions branch starts another one beside it, with a title', async () => {
   const id = await cli.live((engine) => converse(engine, chat(1), 'a', 'b'));
   const { code, output } = await cli.moirai('sessions', 'branch', id, '--title', 'another way');

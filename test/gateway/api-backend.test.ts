@@ -4,6 +4,7 @@ import { Figures } from '../../src/api/figures.ts';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import { apiBackend } from '../../src/gateway/api-backend.ts';
 import type { TurnEvent } from '../../src/turns/turn-event.ts';
+import { patience } from '../support/patience.ts';
 import { Scene } from './scene.ts';
 
 let scene: Scene;
@@ -68,7 +69,9 @@ test('the history that a client gives is in the transcript before its message, a
   expect(await scene.session(accepted.sessionId)).toMatchObject({ state: 'ended', endReason: 'api_close' });
 });
 
-test('a one-shot that nobody looks on is refused what it asks for at once; one that streams is asked', async () => {
+test('a one-shot that nobody looks on is refused what it asks for at once; one that streams is asked', {
+  timeout: patience(15_000),
+}, async () => {
   const alone = await backend().receive(request('wait'));
   await scene.until('it runs', () => scene.runner.tasks.length === 1);
   const ask = { tool: 'run_command', action: 'make' };

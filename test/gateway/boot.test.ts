@@ -66,6 +66,14 @@ test('without a home channel the answer stays in the transcript; with nothing to
   expect(scene.pigeons.textsTo('ada')).toEqual(['did: hello']);
 });
 
+test('what it asks for is refused at once: nobody is there', async () => {
+  await scene.ask('ada', 'hello');
+  await scene.ask('ada', '/sethome');
+  await startWith('Please ask first.');
+  await scene.until('the home channel is told', () => scene.pigeons.textsTo('ada').length === 2);
+  expect(scene.pigeons.textsTo('ada')[1]).toContain('refused: nobody can be asked here');
+});
+
 test('a file with headings and comments only is no task', async () => {
   await startWith('# Nothing yet\n<!-- write what you want\ndone -->\n');
   await scene.ask('ada', 'hello');

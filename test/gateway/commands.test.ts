@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/commands/catalogue.ts';
+import { formatDuration } from '../../src/lifecycle/duration.ts';
 import { parseCommand } from '../../src/turns/command.ts';
 import { BACKGROUND_CUT_TEXT, besideNote, besideText } from '../../src/turns/texts.ts';
 import { Scene } from './scene.ts';
@@ -263,6 +264,14 @@ describe('the others', () => {
     expect((await scene.sessionOf('1')).expiresAt).toBeGreaterThanOrEqual((before.expiresAt ?? 0) + 3_600_000);
   });
 
+  test('/status says when the session ends, counted from the /status itself', async () => {
+    await scene.ask('1', 'hello');
+    const { expiresAt, lastActivityAt } = await scene.sessionOf('1');
+    const wholeTime = formatDuration((expiresAt ?? 0) - lastActivityAt);
+    scene.later(3_600_000);
+    expect(await scene.ask('1', '/status')).toContain(`Ends in ${wholeTime} unless you write`);
+  });
+
   test('work beside a conversation asks there, and is answered there', async () => {
     await scene.ask('1', 'hello');
     await scene.ask('1', '/background wait');
@@ -271,6 +280,34 @@ describe('the others', () => {
     await scene.until('it is asked', () => scene.pigeons.textsTo('1').some((text) => text.includes('make clean')));
     expect(await scene.ask('1', '/approve')).toContain('Allowed: make clean');
     expect(await answer).toEqual({ allowed: true });
+  });
+
+  test.each([
+    ['was reset', () => scene.ask('1', '/new')],
+    ['expired', () => expires('1')],
+  ])('work beside a conversation whose session %s asks there, and is answered there', async (_, happens) => {
+    await scene.ask('1', 'hello');
+    await scene.ask('1', '/background wait');
+    await scene.until('it runs', () => scene.runner.tasks.at(-1)?.text === 'wait');
+    const task = scene.runner.tasks.at(-1);
+    await happens();
+    const answer = task?.context.approve({ tool: 'run_command', action: 'make clean' });
+    await scene.until('it is asked', () => scene.pigeons.textsTo('1').some((text) => text.includes('make clean')));
+    expect(await scene.ask('1', '/approve')).toContain('Allowed: make clean');
+    expect(await answer).toEqual({ allowed: true });
+    const promises = await scene.store.read('checkPromises', { sample: 10 });
+    expect(promises.filter(({ broken }) => broken > 0)).toEqual([]);
+  });
+
+  test('work that a turn delegates asks in its conversation, and is answered there', async () => {
+    await scene.say('1', 'wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    const { sessionId = '', turnId = '', platform = '', userId = null } = scene.runner.tasks[0] ?? {};
+    const asker = { sessionId, turnId, platform, userId };
+    const done = scene.ports.delegate?.('ask', asker, AbortSignal.timeout(30_000));
+    await scene.until('it is asked', () => scene.pigeons.textsTo('1').some((text) => text.includes('spin the wheel')));
+    expect(await scene.ask('1', '/approve')).toContain('Allowed: spin the wheel');
+    expect(await done).toBe('did: ask, allowed');
   });
 
   test('a message right behind /undo is not taken back by it', async () => {

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { renderPrompt } from '../../src/agent/prompt.ts';
 import { userRow } from '../../src/agent/transcript.ts';
@@ -65,6 +67,13 @@ async function told(chat: string, count: number): Promise<string[]> {
 
 function home(chat: string): Promise<string> {
   return scene.ask(chat, '/sethome');
+}
+
+/** Writes a value into the jobs that no program wrote. */
+function damage(sql: string, value: string): void {
+  const db = new DatabaseSync(join(scene.home, 'state.db'));
+  db.prepare(sql).run(value);
+  db.close();
 }
 
 /** The runs that an event of the log is about. */
@@ -240,6 +249,16 @@ describe('a run', () => {
     await ended(2);
   });
 
+  test.each(['pause', 'remove'])('goes on to its end, and is told, after a %s of its job', async (change) => {
+    const { id } = await schedule('ada', 'every 1h please wait here');
+    await pass(HOUR);
+    await scene.until('it runs', () => scene.gateway.load.running === 1);
+    await scene.ask('ada', `/cron ${change} ${id}`);
+    scene.runner.release();
+    expect((await told('ada', 1))[0]).toContain('please wait here');
+    expect(await ended(1)).toMatchObject([{ endReason: 'cron_complete' }]);
+  });
+
   test('waits its turn like everybody else', async () => {
     await scene.close();
     scene = await Scene.open({ gateway: { max_concurrent_turns: 2, drain_timeout: '100ms' } });
@@ -330,6 +349,57 @@ describe('a run', () => {
     await pass(HOUR);
     refused.mockRestore();
     expect(await ended(2)).toHaveLength(2);
+  });
+
+  test('that cannot be started three times is told, and left out until the next time of its job', async () => {
+    const { id } = await schedule('ada', 'every 1h sweep');
+    const refused = vi.spyOn(scene.gateway.engine, 'startRun').mockRejectedValue(new TypeError('no ink'));
+    for (let i = 0; i < 3; i++) await pass(HOUR);
+    expect(await told('ada', 1)).toEqual([
+      'The scheduled job “sweep” failed. It could not be started: no ink. It is left out until its next time.',
+    ]);
+    expect(await ended(1)).toMatchObject([{ endReason: 'cron_failed' }]);
+    refused.mockRestore();
+    expect(await scene.gateway.cron.jobs.find(id, null)).toMatchObject({ pausedAt: null, nextAt: expect.any(Number) });
+    await pass(HOUR);
+    expect((await told('ada', 2))[1]).toContain('sweep');
+  });
+
+  test('for one time that cannot be started three times is told, and over', async () => {
+    const { id } = await schedule('ada', 'in 1m sweep');
+    vi.spyOn(scene.gateway.engine, 'startRun').mockRejectedValue(new TypeError('no ink'));
+    for (let i = 0; i < 3; i++) await pass(HOUR);
+    expect((await told('ada', 1))[0]).toMatch(/could not be started: no ink\. It is not tried again\.$/);
+    expect(await scene.gateway.cron.jobs.find(id, null)).toMatchObject({ pausedAt: null, nextAt: null });
+    await pass(HOUR);
+    expect(await ended(1)).toHaveLength(1);
+  });
+
+  test.each([
+    ['target', '{', 'home', 'its row cannot be read'],
+    ['schedule', 'sometimes', 'ada', 'its schedule cannot be read'],
+  ])('whose %s cannot be read is told, and its job is paused', async (column, value, to, why) => {
+    await scene.ask('home', 'hello');
+    await home('home');
+    const { id } = await schedule('ada', 'every 1h sweep');
+    damage(`UPDATE jobs SET ${column} = ?`, value);
+    await pass(HOUR);
+    const heard = to === 'home' ? (await told(to, 2))[1] : (await told(to, 1))[0];
+    expect(heard).toBe(
+      `The scheduled job “sweep” failed. It could not be started: ${why}. It is paused: remove it and make it anew.`,
+    );
+    expect(await scene.gateway.cron.jobs.find(id, null)).toMatchObject({ pausedAt: expect.any(Number), nextAt: null });
+    await pass(HOUR);
+    expect(await ended(1)).toHaveLength(1);
+  });
+
+  test('that cannot be started and has nobody to tell says why in its transcript', async () => {
+    const made = { madeIn: null, madeBy: null, target: { to: 'home' } } as const;
+    await scene.gateway.cron.jobs.add({ schedule: 'every 1h', prompt: 'sweep', ...made });
+    damage('UPDATE jobs SET schedule = ?', 'sometimes');
+    await pass(HOUR);
+    const [run] = await ended(1);
+    expect(await scene.messages(run?.id ?? '')).toMatchObject([{ text: expect.stringContaining('is paused') }]);
   });
 
   test('that is ended by an operator is over, and told', async () => {

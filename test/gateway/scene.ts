@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ToolPorts } from '../../src/agent/tools/ports.ts';
 import type { ToolBox } from '../../src/agent/tools/tool-box.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
@@ -51,6 +52,8 @@ export class Scene {
   readonly #settings: string;
   runner = new ScriptedRunner();
   #aheadMs = 0;
+  /** What the tools of its agent may ask for. */
+  ports: ToolPorts = {};
   gateway!: Gateway;
   store!: Store;
 
@@ -79,6 +82,7 @@ export class Scene {
       environment: { PATH: process.env.PATH },
       log,
       makeRunner: (ports) => {
+        this.ports = ports;
         const { agent, mcp } = config;
         let box: ToolBox | null = null;
         this.runner.tools = async () => {

@@ -7,8 +7,9 @@ const SAYINGS: Readonly<Record<string, string>> = { mute: '', invisible: '\u200b
 
 /**
  * An agent that does what the message says, word by word: `tool` runs a tool, `wait` waits until it is released, `fail`
- * fails, `ask` asks a person for leave, `shrug` has nothing to say, `mute` says nothing, `invisible` says characters that
- * nobody sees. `call NAME {...}` at the end calls that tool of the gateway with those arguments, as a model does.
+ * fails, `ponder` waits without having said or kept anything, `ask` asks a person for leave, `shrug` has nothing to say,
+ * `mute` says nothing, `invisible` says characters that nobody sees. `call NAME {...}` at the end calls that tool of the
+ * gateway with those arguments, as a model does.
  * It keeps its steps as a real one does.
  */
 export class ScriptedRunner implements AgentRunner {
@@ -41,6 +42,7 @@ export class ScriptedRunner implements AgentRunner {
     const rows: MessageToAppend[] = task.text === null ? [] : [{ role: 'user', text: said, turnId: task.turnId }];
     if (words.includes('tool')) await this.#useTool(task, rows);
     if (words.includes('fail')) throw new TypeError('told to fail');
+    if (words.includes('ponder')) await this.#pause(task);
     if (words.includes('wait')) await this.#wait(task, rows);
     const leave = words.includes('ask') ? await this.#ask(task) : '';
     await this.#call(task, said);
@@ -92,14 +94,23 @@ export class ScriptedRunner implements AgentRunner {
     return approval.allowed ? ', allowed' : `, refused: ${approval.reason}`;
   }
 
-  async #wait(task: TurnTask, rows: MessageToAppend[]): Promise<void> {
+  /** Until it is released; a turn that is stopped meanwhile throws. */
+  async #pause({ signal }: TurnTask): Promise<void> {
     const stopped = new Promise<void>((resolve) => {
-      if (task.signal.aborted) resolve();
-      task.signal.addEventListener('abort', () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    task.context.channel.publish({ type: 'text', text: 'thinking' });
     await Promise.race([this.#released, stopped]);
-    if (!task.signal.aborted) return;
+    if (signal.aborted) throw signal.reason;
+  }
+
+  async #wait(task: TurnTask, rows: MessageToAppend[]): Promise<void> {
+    task.context.channel.publish({ type: 'text', text: 'thinking' });
+    const stopped = await this.#pause(task).then(
+      () => false,
+      () => true,
+    );
+    if (!stopped) return;
     const partial: MessageToAppend = {
       role: 'assistant',
       text: 'thinking',

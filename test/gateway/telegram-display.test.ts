@@ -87,6 +87,20 @@ test('a place that is gone is marked, and known again when somebody talks there'
   expect((await places())[0].gone).toBeNull();
 });
 
+test('what is sent while no gateway runs leaves when one does', { timeout: 60_000 }, async () => {
+  scene = await TelegramScene.open();
+  const gateway = scene.gateway();
+  await gateway.start();
+  scene.bot.say({ text: 'one' });
+  await scene.heardIn(42, 1);
+  await gateway.end('SIGTERM');
+  expect((await gateway.moirai('send', 'telegram:42', 'The linen is dry.')).output).toContain(
+    'it leaves when one does',
+  );
+  await gateway.start();
+  expect((await scene.heardIn(42, 2))[1]).toBe('The linen is dry.');
+});
+
 test('what is sent from elsewhere is known when it is answered', { timeout: 60_000 }, async () => {
   scene = await TelegramScene.open();
   const gateway = scene.gateway();

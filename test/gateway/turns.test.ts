@@ -246,6 +246,20 @@ describe('a stop', () => {
     scene.runner.release();
   });
 
+  test('what goes on is told the truth: there is nothing above where nothing was begun', async () => {
+    await begin({ gateway: { drain_timeout: '1ms' } });
+    await scene.say('1', 'ponder');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    await scene.stop();
+    await scene.start();
+    await scene.until('it goes on', () => scene.runner.tasks.length === 1);
+    expect(scene.runner.tasks[0]?.note).toBe(
+      'You were interrupted before you could answer this: the gateway was shut down. Answer it now.',
+    );
+    scene.runner.release();
+    await scene.until('it is answered', () => scene.pigeons.textsTo('1').includes('did: ponder'));
+  });
+
   test('takes nothing new meanwhile', async () => {
     await begin();
     await scene.gateway.drain('test');

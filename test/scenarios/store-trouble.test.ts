@@ -361,6 +361,7 @@ test('a job that is due while the store refuses every write is run once, later',
     ...{ engine, log, timers: time, random: () => 0.5, mayRun: async () => true, promptOf: () => 'sweep' },
     run: async ({ session }) => void runs.push(session.id),
     skipped: async () => undefined,
+    passedOver: async () => undefined,
   });
   const facts = { id: 'job_1', name: null, schedule: 'every 1h', timezone: 'UTC', prompt: 'x', madeIn: null };
   const nextAt = time.now() + SECOND;

@@ -293,6 +293,7 @@ export class SimProcess {
       promptOf: (job) => job.prompt,
       run: ({ session, turn }) => this.#runJob(engine, session.id, turn.id),
       skipped: async () => undefined,
+      passedOver: async () => undefined,
     });
   }
 

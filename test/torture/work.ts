@@ -39,6 +39,7 @@ export function makeScheduler(engine: Engine, random: Random, wrong: (what: stri
     promptOf: (job) => job.prompt,
     run: (received) => run(engine, random, received).catch((thrown: unknown) => report(thrown, wrong)),
     skipped: async () => undefined,
+    passedOver: async () => undefined,
   });
 }
 

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts';
 import { configPaths } from '../../config/config-paths.ts';
 import { problemsOf } from '../../config/problem.ts';
 import { hasCode } from '../../errors/moirai-error.ts';
-import { configuredPlatforms, NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
+import { configuredPlatforms, notServed } from '../../platforms/registry.ts';
 import { hidePassword, showSettings } from '../../settings/show-settings.ts';
 import { type Answer, answer } from '../command.ts';
 import { configNotes } from '../config-notes.ts';
@@ -38,7 +38,7 @@ async function check(settings: Settings): Promise<Answer> {
   try {
     const config = await readConfig(settings);
     await assertMemory(config);
-    const idle = notServed(config);
+    const idle = notServed(config).map(({ name }) => name);
     const notes = await configNotes(config);
     return {
       json: { ok: true, ...paths, problems: [], notes, ...(idle.length === 0 ? {} : { not_served: idle }) },
@@ -66,7 +66,7 @@ function summaryOf(config: Config): Record<string, string> {
     model: [model.provider, model.name, address].filter((part) => part !== null).join(', '),
     memory: memory.provider,
     platforms: platforms.join(', ') || 'none',
-    ...Object.fromEntries(notServed(config).map((name) => [name, NOT_SERVED_TEXT])),
+    ...Object.fromEntries(notServed(config).map(({ name, why }) => [name, why])),
   };
 }
 

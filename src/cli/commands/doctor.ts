@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { sandboxProblem } from '../../agent/tools/sandbox.ts';
 import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
-import { NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
+import { notServed } from '../../platforms/registry.ts';
 import { type Answer, answer } from '../command.ts';
 import { readConfig } from '../configuration.ts';
 import { checkGateway } from '../doctor/check-gateway.ts';
@@ -47,11 +47,11 @@ async function examine(settings: Settings, { fix: withFix = false }: { fix?: boo
 }
 
 async function checkPlatforms(settings: Settings): Promise<Finding[]> {
-  return notServed(await readConfig(settings)).map((name) => ({
+  return notServed(await readConfig(settings)).map(({ name, why, hint }) => ({
     check: `platform:${name}`,
     status: 'warn',
-    message: NOT_SERVED_TEXT,
-    hint: `Set platforms.${name}.enabled to false.`,
+    message: why,
+    hint,
   }));
 }
 

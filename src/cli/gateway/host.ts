@@ -9,7 +9,7 @@ import { Gateway } from '../../gateway/gateway.ts';
 import type { PlatformStatus } from '../../inbound/platform-manager.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { ArrivedReplies } from '../../outbound/arrived-replies.ts';
-import { configuredPlatforms, NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
+import { configuredPlatforms, type IdlePlatform, notServed } from '../../platforms/registry.ts';
 import { builtPage } from '../../space/page-files.ts';
 import { openStore } from '../../store/open-store.ts';
 import { startTracing } from '../../tracing/tracer.ts';
@@ -35,7 +35,7 @@ export async function startGateway({ config, log, environment, restart, lost, ar
     onProblem: (message, details) => log.warn(message, details),
   });
   let phase: Readiness['state'] = 'starting';
-  for (const platform of notServed(config)) log.warn(`platform ${NOT_SERVED_TEXT}`, { platform });
+  for (const { name, why } of notServed(config)) log.warn('platform not served', { platform: name, why });
   try {
     const figures = new Figures();
     const sandbox = await checkSandbox(config, log);
@@ -60,6 +60,11 @@ export async function startGateway({ config, log, environment, restart, lost, ar
       gateway,
       store,
       url: api.url,
+      /** Takes over what a running gateway can: keys, and the rules by which sessions end. Says how many that changed. */
+      useConfig: (fresh: Config): Promise<number> => {
+        api.useKeys(fresh.gateway);
+        return gateway.useRules(fresh.sessions);
+      },
       /** Finishes what can be finished, leaves the rest for the next start, and closes everything. */
       stop: async (reason: 'restart' | 'shutdown'): Promise<void> => {
         phase = 'draining';
@@ -99,7 +104,7 @@ async function openDoor(config: Config, backend: ApiBackend, gateway: Gateway, l
 async function readiness(
   gateway: Gateway,
   state: Readiness['state'],
-  idle: readonly string[],
+  idle: readonly IdlePlatform[],
   sandbox: Readiness['checks'],
 ): Promise<Readiness> {
   const problem = await gateway.storeProblem();
@@ -114,7 +119,7 @@ async function readiness(
       ...sandbox,
       ...gateway.pluginChecks,
       ...Object.fromEntries(gateway.chat.status().map((status) => [status.name, platformCheck(status)])),
-      ...Object.fromEntries(idle.map((name) => [name, { ok: false, detail: NOT_SERVED_TEXT }])),
+      ...Object.fromEntries(idle.map(({ name, why }) => [name, { ok: false, detail: why }])),
     },
   };
 }

@@ -1,29 +1,38 @@
 import type { Config } from '../../config/config.ts';
+import { configSettings } from '../../config/settings.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Gateway } from '../../gateway/gateway.ts';
 import type { ResetRules } from '../../lifecycle/reset-policy.ts';
 import type { LeveledLogger } from '../../log/logger.ts';
+import { secretsOf } from '../../settings/show-settings.ts';
 import { assertMemory, readConfig } from '../configuration.ts';
 import type { Settings } from '../settings.ts';
+import type { RunningGateway } from './host.ts';
 
 /**
- * Reads the configuration again and takes over what can change under way: the rules by which sessions end, and the level of
- * the log. A file that is wrong is logged, and changes nothing.
+ * Reads the configuration again and takes over what can change under way: keys of HTTP clients, the rules by which sessions
+ * end, and the level of the log. A file that is wrong is logged, and changes nothing.
  */
-export async function reload(running: Config, settings: Settings, gateway: Gateway, log: LeveledLogger): Promise<void> {
+export async function reload(
+  running: Config,
+  settings: Settings,
+  host: RunningGateway,
+  log: LeveledLogger,
+): Promise<void> {
   try {
     const fresh = await readConfig(settings);
     log.setLevel(fresh.log.level);
+    log.setSecrets([running, fresh].flatMap((config) => secretsOf(configSettings, config)));
+    const applied = apply(host, fresh, log);
     log.info('the configuration was read again', { needs_restart: needsRestart(running, fresh) });
-    await applyRules(gateway, fresh, log);
+    await applied;
   } catch (error) {
     log.error('the configuration is wrong and was not taken over', { error: MoiraiError.wrap(error) });
   }
 }
 
-async function applyRules(gateway: Gateway, { sessions }: Config, log: LeveledLogger): Promise<void> {
+async function apply(host: RunningGateway, fresh: Config, log: LeveledLogger): Promise<void> {
   try {
-    const changed = await gateway.useRules(sessions);
+    const changed = await host.useConfig(fresh);
     if (changed > 0) log.info('open sessions have another deadline under the new reset rules', { sessions: changed });
   } catch (thrown) {
     const error = MoiraiError.wrap(thrown);
@@ -46,11 +55,15 @@ export async function couldRestart(settings: Settings, log: LeveledLogger): Prom
 
 /** The sections in which something changed that only a start takes over. */
 function needsRestart(running: Config, fresh: Config): string[] {
-  const settled = ({ sessions, log: { level: _, ...log }, ...rest }: Config) => {
-    return Object.entries({ ...rest, sessions: withoutRules(sessions), log });
+  const settled = ({ sessions, log: { level: _, ...log }, gateway, ...rest }: Config) => {
+    return Object.entries({ ...rest, sessions: withoutRules(sessions), log, gateway: withoutKeys(gateway) });
   };
   const now = new Map(settled(fresh).map(([name, section]) => [name, JSON.stringify(section)]));
   return settled(running).flatMap(([name, section]) => (now.get(name) === JSON.stringify(section) ? [] : [name]));
+}
+
+function withoutKeys({ apiKey: _, keys: __, ...gateway }: Config['gateway']): object {
+  return gateway;
 }
 
 function withoutRules(sessions: Config['sessions']): object {

@@ -7,7 +7,7 @@ import { describeThisProcess } from '../../engine/host.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { createLogger, type Logger } from '../../log/logger.ts';
 import { ArrivedReplies } from '../../outbound/arrived-replies.ts';
-import { NOT_SERVED_TEXT, notServed } from '../../platforms/registry.ts';
+import { notServed } from '../../platforms/registry.ts';
 import { isStoreTrouble } from '../../queue/retry-until-known.ts';
 import { secretsOf } from '../../settings/show-settings.ts';
 import type { HomeLock } from '../../store/home-lock.ts';
@@ -128,7 +128,7 @@ async function runOnce(
     openPage(host.url, (error) => log.warn('no browser could be opened', { url: host.url, error }));
   }
   const deaf = new AbortController();
-  const readAgain = (): Promise<void> => reload(config, settings, host.gateway, log);
+  const readAgain = (): Promise<void> => reload(config, settings, host, log);
   listenToSignals(host, end, () => restart('restart'), readAgain, deaf.signal);
   // Now, not at the exit: a gateway that is killed would leave no compile cache to the next one.
   flushCompileCache();
@@ -154,8 +154,8 @@ async function announce(config: Config, host: RunningGateway, json: boolean): Pr
     platforms: [...(config.platforms.web.enabled ? ['web'] : []), 'api', ...host.gateway.chat.names],
     ...(memory === null ? {} : { memory }),
   };
-  if (json) return printJson(idle.length === 0 ? facts : { ...facts, not_served: idle });
-  const rest = Object.fromEntries(idle.map((name) => [name, NOT_SERVED_TEXT]));
+  if (json) return printJson(idle.length === 0 ? facts : { ...facts, not_served: idle.map(({ name }) => name) });
+  const rest = Object.fromEntries(idle.map(({ name, why }) => [name, why]));
   const phases = new Map(
     // A gateway that has just begun has not loaded them yet; it is about to.
     host.gateway.chat.status().map(({ name, phase }) => [name, phase === 'stopped' ? 'starting' : phase]),

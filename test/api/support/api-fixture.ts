@@ -63,7 +63,7 @@ export interface RequestOptions {
 }
 
 /** One request by Node's own client, which lets any header be set. */
-export function ask(api: RunningApi, path: string, asking: RequestOptions = {}): Promise<Answer> {
+export function ask(api: Pick<RunningApi, 'url'>, path: string, asking: RequestOptions = {}): Promise<Answer> {
   const { body, headers = {} } = asking;
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
   const method = asking.method ?? (body === undefined ? 'GET' : 'POST');
@@ -105,7 +105,7 @@ export interface StreamedEvent {
 
 /** Server-sent events, as they come; comments are left out. */
 export async function* listen(
-  api: RunningApi,
+  api: Pick<RunningApi, 'url'>,
   path: string,
   init: RequestInit & { headers?: Record<string, string> } = {},
 ): AsyncGenerator<StreamedEvent> {

@@ -4,6 +4,7 @@ import { postJson, type Source } from '../data/source.ts';
 import { announce } from '../ui.ts';
 import { useAttempt } from './asking.ts';
 import { Dialog } from './dialog.tsx';
+import { parkedText } from './parked-text.ts';
 import { Button, PlainText, SessionLink, Trouble } from './parts.tsx';
 
 interface ActionsProps {
@@ -48,12 +49,6 @@ export function SessionActions({ kept, source, label }: ActionsProps) {
   );
 }
 
-const PARKED_BECAUSE: Readonly<Record<string, string>> = {
-  operator: 'An operator parked it. What is said in it waits until it is released.',
-  stuck_loop:
-    'Its turn was interrupted too often in a row. The next message starts a new session, unless this one is released.',
-};
-
 /** Parks a session, or says why it is parked and lets it go on. */
 function Parking({ kept, source }: { kept: KeptSession; source: Source }) {
   const { trouble, busy, attempt } = useAttempt();
@@ -67,7 +62,7 @@ function Parking({ kept, source }: { kept: KeptSession; source: Source }) {
     <>
       {isParked && (
         <p class="notice" data-parked={kept.suspend_reason}>
-          {PARKED_BECAUSE[kept.suspend_reason ?? ''] ?? 'It is parked.'}
+          {parkedText(kept.suspend_reason)}
         </p>
       )}
       <Button data-action={verb} disabled={busy} onClick={() => void attempt(act)}>

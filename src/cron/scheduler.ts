@@ -100,25 +100,32 @@ export class Scheduler {
       const error = MoiraiError.wrap(thrown);
       const { message } = error;
       const { engine, random, log } = this.#options;
-      const isDefect = error.code === 'internal' || !isStoreTrouble(error);
-      if (isDefect && tick.attempts + 1 >= MOST_ATTEMPTS) return this.#setAside(tick, work, message, false);
+      if (isDefect(error) && tick.attempts + 1 >= MOST_ATTEMPTS) return this.#setAside(tick, work, message, false);
       log.warn('a due job was not started; trying again', { job: tick.job.id, error: thrown });
       const afterMs = backoff(tick.attempts + 1, RETRY_MS, RETRY_CAP_MS, random);
       await work.settle((context) => engine.store.write('delayTick', { context, lane: tick, afterMs, error: message }));
     }
   }
 
-  /** The tick is passed over and the job goes on with its next one; one that nobody can read is paused. */
+  /**
+   * The tick is passed over and the job goes on with its next one; one that nobody can read is paused. That is told first:
+   * a process that dies in between has it told twice rather than never.
+   */
   async #setAside(tick: DueJob, work: LaneWork, error: string, paused: boolean): Promise<void> {
     const { engine, log, passedOver } = this.#options;
     const { job, tickAt, attempts, now } = tick;
     log.error('a due job was passed over', { job: job.id, error });
     const nextAt = paused ? null : nextTickOf(job, now);
-    await work.settle(() => engine.store.write('scheduleJob', { id: job.id, nextAt, paused }));
     const then = paused ? 'paused' : nextAt === null ? 'over' : 'next';
-    this.#watch({ job: job.id }, passedOver(tick, error, then));
+    const told = passedOver(tick, error, then);
+    this.#watch({ job: job.id }, told);
+    await told.catch((thrown: unknown) => {
+      // What the store does not take now is tried again, with the tick; what can never be told stops nothing.
+      if (!isDefect(MoiraiError.wrap(thrown))) throw thrown;
+    });
     const fields = { work: 'tick', id: `${job.id}:${tickAt}`, attempts: attempts + 1, error } as const;
     await engine.announce({ type: 'work:set_aside', fields });
+    await work.settle(() => engine.store.write('scheduleJob', { id: job.id, nextAt, paused }));
   }
 
   async #start({ job, tickAt, now, token }: DueJob): Promise<void> {
@@ -154,6 +161,11 @@ export class Scheduler {
       .finally(() => this.#runs.delete(watched));
     this.#runs.add(watched);
   }
+}
+
+/** It fails again however often it is tried. */
+function isDefect(error: MoiraiError): boolean {
+  return error.code === 'internal' || !isStoreTrouble(error);
 }
 
 /** What of a job cannot be read, and so never will be; null for a sound one. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import { SendFailure } from '../../src/platforms/platform.ts';
 import { REPLY_SET_ASIDE_TEXT } from '../../src/turns/texts.ts';
@@ -128,7 +129,7 @@ describe('a row that cannot be read is set aside, and what is behind it goes on:
     expect(await scene.ask('1', '/cron')).toContain('paused');
   });
 
-  test('a tick of a job without a schedule, which is run once more', async () => {
+  test('a tick of a job without a schedule, which is paused', async () => {
     await scene.ask('1', '/cron add every 1h poison');
     await scene.ask('1', '/cron add every 1h look');
     damage("UPDATE jobs SET schedule = '?', timezone = 'Nowhere' WHERE prompt = 'poison'");
@@ -138,7 +139,23 @@ describe('a row that cannot be read is set aside, and what is behind it goes on:
       const told = (): number => scene.pigeons.textsTo('1').filter((text) => text.includes('look')).length;
       await scene.until('the other is run', () => told() === runs);
     }
-    expect(scene.runner.tasks.filter(({ text }) => text?.includes('poison'))).toHaveLength(1);
+    expect(scene.runner.tasks.filter(({ text }) => text?.includes('poison'))).toEqual([]);
+    expect(await setAside()).toMatchObject([{ work: 'tick', error: 'its schedule cannot be read' }]);
+    expect(await scene.ask('1', '/cron')).toContain('paused');
+  });
+
+  test('a tick that a process does not live to pass over is told nevertheless', async () => {
+    await scene.ask('1', '/cron add every 1h poison');
+    damage("UPDATE jobs SET schedule = '?' WHERE prompt = 'poison'");
+    const { store } = scene;
+    const write = store.write.bind(store);
+    vi.spyOn(store, 'write').mockImplementation((name, args) =>
+      name === 'scheduleJob' ? Promise.reject(new MoiraiError('store_closed', 'killed')) : write(name, args),
+    );
+    scene.later(3_600_000);
+    await scene.startDueJobs();
+    await scene.until('it is told', () => scene.pigeons.textsTo('1').some((text) => text.includes('cannot be read')));
+    expect(await setAside()).toMatchObject([{ work: 'tick' }]);
   });
 });
 

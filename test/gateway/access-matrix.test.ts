@@ -187,22 +187,24 @@ async function tryTools(role: Role, place: Place, calls: readonly (readonly [str
 }
 
 test('files are read', async () => {
-  const workspaces = join(scene.gateway.home, 'workspaces');
+  const workspace = { folder: join(scene.gateway.home, 'workspaces'), perConversation: true };
+  const folderOf = (person: number, place: Place): string =>
+    workspaceFor(workspace, { kind: 'chat', key: keyAt(person, place) });
   await each('file', (role, place) => {
-    const [person, spot] = [spokenBy(role, place), readAt(place)];
-    const kept = workspaceFor(
-      { folder: workspaces, perConversation: true },
-      { kind: 'chat', key: keyAt(person, place) },
-    );
-    const path = join(kept, fileOf(person, spot));
-    if (person !== ROLES.stranger) expect(readFileSync(path, 'utf8')).toContain(secretOf(person, spot));
-    const paths = [fileOf(person, spot), join('..', basename(kept), fileOf(person, spot)), path];
+    const person = spokenBy(role, place);
+    const [folder, file] = [folderOf(person, place), fileOf(person, readAt(place))];
+    const paths = [file, join('..', basename(folder), file), join(folder, file)];
     return tryTools(
       role,
       place,
-      paths.map((each) => ['read_file', { path: each }] as const),
+      paths.map((path) => ['read_file', { path }] as const),
     );
   });
+  // What nobody else could read was there all the time.
+  for (const place of PLACES) {
+    const [folder, spot] = [folderOf(OTHER, place === 'own chat' ? "another's chat" : place), readAt(place)];
+    expect(readFileSync(join(folder, fileOf(OTHER, spot)), 'utf8')).toContain(secretOf(OTHER, spot));
+  }
 }, 60_000);
 
 test('memories come back, by a tool and by themselves', async () => {

@@ -21,7 +21,7 @@ export const PEOPLE_MUTANTS: readonly Mutant[] = [
     file: 'src/people/access.ts',
     find: 'if (FLOOR.has(command.name) ||',
     replace: 'if (this.#config().access.admins.length === 0 || FLOOR.has(command.name) ||',
-    layer: { file: 'test/gateway/admins.test.ts', titles: '/restart and /sethome are for admins' },
+    layer: { file: 'test/gateway/access-matrix.test.ts', titles: 'a command that concerns the conversation' },
   },
   {
     name: 'who is no admin is asked to allow it where an admin began the topic',

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
+import { findHome } from '../../src/outbound/home-channel.ts';
 import { SendFailure } from '../../src/platforms/platform.ts';
 import { REPLY_SET_ASIDE_TEXT } from '../../src/turns/texts.ts';
 import { PeopleScene } from './people-scene.ts';
@@ -140,6 +141,14 @@ describe('a row that cannot be read is set aside, and what is behind it goes on:
     }
     expect(scene.runner.tasks.filter(({ text }) => text?.includes('poison'))).toHaveLength(1);
   });
+});
+
+test('a home channel that cannot be read is none, and can be set again', async () => {
+  await scene.store.write('keepSetting', { name: 'home_channel', value: '{' });
+  expect(await findHome(scene.store)).toBeNull();
+  await scene.ask('1', 'hello');
+  expect(await scene.ask('1', '/sethome')).toContain('home channel');
+  expect(await findHome(scene.store)).toMatchObject({ platform: 'pigeon', target: { chat: '1' } });
 });
 
 test('an event whose row cannot be read is set aside for its subscriber, which hears the next one', async () => {

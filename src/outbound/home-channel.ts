@@ -2,6 +2,7 @@ import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Target } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
+import { nullableJson } from '../store/table.ts';
 import { deliverable } from '../turns/reply-target.ts';
 
 /** Where the gateway says what nobody asked for: what BOOT.md brought, what a job found. */
@@ -13,6 +14,7 @@ export interface HomeChannel {
 }
 
 const SETTING = 'home_channel';
+const HOME = nullableJson<HomeChannel>();
 
 /** Makes a conversation the home channel, until another is. */
 export async function setHome(store: Store, session: Session | null): Promise<void> {
@@ -25,5 +27,5 @@ export async function setHome(store: Store, session: Session | null): Promise<vo
 
 export async function findHome(store: Store): Promise<HomeChannel | null> {
   const kept = await store.read('findSetting', { name: SETTING });
-  return kept === null ? null : (JSON.parse(kept) as HomeChannel);
+  return HOME.decode(kept);
 }

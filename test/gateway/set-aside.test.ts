@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { MoiraiError } from '../../src/errors/moirai-error.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
+import { findHome } from '../../src/outbound/home-channel.ts';
 import { SendFailure } from '../../src/platforms/platform.ts';
 import { REPLY_SET_ASIDE_TEXT } from '../../src/turns/texts.ts';
 import { PeopleScene } from './people-scene.ts';
@@ -157,6 +158,14 @@ describe('a row that cannot be read is set aside, and what is behind it goes on:
     await scene.until('it is told', () => scene.pigeons.textsTo('1').some((text) => text.includes('cannot be read')));
     expect(await setAside()).toMatchObject([{ work: 'tick' }]);
   });
+});
+
+test('a home channel that cannot be read is none, and can be set again', async () => {
+  await scene.store.write('keepSetting', { name: 'home_channel', value: '{' });
+  expect(await findHome(scene.store)).toBeNull();
+  await scene.ask('1', 'hello');
+  expect(await scene.ask('1', '/sethome')).toContain('home channel');
+  expect(await findHome(scene.store)).toMatchObject({ platform: 'pigeon', target: { chat: '1' } });
 });
 
 test('an event whose row cannot be read is set aside for its subscriber, which hears the next one', async () => {

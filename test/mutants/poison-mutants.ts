@@ -217,6 +217,13 @@ export const POISON_MUTANTS: readonly Mutant[] = [
     layer: { file: 'test/store/sqlite.contract.test.ts', titles: 'JSON of another kind' },
   },
   {
+    name: 'a home channel that cannot be read fails whatever looks for it',
+    file: 'src/outbound/home-channel.ts',
+    find: 'return HOME.decode(kept);',
+    replace: 'return kept === null ? null : (JSON.parse(kept) as HomeChannel);',
+    layer: { file: SET_ASIDE, titles: 'a home channel that' },
+  },
+  {
     name: 'a session whose place cannot be read answers nobody',
     file: 'src/lifecycle/steps.ts',
     find: 'origin: origin ?? command.origin',

@@ -49,3 +49,18 @@ test('tools that need the rest of the gateway ask it in the name of the person',
     expect(asker).toMatchObject({ sessionId: 's1', turnId: 't1', platform: 'api', userId: 'u1' });
   }
 });
+
+test('sending anywhere but back asks first, to the home channel too', async () => {
+  const targets = ['origin', 'local', 'home', ' home ', 'telegram', 'telegram:42'];
+  await using server = await startOpenAiServer([
+    { toolCalls: targets.map((target, i) => ({ id: `c${i}`, name: 'send_message', args: { target, text: 'hi' } })) },
+    { text: 'done' },
+  ]);
+  const sent: string[] = [];
+  const ports: ToolPorts = { sendMessage: async (target) => String(sent.push(target)) };
+  const chat = new Conversation(runnerAt(server.url, { ports }).runner);
+  chat.approval = { allowed: false, reason: 'no' };
+  await chat.say('go');
+  expect(chat.asked).toHaveLength(4);
+  expect(sent).toEqual(['origin', 'local']);
+});

@@ -108,7 +108,7 @@ test('calls that are safe together run together, the others one after the other'
       toolCalls: [
         { id: 'a', name: 'delegate', args: { task: 'a' } },
         { id: 'b', name: 'delegate', args: { task: 'b' } },
-        { id: 'c', name: 'send_message', args: { target: 'home', text: 'x' } },
+        { id: 'c', name: 'send_message', args: { target: 'local', text: 'x' } },
         { id: 'd', name: 'send_message', args: { target: 'origin', text: 'x' } },
       ],
     },
@@ -119,7 +119,7 @@ test('calls that are safe together run together, the others one after the other'
   expect(most).toBe(2);
   expect(chat.order).toEqual(['keep user,assistant', 'keep tool,tool', 'keep tool', 'keep tool']);
   expect(chat.transcript.filter(({ role }) => role === 'tool').map(({ text }) => text)).toEqual([
-    ...['a', 'b', 'home', 'origin'],
+    ...['a', 'b', 'local', 'origin'],
   ]);
 });
 

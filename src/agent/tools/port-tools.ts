@@ -50,7 +50,7 @@ function rememberTool(remember: NonNullable<ToolPorts['remember']>): AgentTool {
   });
 }
 
-const AT_HOME: ReadonlySet<string> = new Set(['origin', 'home', 'local']);
+const NOBODY_ELSE: ReadonlySet<string> = new Set(['origin', 'local']);
 
 function sendMessageTool(send: NonNullable<ToolPorts['sendMessage']>): AgentTool {
   return defineTool({
@@ -61,7 +61,8 @@ function sendMessageTool(send: NonNullable<ToolPorts['sendMessage']>): AgentTool
       text: z.string().min(1).max(20_000),
     }),
     // The people in that conversation did not ask for it.
-    dangerous: ({ target, text }) => (AT_HOME.has(target.trim()) ? null : `send to ${target}: ${text.slice(0, 200)}`),
+    dangerous: ({ target, text }) =>
+      NOBODY_ELSE.has(target.trim()) ? null : `send to ${target}: ${text.slice(0, 200)}`,
     run: ({ target, text }, asker) => send(target, text, asker),
   });
 }

@@ -4,7 +4,7 @@ import { hasCode } from '../errors/moirai-error.ts';
 import { assertPattern } from '../lifecycle/events.ts';
 import { DEFAULT_RESET_RULES, type ResetPolicy, validatePolicy } from '../lifecycle/reset-policy.ts';
 import type { Kind } from '../settings/declaration.ts';
-import { address, fault, faultOf, kind, text, textLike } from '../settings/kinds.ts';
+import { address, fault, faultOf, identifier, kind, text, textLike } from '../settings/kinds.ts';
 import { patternFault } from './command-pattern.ts';
 
 /** One field of a reset policy: the lifecycle itself says what it takes. */
@@ -70,6 +70,14 @@ export const addressRange = textLike((range) => {
   if (bits < 0 || rest.length > 0) return false;
   return length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= bits);
 }, 'no address such as 10.0.0.1, and no network such as 10.0.0.0/8 or fd00::/8');
+
+/** A person of one platform, all of one, or everybody. The same id on another platform is another person. */
+export const person = kind((value, context) => {
+  const name = identifier.read(value, context);
+  if (name !== '*' && !/^[^:]+:./.test(name))
+    throw fault('no person of a platform; write <platform>:<id>, such as telegram:42');
+  return name;
+});
 
 /** A whole command, with places for arguments. */
 export const commandPattern = kind((value, context) => {

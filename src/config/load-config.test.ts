@@ -148,10 +148,19 @@ sessions:
 
 test('lists of users take numbers as people write them', () => {
   const { access, platforms } = home.load(
-    'access: { allow: [42, "telegram:7"] }\nplatforms: { discord: { allow: [1] } }',
+    'access: { allow: ["telegram:7", "telegram:*", "*"] }\nplatforms: { discord: { allow: [1] } }',
   );
-  expect(access.allow).toEqual(['42', 'telegram:7']);
+  expect(access.allow).toEqual(['telegram:7', 'telegram:*', '*']);
   expect(platforms.discord.allow).toEqual(['1']);
+});
+
+test('an id alone is nobody where people of all platforms are named', () => {
+  expect(home.problems('access: { allow: [42], admins: ["telegram:7", "ada", ":7", "telegram:"] }')).toEqual([
+    'access.allow[0]: 42 is no person of a platform; write <platform>:<id>, such as telegram:42',
+    'access.admins[1]: "ada" is no person of a platform; write <platform>:<id>, such as telegram:42',
+    'access.admins[2]: ":7" is no person of a platform; write <platform>:<id>, such as telegram:42',
+    'access.admins[3]: "telegram:" is no person of a platform; write <platform>:<id>, such as telegram:42',
+  ]);
 });
 
 test('a workspace is for each conversation, or shared, by its usual name or a path from the home', () => {

@@ -21,7 +21,16 @@ import {
   whole,
 } from '../settings/kinds.ts';
 
-import { addressRange, commandPattern, eventPattern, longKey, signingSecret, storeUrl, workspace } from './kinds.ts';
+import {
+  addressRange,
+  commandPattern,
+  eventPattern,
+  longKey,
+  person,
+  signingSecret,
+  storeUrl,
+  workspace,
+} from './kinds.ts';
 
 import { model } from './model-settings.ts';
 import { sessions } from './session-settings.ts';
@@ -161,9 +170,9 @@ const memory = section({
 });
 
 const access = section({
-  allow: list(identifier, 'who may talk to the agent: `telegram:42`, `telegram:*`, or `*` for everybody'),
+  allow: list(person, 'who may talk to the agent: `telegram:42`, `telegram:*`, or `*` for everybody'),
   pairing: setting(flag, true, 'whether a stranger gets a code that `moirai pairing approve` lets in'),
-  admins: list(identifier, 'who may do everything, beside those whom `moirai pairing` made admins'),
+  admins: list(person, 'who may do everything, beside those whom `moirai pairing` made admins'),
   approvals: setting(
     oneOf('admins', 'asker'),
     'admins',

@@ -124,7 +124,7 @@ export class Access {
 
   #isListed(platform: string, id: string): boolean {
     const [everywhere = [], here = []] = this.#lists(platform);
-    return matches(everywhere, platform, id) || here.includes('*') || here.includes(id) || matches(here, platform, id);
+    return matches(everywhere, platform, id) || here.includes(id) || matches(here, platform, id);
   }
 
   #lists(platform: string): readonly (readonly string[])[] {
@@ -134,9 +134,7 @@ export class Access {
 }
 
 function matches(list: readonly string[], platform: string, id: string): boolean {
-  return (
-    list.includes('*') || list.includes(`${platform}:*`) || list.includes(`${platform}:${id}`) || list.includes(id)
-  );
+  return list.includes('*') || list.includes(`${platform}:*`) || list.includes(`${platform}:${id}`);
 }
 
 export function requesterOf(platform: string, { id, bot }: Person, place: Place): Requester {

@@ -193,7 +193,7 @@ export const POISON_MUTANTS: readonly Mutant[] = [
     file: 'src/cron/scheduler.ts',
     find: 'if (isDefect && tick.attempts + 1 >= MOST_ATTEMPTS)',
     replace: 'if (isDefect && tick.attempts < 0)',
-    layer: { file: SET_ASIDE, titles: 'a tick of a job' },
+    layer: { file: SET_ASIDE, titles: 'whose next one is run' },
   },
   {
     name: 'an event that cannot be read is passed over without a trace',

@@ -64,13 +64,20 @@ function plant(mutant: Mutant): string {
     cpSync(join(ROOT, part), join(place, part), { recursive: true, preserveTimestamps: true });
   const path = join(place, mutant.file);
   const source = readFileSync(path, 'utf8');
-  const places = source.split(mutant.find).length - 1;
-  if (places !== 1) throw new TypeError(`mutant "${mutant.name}": its text is ${places} times in ${mutant.file}`);
   writeFileSync(
     path,
     source.replace(mutant.find, () => mutant.replace),
   );
   return place;
+}
+
+/** Says so before anything is run if the place of a mutant is not there, or not one. */
+function assertPlaces(mutants: readonly Mutant[]): void {
+  const lost = mutants.flatMap(({ name, file, find }) => {
+    const places = readFileSync(join(ROOT, file), 'utf8').split(find).length - 1;
+    return places === 1 ? [] : [`mutant "${name}": its text is ${places} times in ${file}`];
+  });
+  if (lost.length > 0) throw new TypeError(lost.join('\n'));
 }
 
 async function hunt(mutant: Mutant): Promise<Verdict> {
@@ -113,6 +120,7 @@ function run(cwd: string, args: readonly string[]): Promise<{ code: number | nul
 
 async function main(): Promise<number> {
   const chosen = MUTANTS.filter((mutant) => mutant.name.includes(values.only));
+  assertPlaces(chosen);
   const waiting = [...chosen];
   const verdicts: Verdict[] = [];
   const worker = async (): Promise<void> => {

@@ -444,8 +444,8 @@ export const CENTRE_MUTANTS: readonly Mutant[] = [
   {
     name: 'cron: every time that was missed is made up for',
     file: 'src/cron/scheduler.ts',
-    find: 'nextAt: this.#nextAfter(job, now)',
-    replace: 'nextAt: this.#nextAfter(job, tickAt)',
+    find: 'nextAt: nextTickOf(job, now),',
+    replace: 'nextAt: nextTickOf(job, tickAt),',
     layer: 'cron',
   },
   {

@@ -175,9 +175,23 @@ export const PEOPLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'the agent sends to other chats without asking',
     file: 'src/agent/tools/port-tools.ts',
-    find: 'AT_HOME.has(target.trim()) ? null :',
+    find: 'NOBODY_ELSE.has(target.trim()) ? null :',
     replace: 'target !== null ? null :',
     layer: { file: 'test/gateway/access-matrix.test.ts', titles: 'something is sent' },
+  },
+  {
+    name: 'the agent sends to the home channel without asking',
+    file: 'src/agent/tools/port-tools.ts',
+    find: "new Set(['origin', 'local'])",
+    replace: "new Set(['origin', 'home', 'local'])",
+    layer: { file: 'test/agent/tools-ports.test.ts', titles: 'to the home channel too' },
+  },
+  {
+    name: 'an id without a platform is an admin on every platform',
+    file: 'src/config/kinds.ts',
+    find: "if (name !== '*' && !",
+    replace: "if (name === '' && !",
+    layer: { file: 'src/config/load-config.test.ts', titles: 'an id alone is nobody' },
   },
   {
     name: 'what another person had sent is an instruction',

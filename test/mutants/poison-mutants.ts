@@ -139,17 +139,9 @@ export const POISON_MUTANTS: readonly Mutant[] = [
     layer: { file: SET_ASIDE, titles: 'a row that cannot be read .* a reply' },
   },
   {
-    name: 'a job whose schedule cannot be read stays due for ever',
-    file: 'src/cron/scheduler.ts',
-    find: `      this.#options.log.error('the schedule of a job cannot be read; it is not run again', { job: job.id, error });
-      return null;`,
-    replace: '      throw error;',
-    layer: { file: SET_ASIDE, titles: 'without a schedule' },
-  },
-  {
     name: 'a job whose row cannot be read is run',
     file: 'src/cron/scheduler.ts',
-    find: "if (isUnreadable(tick.job.target)) return this.#setAside(tick, work, 'its row cannot be read');",
+    find: "if (isUnreadable(job.target)) return 'its row';",
     replace: '',
     layer: { file: SET_ASIDE, titles: 'which is paused' },
   },
@@ -191,8 +183,8 @@ export const POISON_MUTANTS: readonly Mutant[] = [
   {
     name: 'a tick that cannot be started is tried for ever',
     file: 'src/cron/scheduler.ts',
-    find: 'if (isDefect && tick.attempts + 1 >= MOST_ATTEMPTS)',
-    replace: 'if (isDefect && tick.attempts < 0)',
+    find: 'if (isDefect(error) && tick.attempts + 1 >= MOST_ATTEMPTS)',
+    replace: 'if (isDefect(error) && tick.attempts < 0)',
     layer: { file: SET_ASIDE, titles: 'whose next one is run' },
   },
   {

@@ -43,7 +43,7 @@ export const INFO_COMMANDS: readonly CommandSpec[] = [
     summary: 'make this conversation the one that hears what nobody asked for',
     async run(call, deps) {
       await record(call, deps);
-      await setHome(deps.engine.store, call.session);
+      await setHome(deps.engine.store, call.conversation);
       return 'This is the home channel now: what the gateway has to say by itself comes here.';
     },
   },

@@ -43,11 +43,11 @@ export async function questions(
   };
   const here = { platform: session.platform, target: session.origin ?? {} };
   if (await deps.access.mayApproveOwn(session.platform, speaker.userId)) return send(here, questionText(action), true);
-  const places = await adminPlaces(deps, session.key);
-  const hint = places.length > 0 ? null : promotionHint(session.platform, speaker.userId);
+  const { places, whom } = await adminPlaces(deps, session.key);
+  const asked = whom === null ? `There is no admin to ask. ${promotionHint(session.platform, speaker.userId)}` : whom;
   const { type } = parseKey(session.key);
   // In a group an admin may be there to press it.
-  const told = send(here, adminNeededText(action, hint), type !== 'dm');
+  const told = send(here, adminNeededText(action, asked), type !== 'dm');
   const question = adminQuestionText(
     action,
     nameOf(session, speaker),
@@ -56,15 +56,20 @@ export async function questions(
   return [...told, ...places.flatMap((place) => sendElsewhere(place, question))];
 }
 
-async function adminPlaces({ access, store }: QuestionDeps, exceptKey: string): Promise<Place[]> {
+/** Where admins are asked, and how that is said; null where there is nobody to ask. */
+async function adminPlaces(
+  { access, store }: QuestionDeps,
+  exceptKey: string,
+): Promise<{ readonly places: readonly Place[]; readonly whom: string | null }> {
   const places: Place[] = [];
   for (const { platform, userId } of await access.admins()) {
     const chat = await directChat(store, platform, userId);
     if (chat !== null && chat.key !== exceptKey) places.push({ platform, target: chat.origin ?? {} });
   }
-  if (places.length > 0) return places;
+  if (places.length > 0) return { places, whom: 'The admins were asked.' };
   const home = await findHome(store);
-  return home === null || home.key === exceptKey ? [] : [{ platform: home.platform, target: home.target }];
+  if (home === null || home.key === exceptKey) return { places: [], whom: null };
+  return { places: [{ platform: home.platform, target: home.target }], whom: 'The home channel was asked.' };
 }
 
 /** Sessions of a person that are looked at for a direct chat. */

@@ -1,8 +1,8 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import type { Session } from '../lifecycle/session.ts';
 import type { Target } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import { nullableJson } from '../store/table.ts';
+import type { ConversationRef } from '../store/transactions/conversations.ts';
 import { deliverable } from '../turns/reply-target.ts';
 
 /** Where the gateway says what nobody asked for: what BOOT.md brought, what a job found. */
@@ -16,12 +16,13 @@ export interface HomeChannel {
 const SETTING = 'home_channel';
 const HOME = nullableJson<HomeChannel>();
 
-/** Makes a conversation the home channel, until another is. */
-export async function setHome(store: Store, session: Session | null): Promise<void> {
-  if (session === null || !deliverable(session)) {
+/** Makes a conversation the home channel, until another is, whether or not a session is open in it. */
+export async function setHome(store: Store, conversation: ConversationRef): Promise<void> {
+  if (!deliverable(conversation)) {
     throw new MoiraiError('bad_input', 'nothing can be sent to this conversation, so it cannot be the home channel');
   }
-  const home: HomeChannel = { platform: session.platform, target: session.origin ?? {}, key: session.key };
+  const { platform, origin, key } = conversation;
+  const home: HomeChannel = { platform, target: origin ?? {}, key };
   await store.write('keepSetting', { name: SETTING, value: JSON.stringify(home) });
 }
 

@@ -40,9 +40,8 @@ export function questionText(action: string): string {
 }
 
 /** The same where the person whose work it is may not allow it. */
-export function adminNeededText(action: string, hint: string | null): string {
-  const how = hint === null ? 'The admins were asked.' : `There is no admin to ask. ${hint}`;
-  return `An admin has to allow this: ${action}\n${how} /deny refuses it.`;
+export function adminNeededText(action: string, asked: string): string {
+  return `An admin has to allow this: ${action}\n${asked} /deny refuses it.`;
 }
 
 /** What an admin is asked elsewhere than where the work is done. */

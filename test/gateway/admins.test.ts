@@ -48,6 +48,19 @@ describe('what the agent asks for a person who is no admin', () => {
     await scene.sees(BOB, 'refused');
   });
 
+  test('is asked in the home channel, and said so, when no admin has a direct chat', async () => {
+    scene = await PeopleScene.open([BOB, EVE]);
+    await scene.promote(EVE);
+    scene.say(EVE, '/sethome', 'topic');
+    await scene.sees('topic', 'This is the home channel now');
+    scene.say(BOB, 'please ask');
+    expect(await scene.sees(BOB, 'An admin has to allow this')).toContain('The home channel was asked.');
+    await scene.sees('topic', 'needs an admin in their direct chat');
+    const data = scene.button('topic', 'Allow') ?? '';
+    expect(await scene.answer(scene.press(EVE, data, 'topic'))).toBe('Allowed.');
+    await scene.sees(BOB, 'did: please ask, allowed');
+  });
+
   test('in a topic an admin who is there allows by the button', async () => {
     await withAdmin();
     scene.say(EVE, 'hello', 'topic');

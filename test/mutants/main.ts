@@ -25,13 +25,13 @@ const TIME_LIMIT_MS = 300_000;
 const MAX_OUTPUT = 32_000_000;
 const USAGE = `Puts deliberate bugs into copies of the source and runs the layer of proof that must catch each.
 
-  npm run mutants -- [--only TEXT] [--jobs 2] [--json]
+  npm run mutants -- [--only TEXT] [--jobs 4] [--json]
 `;
 
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
-    jobs: { type: 'string', default: '2' },
+    jobs: { type: 'string', default: '4' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', short: 'h', default: false },
   },

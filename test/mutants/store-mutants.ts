@@ -238,7 +238,7 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     file: 'src/store/postgres/backup.ts',
     find: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
     replace: 'BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY',
-    layer: { file: 'test/gateway/backup.test.ts', titles: 'of postgres under load, restored into postgres' },
+    layer: { file: 'test/store/backup.test.ts', titles: 'of one moment' },
   },
   {
     name: 'a store is restored under a process that uses it',

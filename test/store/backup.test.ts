@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { createBackup } from '../../src/store/backup/backup.ts';
 import { restoreBackup } from '../../src/store/backup/restore.ts';
@@ -150,6 +150,28 @@ test('a backup of an SQLite store is done in one pass, whatever is written meanw
   await createBackup({ ...source, ...quiet, progress, file: file(), replace: false });
   other.close();
   expect(done.length).toBeGreaterThan(1);
+  await engine.stop();
+});
+
+test('a backup of a PostgreSQL store is of one moment, whatever is written meanwhile', async () => {
+  const source = await newPlace('postgres');
+  const engine = await bootTestEngine(await open(source.url));
+  await engine.start(chatConversation('one'), { title: 'before' });
+  const other = new pg.Client({ connectionString: source.url });
+  await other.connect();
+  await other.query('BEGIN');
+  // The backup has begun, and stops here until something else has changed.
+  await other.query('LOCK TABLE moirai.turns IN ACCESS EXCLUSIVE MODE');
+  const backup = createBackup({ ...source, ...quiet, file: file(), replace: false });
+  const waiting = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'moirai.turns'::regclass";
+  await vi.waitUntil(async () => (await other.query(waiting)).rows.length > 0, { timeout: 20_000 });
+  await other.query("UPDATE moirai.sessions SET title = 'after'");
+  await other.query('COMMIT');
+  await other.end();
+  await backup;
+  const copy = new DatabaseSync(file());
+  expect(copy.prepare('SELECT title FROM sessions').all()).toEqual([{ title: 'before' }]);
+  copy.close();
   await engine.stop();
 });
 

@@ -134,13 +134,14 @@ describe('when the host process is killed', () => {
     const first = await scene.base.talk(1);
     await until('the witness has it', () => scene.lines(file).length === 1);
     const { pid } = scene.lines(file)[0];
+    const host = hostPid(pid);
     // In the middle of a reload, which calls the old processes away: nobody waits for that.
     const rejections: unknown[] = [];
     const note = (reason: unknown): void => void rejections.push(reason);
     process.on('unhandledRejection', note);
     scene.base.hook('witness', { 'handler.ts': noting("note('again', 1);") });
     await until('it is reloaded', () => scene.logged.includes('hook reloaded'));
-    process.kill(hostPid(pid), 'SIGKILL');
+    process.kill(host, 'SIGKILL');
     await until('the plugin is back', () => plugins.list()[0]?.state === 'ready' && plugins.list()[0]?.restarts === 1);
     const second = await scene.base.talk(2);
     await until('the witness heard both', () => heard(first) && heard(second));

@@ -380,4 +380,11 @@ export const STORE_MUTANTS: readonly Mutant[] = [
     replace: '"SELECT max(created_at) FROM deliveries WHERE state = \'queued\'"',
     layer: { file: SQLITE, titles: 'has the age of the oldest' },
   },
+  {
+    name: 'a process that is frozen while it waits to write keeps everybody from writing',
+    file: 'src/store/sqlite/turnstile.ts',
+    find: 'worksWithin(this.#passedBy ? 0 : TURN_MS,',
+    replace: 'worksWithin(this.#maxWaitMs,',
+    layer: { file: 'src/store/sqlite/turnstile.test.ts', titles: 'frozen in it' },
+  },
 ];

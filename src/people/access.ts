@@ -18,7 +18,7 @@ type AccessConfig = Pick<Config, 'access' | 'platforms'>;
 export interface Answerer {
   /** As the log names it: `telegram:42`, `api`, `cli`. */
   readonly name: string;
-  /** Told from everybody on every platform, as the question names whose work it is about; null where nobody has a name. */
+  /** Distinct from everybody on every platform, as the question names whose work it is about; null where nobody has a name. */
   readonly person: string | null;
   readonly admin: boolean;
 }

@@ -76,7 +76,7 @@ test('a turn that nobody has is not found, and one that is stopped by its id is 
   const turnId = data[0]?.turn_id ?? '';
   expect(await gateway.get(`/v1/turns/${turnId}?wait=50ms`)).toMatchObject({ state: 'running', reply: null });
   const waited = gateway.get(`/v1/turns/${turnId}?wait=60s`);
-  // Asked after it, and answered while it waits.
+  // This one comes after it, and is answered while it waits.
   expect(await gateway.get(`/v1/turns/${turnId}`)).toMatchObject({ state: 'running' });
   const { status, answer } = await gateway.post(`/v1/turns/${turnId}/stop`, {});
   expect([status, answer]).toMatchObject([200, { state: 'over', outcome: 'interrupted', error: null }]);

@@ -35,6 +35,13 @@ test('a read of a few rows is answered before the event loop turns, a long page 
   expect(await page).toEqual([]);
 });
 
+test('what a start and each turn of a gateway read asks no other thread', async () => {
+  expect(await first(store.read('staleTurns', { sessionId: null, limit: 200 }))).toBe('the answer');
+  expect(await first(store.read('abandonedApprovals', { limit: 100 }))).toBe('the answer');
+  expect(await first(store.read('turnFiles', { turnId: 'trn_1' }))).toBe('the answer');
+  expect(await first(store.read('movesOf', { platform: 'telegram', chat: '-1' }))).toBe('the answer');
+});
+
 test('every read after a close is refused alike', async () => {
   await store.close();
   await expect(store.read('getSession', { sessionId: 'ses_1' })).rejects.toMatchObject({ code: 'store_closed' });

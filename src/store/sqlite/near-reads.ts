@@ -9,11 +9,17 @@ import type { Outcome } from './writer.ts';
 const BY_KEY: ReadonlySet<ReadName> = new Set<ReadName>([
   ...(['getSession', 'openSession', 'getTurn', 'turnResult', 'turnByRef', 'openTurns', 'answeredTurns'] as const),
   ...(['findSetting', 'isPaired', 'findPlace', 'findJob', 'storeTime', 'nextDeadline', 'lastSeq'] as const),
-  ...(['listInstances', 'listSubscribers'] as const),
+  ...(['listInstances', 'listSubscribers', 'turnFiles', 'movesOf'] as const),
 ]);
 
 /** Pages, and how long they may be. */
-const PAGES: Readonly<Partial<Record<ReadName, number>>> = { unfinishedTurns: 500, listEvents: 200, listMessages: 50 };
+const PAGES: Readonly<Partial<Record<ReadName, number>>> = {
+  unfinishedTurns: 500,
+  listEvents: 200,
+  listMessages: 50,
+  staleTurns: 200,
+  abandonedApprovals: 100,
+};
 
 /**
  * Reads that take longer are none of this kind: for a while another thread does them. Once may be the machine, which had

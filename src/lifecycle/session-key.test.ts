@@ -33,7 +33,7 @@ const EXAMPLES: readonly [key: string, conversation: Conversation][] = [
   ['agent:main:telegram:dm:42:5', { profile: 'main', platform: 'telegram', type: 'dm', chat: '42', thread: '5' }],
   ['agent:main:api:dm:my%3Achat', { profile: 'main', platform: 'api', type: 'dm', chat: 'my:chat' }],
   ['agent:main:cli:dm', { profile: 'main', platform: 'cli', type: 'dm' }],
-  ['agent:main:slack:dm:T1:D1:', { profile: 'main', platform: 'slack', type: 'dm', scope: 'T1', chat: 'D1' }],
+  ['agent:main:slack:dm:T1:D1', { profile: 'main', platform: 'slack', type: 'dm', scope: 'T1', chat: 'D1' }],
   [
     'agent:main:slack:dm:T1:D1:1.2',
     { profile: 'main', platform: 'slack', type: 'dm', scope: 'T1', chat: 'D1', thread: '1.2' },
@@ -49,7 +49,17 @@ const EXAMPLES: readonly [key: string, conversation: Conversation][] = [
     'agent:main:discord:channel:G:C:U',
     { profile: 'main', platform: 'discord', type: 'channel', scope: 'G', chat: 'C', participant: 'U' },
   ],
-  ['agent:main:discord:channel:G:C:', { profile: 'main', platform: 'discord', type: 'channel', scope: 'G', chat: 'C' }],
+  ['agent:main:discord:channel:G:C', { profile: 'main', platform: 'discord', type: 'channel', scope: 'G', chat: 'C' }],
+  [
+    'agent:main:telegram@work:dm:42',
+    { profile: 'main', platform: 'telegram', account: 'work', type: 'dm', chat: '42' },
+  ],
+  [
+    'agent:main:slack@two:channel:T:C',
+    { profile: 'main', platform: 'slack', account: 'two', type: 'channel', scope: 'T', chat: 'C' },
+  ],
+  ['agent:main:whatsapp:dm:1:49', { profile: 'main', platform: 'whatsapp', type: 'dm', scope: '1', chat: '49' }],
+  ['agent:main:qq:channel:G:C', { profile: 'main', platform: 'qq', type: 'channel', scope: 'G', chat: 'C' }],
   ['agent:main:telegram:thread:7:5', { profile: 'main', platform: 'telegram', type: 'thread', chat: '7', thread: '5' }],
   [
     'agent:main:telegram:thread::7:5:9',

@@ -57,8 +57,9 @@ const table: Table = {
     people: { layers: ['errors', 'lifecycle', 'store', 'queue', 'engine', 'config', 'agent', 'platforms'] },
     tracing: { layers: ['log', 'config', 'agent', 'turns'] },
     platforms: {
-      layers: ['errors', 'settings', 'markdown'],
-      contract: ['platforms/platform.ts', 'platforms/descriptor.ts', 'platforms/chat-settings.ts'],
+      layers: ['errors', 'settings', 'markdown', 'lifecycle'],
+      folderLayers: ['errors', 'settings', 'markdown'],
+      hidden: ['platforms/registry.ts', 'platforms/served.ts'],
     },
     space: { layers: ['errors', 'api', 'markdown'] },
     gateway: {
@@ -152,6 +153,7 @@ describe('the checker reports', () => {
     ['a platform that knows a sibling', 'platforms/slack/a.ts', `import { send } from '../discord/send.ts';`],
     ['a platform that knows the agent', 'platforms/slack/a.ts', `import { run } from '../../agent/run.ts';`],
     ['a platform that knows the list of platforms', 'platforms/slack/a.ts', `import { a } from '../registry.ts';`],
+    ['a platform that knows the lifecycle', 'platforms/slack/a.ts', `import { a } from '../../lifecycle/states.ts';`],
     ['a configuration that knows the inside', 'config/a.ts', `import { a } from '../platforms/slack/platform.ts';`],
     ['a store file that knows its feature', 'cron/a-store.ts', `import { next } from './schedule.ts';`],
     ['a store file that knows the gateway', 'cron/a-store.ts', `import { run } from '../gateway/run.ts';`],
@@ -184,6 +186,8 @@ describe('the checker reports', () => {
     ],
     ['lifecycle/a.ts', `export const text = 'words from "../store/open.ts"';`],
     ['config/a.ts', `import { platformSettings } from '../platforms/registry.ts';`],
+    ['platforms/slack/a.ts', `import { fieldsOf } from '../fields.ts';`],
+    ['platforms/registry.ts', `import { platformName } from '../lifecycle/session-key.ts';`],
     ['platforms/slack/a.ts', `import { parse } from './parse.ts';\nimport type { Platform } from '../platform.ts';`],
     ['cli/a.ts', `import { run } from '../gateway/run.ts';\nconst { HOME } = process.env;`],
     ['engine/a.ts', `process.exitCode = 1; const file = new URL('../../package.json', import.meta.url);`],

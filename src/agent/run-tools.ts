@@ -32,12 +32,16 @@ function groupsOf(calls: readonly ToolCall[], tools: ToolSet): ToolCall[][] {
   return groups;
 }
 
+/** Of what a tool has said, so much is shown to people. */
+const MOST_SHOWN = 4000;
+
 async function runTool(call: ToolCall, tools: ToolSet, task: ToolTask): Promise<ToolOutcome> {
   const { signal, context } = task;
   if (signal.aborted) return { text: 'This was not run: the turn was stopped before its time came.', ok: false };
   context.channel.publish({ type: 'tool', state: 'start', id: call.id, name: call.name, args: call.args });
   const outcome = await attempt(call, tools, task);
-  context.channel.publish({ type: 'tool', state: 'end', id: call.id, name: call.name, ok: outcome.ok });
+  const output = outcome.text.slice(0, MOST_SHOWN).toWellFormed();
+  context.channel.publish({ type: 'tool', state: 'end', id: call.id, name: call.name, ok: outcome.ok, output });
   return outcome;
 }
 

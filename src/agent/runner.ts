@@ -57,7 +57,8 @@ export type StepEvent =
 
 export type ToolEvent = { readonly type: 'tool'; readonly id: string; readonly name: string } & (
   | { readonly state: 'start'; readonly args: unknown }
-  | { readonly state: 'end'; readonly ok: boolean }
+  /** `output` is the beginning of what the model reads of it. */
+  | { readonly state: 'end'; readonly ok: boolean; readonly output?: string }
 );
 
 export interface ToolUse {

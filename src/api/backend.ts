@@ -107,8 +107,8 @@ export interface ApiBackend {
     /** Where results go, by its name. Throws `target_unknown`. */
     readonly target: (text: string) => Promise<JobTarget>;
   };
-  /** What a platform brings; the status it is answered with. */
-  receiveFromPlatform(name: string, request: PlatformRequest): Promise<200 | 401 | 404 | 503>;
+  /** What a platform brings or asks over HTTP, and what it is answered; null where there is no such platform. */
+  receiveFromPlatform(name: string, request: PlatformRequest): Promise<PlatformAnswer | null>;
   drain(): Promise<void>;
   undrain(): Promise<void>;
   /** How many turns run and wait, and other gauges, by metric name without what all of them begin with. */
@@ -123,6 +123,16 @@ export interface ApiBackend {
 
 /** As it came. Header names in lower case. */
 export interface PlatformRequest {
+  readonly method: string;
+  /** What stands behind the name of the platform: an account, a route, or nothing. */
+  readonly path: string;
+  readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: Uint8Array;
+}
+
+export interface PlatformAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
 }

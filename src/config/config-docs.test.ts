@@ -2,41 +2,24 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { ConfigHome } from '../../test/support/config-home.ts';
-import { type Declaration, FromVariable, REQUIRED } from '../settings/declaration.ts';
+import { rowsOf, withTable } from '../../test/support/settings-table.ts';
+import { platformSection } from '../platforms/chat-settings.ts';
 import { configSettings } from './settings.ts';
 
 const docs = fileURLToPath(new URL('../../docs/config.md', import.meta.url));
 const page = readFileSync(docs, 'utf8');
 
-/** The rows of everything under a key. What is described as a whole has one row for all of it. */
-function rowsOf(declaration: Declaration, path: string): string[] {
-  if (declaration.type === 'setting') return [row(path, asWritten(declaration.byDefault), declaration.help)];
-  if (declaration.type === 'list') {
-    const own = row(path, asWritten(declaration.byDefault), declaration.help);
-    return [own, ...(declaration.element.type === 'setting' ? [] : rowsOf(declaration.element, `${path}[]`))];
-  }
-  if (declaration.type !== 'section' && declaration.help !== '') return [row(path, '`{}`', declaration.help)];
-  if (declaration.type === 'named') return rowsOf(declaration.element, `${path}.NAME`);
-  return Object.entries(declaration.fields).flatMap(([key, field]) => rowsOf(field, `${path}.${key}`));
-}
-
-function row(path: string, byDefault: string, help: string): string {
-  return `| \`${path}\` | ${byDefault} | ${help === '' ? '' : `${help} `}|`;
-}
-
-function asWritten(byDefault: unknown): string {
-  if (byDefault === REQUIRED) return 'required';
-  if (byDefault instanceof FromVariable) return `\`\${${byDefault.name}}\``;
-  return `\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\``;
+/** What all platforms have in common stands here; what one has of its own, on its page. */
+function platformRows(): string[] {
+  const anyPlatform = platformSection({});
+  const { web } = configSettings.fields.platforms.fields;
+  return [...rowsOf(anyPlatform, 'platforms.PLATFORM'), ...rowsOf(web, 'platforms.web')];
 }
 
 /** The page with the table of each section as the declarations say. */
 function withTables(text: string): string {
   return Object.entries(configSettings.fields).reduce((before, [name, section]) => {
-    const table = ['| key | default | |', '|---|---|---|', ...rowsOf(section, name), ''].join('\n');
-    const heading = new RegExp(`(^## ${name}\\n(?:(?!\\||#).*\\n)*)(?:\\|.*\\n)+`, 'm');
-    expect(before).toMatch(heading);
-    return before.replace(heading, (_, above: string) => above + table);
+    return withTable(before, name, name === 'platforms' ? platformRows() : rowsOf(section, name));
   }, text);
 }
 

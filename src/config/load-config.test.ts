@@ -56,19 +56,13 @@ test('a home without files has the defaults of the contract', () => {
     hooks: { timeoutMs: 30_000, maxAttempts: 8, webhooks: [] },
     memory: { provider: 'files', baseUrl: null, apiKey: null, reviewEvery: 10, reviewMinTurns: 3 },
     access: { allow: [], pairing: true, admins: [], approvals: 'admins', commands: { dm: [], group: [] } },
-    platforms: {
+    platforms: expect.objectContaining({
       telegram: {
         ...{ enabled: true, token: null, apiRoot: null, mode: 'polling', webhookUrl: null, webhookSecret: null },
-        ...{ allow: [], requireMention: true, wakeWords: [] },
+        ...{ allow: [], requireMention: true, wakeWords: [], accounts: {} },
       },
-      discord: { enabled: true, token: null, apiRoot: null, allow: [], requireMention: true, wakeWords: [] },
-      slack: {
-        ...{ enabled: true, token: null, appToken: null, apiRoot: null },
-        ...{ allow: [], requireMention: true, wakeWords: [] },
-      },
-      webhook: { enabled: true, routes: {} },
       web: { enabled: true },
-    },
+    }),
     mcp: { servers: {} },
     cron: { enabled: true },
     display: { streaming: null, typing: null, reactions: null, toolProgress: null, footer: null, platforms: {} },
@@ -148,10 +142,10 @@ sessions:
 
 test('lists of users take numbers as people write them', () => {
   const { access, platforms } = home.load(
-    'access: { allow: ["telegram:7", "telegram:*", "*"] }\nplatforms: { discord: { allow: [1] } }',
+    'access: { allow: ["telegram:7", "telegram:*", "*"] }\nplatforms: { telegram: { allow: [1] } }',
   );
   expect(access.allow).toEqual(['telegram:7', 'telegram:*', '*']);
-  expect(platforms.discord.allow).toEqual(['1']);
+  expect(platforms.telegram.allow).toEqual(['1']);
 });
 
 test('an id alone is nobody where people of all platforms are named', () => {
@@ -218,18 +212,18 @@ describe('the environment', () => {
   });
 
   test('may lack the tokens of the defaults', () => {
-    const yaml = `platforms: { telegram: { token: "\${TELEGRAM_BOT_TOKEN}" }, slack: { app_token: "\${SLACK_APP_TOKEN}" } }`;
-    expect(home.load(yaml).platforms).toMatchObject({ telegram: { token: null }, slack: { appToken: null } });
+    const yaml = `platforms: { telegram: { token: "\${TELEGRAM_BOT_TOKEN}" } }`;
+    expect(home.load(yaml).platforms).toMatchObject({ telegram: { token: null } });
     expect(home.problems(`platforms: { telegram: { token: "\${MY_BOT}" } }`)).toHaveLength(1);
   });
 
   test('gives the tokens of platforms unless the file gives others', () => {
-    const env = { TELEGRAM_BOT_TOKEN: 't', DISCORD_BOT_TOKEN: 'd', SLACK_BOT_TOKEN: 's', SLACK_APP_TOKEN: 'a' };
-    expect(home.load('platforms: { discord: { token: null }, slack: { token: other } }', env).platforms).toMatchObject({
-      telegram: { token: 't' },
-      discord: { token: null },
-      slack: { token: 'other', appToken: 'a' },
-    });
+    const env = { TELEGRAM_BOT_TOKEN: 't' };
+    const tokenWith = (yaml: string) => home.load(yaml, env).platforms.telegram.token;
+    expect(tokenWith('')).toBe('t');
+    expect(tokenWith('platforms: { telegram: { token: null } }')).toBeNull();
+    expect(tokenWith('platforms: { telegram: { token: other } }')).toBe('other');
+    expect(tokenWith('platforms: { telegram: { accounts: { work: { token: own } } } }')).toBe('t');
   });
 
   test('gives the collector of traces unless the file gives another, or none', () => {

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigHome } from '../../test/support/config-home.ts';
 import { pathShown, settingAt, WRONG_SETTINGS } from '../../test/support/wrong-settings.ts';
 import { allKeys } from '../settings/keys.ts';
+import { readSettings } from '../settings/read-settings.ts';
 import { loadConfig } from './load-config.ts';
 import { problemsOf } from './problem.ts';
 import { configSettings } from './settings.ts';
@@ -18,8 +19,26 @@ afterEach(() => home.remove());
 
 const KEYS = allKeys(configSettings);
 
+/** The settings of platforms are tried by what they are, so that a platform brings nothing but itself. */
+const OF_PLATFORMS = KEYS.filter(({ path }) => /^platforms\.(?!web\.)/.test(path) && !(path in WRONG_SETTINGS));
+
 test('every key of the schema is tried below', () => {
-  expect(Object.keys(WRONG_SETTINGS).sort()).toEqual(KEYS.map(({ path }) => path).sort());
+  const tried = [...Object.keys(WRONG_SETTINGS), ...OF_PLATFORMS.map(({ path }) => path)];
+  expect(tried.sort()).toEqual(KEYS.map(({ path }) => path).sort());
+});
+
+/** One of these is wrong wherever it stands. */
+const WRONG_ANYWHERE = ['x', [], 5, {}, [[]]];
+
+test.each(OF_PLATFORMS.map(({ path }) => path))('%s refuses what it cannot be', (path) => {
+  const wrong = WRONG_ANYWHERE.find((value) => {
+    const { issues } = readSettings(configSettings, settingAt(path, value), { home: home.path, variable: () => null });
+    return issues.some((issue) => issue.of === 'value');
+  });
+  expect(wrong).toBeDefined();
+  const told = home.problems(settingAt(path, wrong)).filter((problem) => problem.startsWith(pathShown(path)));
+  expect(told).toHaveLength(1);
+  expect(told[0]).toMatch(/ is | are /);
 });
 
 test.each(Object.entries(WRONG_SETTINGS))('%s refuses %j', (path, value) => {

@@ -19,10 +19,11 @@ model: { base_url: "https://u:hidden-4@host/v1?api_key=hidden-5", api_key: hidde
 hooks: { webhooks: [{ name: a, url: "https://u:hidden-7@x", secret: whsec_hidden8, events: ["*"] }] }
 memory: { base_url: "https://u:hidden-20@x", api_key: hidden-21 }
 platforms:
-  telegram: { token: hidden-9, webhook_secret: hidden-10, webhook_url: "https://u:hidden-11@x" }
-  discord: { token: hidden-12, api_root: "https://u:hidden-13@x" }
-  slack: { token: hidden-14, app_token: hidden-15 }
-  webhook: { routes: { ci: { secret: hidden-16, prompt: "Look at it." } } }
+  telegram:
+    token: hidden-9
+    webhook_secret: hidden-10
+    webhook_url: "https://u:hidden-11@x"
+    accounts: { work: { token: hidden-12, allow: [7] } }
 mcp:
   servers:
     local: { command: npx, args: [-y, server], env: { KEY: hidden-17, EMPTY: "" } }
@@ -40,10 +41,10 @@ test('no secret is shown, and everything else is', () => {
     hooks: { webhooks: [{ name: 'a', url: 'https://u:***@x', secret: '***', events: ['*'] }] },
     memory: { base_url: 'https://u:***@x', api_key: '***' },
     platforms: {
-      telegram: { token: '***', webhook_secret: '***', webhook_url: 'https://u:***@x' },
-      discord: { token: '***', api_root: 'https://u:***@x' },
-      slack: { token: '***', app_token: '***' },
-      webhook: { routes: { ci: { secret: '***', prompt: 'Look at it.', deliver: null } } },
+      telegram: {
+        ...{ token: '***', webhook_secret: '***', webhook_url: 'https://u:***@x' },
+        accounts: { work: { token: '***', allow: ['7'] } },
+      },
     },
     mcp: {
       servers: {

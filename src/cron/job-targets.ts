@@ -1,6 +1,6 @@
 import { resolveTarget, type TargetDeps } from '../outbound/targets.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
-import { deliverable } from '../turns/reply-target.ts';
+import { accountOf, deliverable } from '../turns/reply-target.ts';
 import type { JobTarget } from './job-store.ts';
 
 /**
@@ -12,7 +12,7 @@ export function targetOf(
 ): JobTarget {
   const stays = deliverable(conversation) || (!conversation.attached && conversation.kind !== 'cli');
   if (!stays) return { to: 'home' };
-  return { to: 'place', platform: conversation.platform, target: conversation.origin ?? {}, key: conversation.key };
+  return { to: 'place', platform: accountOf(conversation), target: conversation.origin ?? {}, key: conversation.key };
 }
 
 /** Where they go that an operator names. The home channel is the one there is when there is something to tell. */

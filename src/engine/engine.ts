@@ -1,5 +1,6 @@
 import type { StartedRun, StartRunArgs } from '../cron/job-store.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
+import type { ForwardArgs } from '../inbound/submission-store.ts';
 import type { Command, TurnResult } from '../lifecycle/commands.ts';
 import type { Session, SessionWithTurns } from '../lifecycle/session.ts';
 import type { ResumeReason, Trigger, TurnOutcome } from '../lifecycle/states.ts';
@@ -24,7 +25,7 @@ import { readOwnTranscript, readTranscript } from './transcript.ts';
 /** A message for a conversation, as the outside hands it in. */
 export type Inbound = Pick<
   ReceiveArgs,
-  'conversation' | 'text' | 'originRef' | 'refTtlMs' | 'by' | 'userName' | 'before' | 'files'
+  'conversation' | 'text' | 'originRef' | 'refTtlMs' | 'by' | 'userName' | 'before' | 'files' | 'reply'
 > & {
   /** Begin its turn at once when the session is free (default). */
   readonly begin?: boolean;
@@ -63,6 +64,14 @@ export class Engine extends Instance {
     return this.holdings.taking(this.store.write('receive', { ...ids, ...message, begin }), ({ session, begun }) =>
       this.holdings.note(session, begun, begun),
     );
+  }
+
+  /** Sends on what a program submitted, without an agent, in a session that starts and ends with it. */
+  forward(
+    submission: Pick<ForwardArgs, 'conversation' | 'text' | 'deliveries' | 'ttlMs'>,
+  ): Promise<WriteResult<'forwardSubmission'>> {
+    const ids = { context: this.commandContext(), newSessionId: this.ids.session() };
+    return this.store.write('forwardSubmission', { ...ids, ...submission });
   }
 
   /** Starts the run of a claimed tick, and with it a session that dies with this process; null if the claim was lost. */

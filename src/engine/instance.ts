@@ -88,7 +88,9 @@ export class Instance {
   }
 
   /** Writes an event about this instance. */
-  async announce(draft: Extract<EventDraft, { type: `gateway:${string}` | 'work:set_aside' }>): Promise<void> {
+  async announce(
+    draft: Extract<EventDraft, { type: `${'gateway' | 'platform'}:${string}` | 'work:set_aside' }>,
+  ): Promise<void> {
     const context = this.commandContext();
     const event = { id: `${this.instance}:${draft.type}:${context.commandId}`, draft };
     await this.store.write('announceInstance', { context, event });

@@ -4,7 +4,7 @@ import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { personIn } from '../lifecycle/namespace.ts';
 import { isOneShot, isParked, type Session } from '../lifecycle/session.ts';
-import { keyFor } from '../lifecycle/session-key.ts';
+import { keyFor, platformName } from '../lifecycle/session-key.ts';
 import type { Answerer } from '../people/access.ts';
 import { answerApproval } from '../people/answer-approval.ts';
 import { processTimers } from '../queue/timers.ts';
@@ -50,8 +50,9 @@ export function apiBackend({ gateway, model, readiness, state, figures }: ApiBac
     },
     jobs: { service: gateway.cron.jobs, target: (text) => gateway.cron.target(text) },
     receiveFromPlatform: async (name, request) => {
-      const answer = await gateway.chat.find(name)?.receiveWebhook?.(request);
-      return answer?.status ?? 404;
+      const account = gateway.chat.find(platformName({ platform: name, account: request.path }));
+      if (account !== null) return (await account.receiveWebhook?.({ ...request, path: '' })) ?? null;
+      return (await gateway.chat.find(name)?.receiveWebhook?.(request)) ?? null;
     },
     drain: () => gateway.drain('operator'),
     undrain: () => gateway.undrain(),

@@ -5,25 +5,30 @@ import { PlatformManager, type PlatformStatus } from '../inbound/platform-manage
 import { ReceivedFiles } from '../inbound/received-files.ts';
 import { Reception } from '../inbound/reception.ts';
 import { Stickers } from '../inbound/stickers.ts';
+import { Submissions } from '../inbound/submissions.ts';
 import type { Session, Turn } from '../lifecycle/session.ts';
 import { parseKey } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import { displayFor } from '../outbound/display.ts';
 import { EditPace } from '../outbound/edit-pace.ts';
-import { footerOf, outgoing } from '../outbound/outgoing.ts';
+import { LiveReplies } from '../outbound/live-replies.ts';
+import { footerOf, outgoing, outgoingTo } from '../outbound/outgoing.ts';
 import { Places } from '../outbound/places.ts';
-import { platformSender, type ReplyShape } from '../outbound/platform-sender.ts';
+import { platformSender } from '../outbound/platform-sender.ts';
 import { Presentation } from '../outbound/presentation.ts';
+import type { ReplyShape } from '../outbound/reply-shape.ts';
+import { keyOfPlace, resolveTarget } from '../outbound/targets.ts';
 import { Access } from '../people/access.ts';
 import type { Approvals } from '../people/approvals.ts';
 import { workspaceFor } from '../people/workspaces.ts';
-import type { Platform, Sender } from '../platforms/platform.ts';
+import { abilitiesAt } from '../platforms/abilities.ts';
+import type { Place, Platform, ReplyContext, Sender, SendRequest } from '../platforms/platform.ts';
 import type { ConfiguredPlatform } from '../platforms/registry.ts';
 import type { Timers } from '../queue/timers.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Conversations } from '../turns/conversations.ts';
-import { deliverable } from '../turns/reply-target.ts';
-import { PARKED_TEXT } from '../turns/texts.ts';
+import { accountOf, deliverable } from '../turns/reply-target.ts';
+import { openedNote, PARKED_TEXT, saysNothing, webhookFailedText } from '../turns/texts.ts';
 import type { TurnRun } from '../turns/turn-run.ts';
 import { questions } from './questions.ts';
 
@@ -57,6 +62,7 @@ export class ChatPlatforms {
   readonly #manager: PlatformManager;
   readonly #presentation: Presentation;
   readonly #pace: EditPace;
+  readonly #live: LiveReplies;
 
   constructor(deps: ChatPlatformsDeps) {
     const { config, engine, timers, log, configured } = deps;
@@ -72,23 +78,33 @@ export class ChatPlatforms {
       platform: (name) => this.find(name),
     });
     this.#pace = new EditPace(timers);
+    this.#live = new LiveReplies(engine, log);
     this.#presentation = new Presentation({
-      ...{ timers, log, pace: this.#pace },
+      ...{ timers, log, pace: this.#pace, liveReplies: this.#live },
       platformOf: (session) => this.platformOf(session),
-      displayOf: (platform) => displayFor(config.display, platform.name, platform.abilities),
+      displayOf: (platform, place) => displayFor(config.display, platform.name, abilitiesAt(platform, place)),
+      replyOf: async (turnId) => (await store.read('turnReply', { turnId })) as ReplyContext | null,
     });
     this.#manager = new PlatformManager({
       ...{ engine, timers, log, configured, brought: deps.brought },
       inboxOf: (platform, changed) => new Reception(platform, this.#receptionDeps(), changed),
-      ready: () => {
-        deps.wakeOutbox();
-        this.#manager.offerCommands(deps.commands());
-      },
+      ready: (platform) => this.#ready(platform),
     });
   }
 
   start(): void {
     this.#manager.start();
+  }
+
+  /** A platform is connected: what waited for it can be sent, and what a process before this one left is ended. */
+  #ready(platform: Platform): void {
+    const { wakeOutbox, commands, log } = this.#deps;
+    wakeOutbox();
+    this.#manager.offerCommands(commands());
+    void this.#manager.listPlaces(platform, (places) => this.places.listed(platform.name, places));
+    this.#live.sweep(platform).catch((error: unknown) => {
+      log.warn('looking for replies that were left growing failed', { platform: platform.name, error });
+    });
   }
 
   /** Plugins bring others than before. */
@@ -111,8 +127,27 @@ export class ChatPlatforms {
   get senders(): readonly Sender[] {
     return [
       ...this.#deps.senders,
-      ...this.#manager.open.map((platform) => platformSender(platform, this.places, this.#pace)),
+      ...this.#manager.open.map((platform) =>
+        platformSender(platform, {
+          ...{ places: this.places, pace: this.#pace, now: Date.now },
+          latestReply: async (sessionKey) =>
+            (await this.#deps.engine.store.read('latestReply', { sessionKey })) as ReplyContext | null,
+          opened: (request, place) => this.#opened(platform, request, place),
+        }),
+      ),
     ];
+  }
+
+  /** A message began a place of its own: it can be named, and its agent knows how it began. */
+  async #opened({ name }: Platform, { key: id, sessionId, text }: SendRequest, place: Place): Promise<void> {
+    const { engine, config } = this.#deps;
+    await this.places.listed(name, [place]);
+    const key = keyOfPlace(name, place, config.sessions);
+    if (key === null) return;
+    await engine.store.write('addExternalNote', {
+      ...{ context: engine.commandContext(), sessionId, id: `${id}:opened`, deliveries: [] },
+      ...{ key, note: openedNote(text) },
+    });
   }
 
   status(): PlatformStatus[] {
@@ -125,7 +160,7 @@ export class ChatPlatforms {
 
   /** The platform on which a session's people are, if it is there. */
   platformOf(session: Session): Platform | null {
-    return deliverable(session) ? this.#manager.find(session.platform) : null;
+    return deliverable(session) ? this.#manager.find(accountOf(session)) : null;
   }
 
   /** Whether a person may still talk in a session. Whoever has the API key, or a terminal here, always may. */
@@ -133,11 +168,12 @@ export class ChatPlatforms {
     session: Pick<Session, 'kind' | 'platform' | 'origin' | 'key'>,
     { userId }: Pick<Turn, 'userId'>,
   ): Promise<boolean> {
-    if (!deliverable(session) || !this.#manager.names.includes(session.platform)) return true;
-    const { type, chat = '' } = parseKey(session.key);
-    const { platform } = session;
-    for (const each of await this.places.idsOf(platform, { type, chat })) {
-      if (await this.access.admits({ platform, userId, bot: false, place: { type, chat: each } })) return true;
+    const name = accountOf(session);
+    if (!deliverable(session) || !this.#manager.names.includes(name)) return true;
+    const { type, chat = '', platform, account } = parseKey(session.key);
+    const who = { platform, ...(account === undefined ? {} : { account }), userId, bot: false };
+    for (const each of await this.places.idsOf(name, { type, chat })) {
+      if (await this.access.admits({ ...who, place: { type, chat: each } })) return true;
     }
     return false;
   }
@@ -150,12 +186,33 @@ export class ChatPlatforms {
   /** What a turn's reply becomes in the outbox: in the place of what was shown while it was written. */
   async repliesOf(run: TurnRun, text: string, report: TurnReport | null): Promise<DeliveryToMake[]> {
     const { session } = run;
+    if (session.kind === 'webhook') return this.#resultsOf(session, text, report !== null);
+    if (!deliverable(session)) return [];
     const platform = this.platformOf(session);
-    const edit = await this.#presentation.replaced(run);
-    const shape = edit === null ? {} : { edit };
+    const shape = await this.#presentation.shapeOf(run);
     const wanted = platform === null ? null : displayFor(this.#deps.config.display, platform.name, platform.abilities);
     const whole = wanted?.footer && report !== null ? `${text}\n\n_${footerOf(report)}_` : text;
     return outgoing(session, whole, platform, this.#deps.newDeliveryId(), shape);
+  }
+
+  /** What came of something that a program sent: it goes to where the route says. */
+  async #resultsOf({ id, origin }: Session, text: string, isDone: boolean): Promise<DeliveryToMake[]> {
+    const { deliver, route } = (origin ?? {}) as { deliver?: string | null; route?: string };
+    if (deliver == null || (isDone && saysNothing(text))) return [];
+    const words = isDone ? text : webhookFailedText(route ?? '', text);
+    try {
+      return await this.#outgoingFor(deliver, words, this.#deps.newDeliveryId());
+    } catch (error) {
+      // What it says stays in its transcript.
+      this.#deps.log.warn('the result of a webhook has no place to go', { session: id, deliver, error });
+      return [];
+    }
+  }
+
+  async #outgoingFor(target: string, text: string, id: string): Promise<DeliveryToMake[]> {
+    const { engine, config } = this.#deps;
+    const place = await resolveTarget(target, { store: engine.store, rules: config.sessions, asker: null });
+    return place === null ? [] : outgoingTo(place, text, this.find(place.platform), id);
   }
 
   /** Something that is said in a session's conversation and is no reply. */
@@ -197,11 +254,14 @@ export class ChatPlatforms {
   }
 
   #receptionDeps() {
-    const { config, engine, approvals, log, conversations } = this.#deps;
+    const { config, engine, approvals, log, conversations, newDeliveryId } = this.#deps;
     return {
       ...{ config, engine, approvals, log, access: this.access, places: this.places },
       conversations: conversations(),
-      taken: this.#presentation.taken.bind(this.#presentation),
+      submissions: new Submissions({
+        ...{ engine, newDeliveryId, conversations: conversations() },
+        outgoingFor: (target, text, id) => this.#outgoingFor(target, text, id),
+      }),
     };
   }
 }

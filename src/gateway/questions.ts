@@ -8,7 +8,7 @@ import { approvalButtons } from '../people/approval-texts.ts';
 import type { Platform } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
-import { deliverable } from '../turns/reply-target.ts';
+import { accountOf, deliverable } from '../turns/reply-target.ts';
 import { adminNeededText, adminQuestionText, questionText } from '../turns/texts.ts';
 
 export interface QuestionDeps {
@@ -41,7 +41,7 @@ export async function questions(
     const hasButtons = deps.find(place.platform)?.abilities.buttons ?? false;
     return send(place, hasButtons ? text : `${text}\n/approve ${id} or /deny ${id}`, true);
   };
-  const here = { platform: session.platform, target: session.origin ?? {} };
+  const here = { platform: accountOf(session), target: session.origin ?? {} };
   if (await deps.access.mayApproveOwn(session.platform, speaker.userId)) return send(here, questionText(action), true);
   const { places, whom } = await adminPlaces(deps, session.key);
   const asked = whom === null ? `There is no admin to ask. ${promotionHint(session.platform, speaker.userId)}` : whom;
@@ -64,7 +64,7 @@ async function adminPlaces(
   const places: Place[] = [];
   for (const { platform, userId } of await access.admins()) {
     const chat = await directChat(store, platform, userId);
-    if (chat !== null && chat.key !== exceptKey) places.push({ platform, target: chat.origin ?? {} });
+    if (chat !== null && chat.key !== exceptKey) places.push({ platform: accountOf(chat), target: chat.origin ?? {} });
   }
   if (places.length > 0) return { places, whom: 'The admins were asked.' };
   const home = await findHome(store);

@@ -1,7 +1,7 @@
 import type { Engine } from '../engine/engine.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import type { Logger } from '../log/logger.ts';
-import type { Inbox, Platform, PlatformRuntime, PlatformState } from '../platforms/platform.ts';
+import type { Inbox, Place, Platform, PlatformRuntime, PlatformState } from '../platforms/platform.ts';
 import type { ConfiguredPlatform } from '../platforms/registry.ts';
 import type { Timers } from '../queue/timers.ts';
 import type { CredentialHolder } from './credential-store.ts';
@@ -19,6 +19,7 @@ export interface PlatformManagerDeps {
 }
 
 export interface PlatformStatus extends PlatformState {
+  /** With its account: `telegram`, `telegram@work`. */
   readonly name: string;
 }
 
@@ -26,6 +27,7 @@ export interface PlatformStatus extends PlatformState {
 const STANDBY_MS = 2000;
 const RETRY_MS = 30_000;
 const COMMANDS_MS = 30_000;
+const PLACES_MS = 60_000;
 
 /** The chat platforms of a gateway. Each comes up by itself; one that does not keeps nobody else from it. */
 export class PlatformManager {
@@ -87,6 +89,16 @@ export class PlatformManager {
       platform.offerCommands?.(commands, AbortSignal.timeout(COMMANDS_MS)).catch((error: unknown) => {
         this.#deps.log.warn('the commands were not made known', { platform: platform.name, error });
       });
+    }
+  }
+
+  /** Hands on the places that a platform knows. */
+  async listPlaces(platform: Platform, listed: (places: readonly Place[]) => Promise<void>): Promise<void> {
+    try {
+      const places = (await platform.listPlaces?.(AbortSignal.timeout(PLACES_MS))) ?? [];
+      await listed(places);
+    } catch (error) {
+      this.#deps.log.warn('the places of a platform were not listed', { platform: platform.name, error });
     }
   }
 
@@ -209,8 +221,14 @@ class ManagedPlatform {
   }
 
   #runtime(): PlatformRuntime {
-    const { timers, log } = this.#deps;
+    const { timers, log, engine } = this.#deps;
+    const { store } = engine;
+    const platform = this.name;
     return {
+      name: platform,
+      keep: (name, value) =>
+        store.write('keepPlatformState', { context: engine.commandContext(), platform, name, value }),
+      recall: (name) => store.read('platformState', { platform, name }),
       now: Date.now,
       random: Math.random,
       after: (ms, callback) => timers.after(ms, callback),

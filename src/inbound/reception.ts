@@ -2,15 +2,26 @@ import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
-import { isSharedKey, keyFor, parseKey } from '../lifecycle/session-key.ts';
+import { isSharedKey, keyFor, parseKey, splitPlatformName } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Places } from '../outbound/places.ts';
 import { type Access, type Requester, requesterOf } from '../people/access.ts';
 import { ANSWERED_TEXTS, readApprovalButton } from '../people/approval-texts.ts';
 import type { Approvals } from '../people/approvals.ts';
 import { offerCode, pairingText } from '../people/pairing.ts';
+import { abilitiesAt } from '../platforms/abilities.ts';
 import { sanitize } from '../platforms/outside-text.ts';
-import type { Inbox, Incoming, Place, Platform, Press } from '../platforms/platform.ts';
+import type {
+  Inbox,
+  Incoming,
+  Place,
+  Platform,
+  PlatformEvent,
+  Press,
+  ReplyContext,
+  Submission,
+  SubmissionReceipt,
+} from '../platforms/platform.ts';
 import { chatSettings } from '../platforms/registry.ts';
 import type { ReadResult } from '../store/catalogue.ts';
 import type { Store } from '../store/port.ts';
@@ -18,7 +29,9 @@ import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { Conversations, ReceiveResult } from '../turns/conversations.ts';
 import { failureText, NOT_ANSWERED } from '../turns/texts.ts';
 import { LONGEST_MESSAGE, messageText } from './message-text.ts';
+import { recordPlatformEvent } from './platform-events.ts';
 import { turnFilesOf } from './received-files.ts';
+import type { Submissions } from './submissions.ts';
 
 export interface ReceptionDeps {
   readonly config: Config;
@@ -28,8 +41,7 @@ export interface ReceptionDeps {
   readonly approvals: Approvals;
   readonly places: Places;
   readonly log: Logger;
-  /** A message was taken: its turn begins soon. */
-  readonly taken: (message: Incoming, turnId: string) => void;
+  readonly submissions: Submissions;
 }
 
 /** What else a person may write within this long belongs to the same message. */
@@ -77,13 +89,14 @@ export class Reception implements Inbox {
   }
 
   /** Its platform may acknowledge it: otherwise it would come for ever, and in the end keep everybody out. */
-  async #setAside({ id, place }: Incoming, error: MoiraiError): Promise<void> {
+  async #setAside(message: Incoming, error: MoiraiError): Promise<void> {
+    const { id } = message;
     const { engine, log } = this.#deps;
     const attempts = this.#failures.get(id) ?? 1;
     this.#failures.delete(id);
     log.warn('a message was passed over', { platform: this.#platform.name, attempts, error });
     await engine.announce({ type: 'work:set_aside', fields: { work: 'turn', id, attempts, error: error.message } });
-    await this.#sendNow(place, failureText(error.code, error.message));
+    await this.#sendNow(message, failureText(error.code, error.message));
   }
 
   async #receive(message: Incoming): Promise<void> {
@@ -120,13 +133,15 @@ export class Reception implements Inbox {
     try {
       const { type, chat, scope, thread } = known;
       const source = {
-        ...{ platform: name, type, chat },
+        ...splitPlatformName(name),
+        ...{ type, chat },
         ...(scope === undefined ? {} : { scope }),
         ...(thread === undefined ? {} : { thread }),
         ...(from.id === null ? {} : { participant: from.id }),
       };
       const key = keyFor(source, sessions);
-      return { key, kind: 'chat', platform: name, userId: from.id, origin: { ...sanitized(place) }, attached: false };
+      const origin = { ...sanitized(place) };
+      return { key, kind: 'chat', platform: source.platform, userId: from.id, origin, attached: false };
     } catch (thrown) {
       if (!hasCode(thrown, 'bad_key')) throw thrown;
       this.#deps.log.warn('a message from nowhere was dropped', { platform: name, error: thrown });
@@ -148,25 +163,35 @@ export class Reception implements Inbox {
     }
   }
 
+  async happened(event: PlatformEvent): Promise<void> {
+    await recordPlatformEvent(event, this.#platform, this.#deps, (id) => this.#refOf(id));
+  }
+
+  submit(submission: Submission): Promise<SubmissionReceipt> {
+    return this.#deps.submissions.submit(submission);
+  }
+
   /** By any of the ids that the chat has had. */
   async #admits(requester: Requester): Promise<boolean> {
     const { access, places } = this.#deps;
-    const { platform, place } = requester;
-    for (const chat of await places.idsOf(platform, place)) {
+    const { place } = requester;
+    for (const chat of await places.idsOf(this.#platform.name, place)) {
       if (await access.admits({ ...requester, place: { ...place, chat } })) return true;
     }
     return false;
   }
 
   /** A stranger gets one code and nothing else, and only where nobody else reads it. */
-  async #turnAway({ from, place }: Incoming): Promise<void> {
+  async #turnAway(message: Incoming): Promise<void> {
+    const { from, place } = message;
     const { config, engine, log } = this.#deps;
     const { name } = this.#platform;
     log.info('somebody unknown was turned away', { platform: name, user: from.id });
     if (!config.access.pairing || place.type !== 'dm' || from.id === null || from.bot) return;
     const shownName = from.name === null ? null : sanitize(from.name);
-    const code = await offerCode(engine.store, { platform: name, userId: from.id, name: shownName });
-    if (code !== null) await this.#sendNow(place, pairingText(name, code));
+    const { platform } = splitPlatformName(name);
+    const code = await offerCode(engine.store, { platform, userId: from.id, name: shownName });
+    if (code !== null) await this.#sendNow(message, pairingText(platform, code));
   }
 
   #isForUs({ place, addressed, text }: Incoming): boolean {
@@ -178,35 +203,48 @@ export class Reception implements Inbox {
   }
 
   async #take(message: Incoming, conversation: ConversationRef, requester: Requester): Promise<void> {
-    const { conversations, access, taken } = this.#deps;
+    const { conversations, access } = this.#deps;
     const text = messageText(message, isSharedKey(conversation.key));
     // An agent that is addressed by name in front of a command still gets the command; everything else is text.
     const command = message.text.trimStart().startsWith('/') && !message.edited && message.files.length === 0;
     const result = await conversations.receive({
-      ...{ conversation, text: command ? message.text : text, originRef: this.#refOf(message) },
+      ...{ conversation, text: command ? message.text : text, originRef: this.#refOf(message.id) },
+      reply: { ...replyTo(message) },
       userName: message.from.name === null ? null : sanitize(message.from.name),
       ...(command
         ? { mayRun: (spec) => access.refusal(spec, requester), by: await access.answerer(requester) }
         : { verbatim: true }),
-      ...(message.files.length === 0 ? {} : { files: turnFilesOf(conversation.platform, message.files) }),
+      ...(message.files.length === 0 ? {} : { files: turnFilesOf(this.#platform.name, message.files) }),
       settleMs: settleTime(message),
     });
     await this.#answer(message, result);
-    if (result.type === 'turn' && !result.received.duplicate) taken(message, result.received.turn.id);
+    const session = result.type === 'answer' ? result.session : result.received.session;
+    if (session !== null) await this.#releaseHeld(message, session);
+  }
+
+  /** Where only answers are taken: they have written, so that what waited for it can be sent. */
+  async #releaseHeld(message: Incoming, { id: sessionId, key: sessionKey }: Session): Promise<void> {
+    if (abilitiesAt(this.#platform, message.place).needsReply !== 'window') return;
+    const { engine } = this.#deps;
+    const platform = this.#platform.name;
+    if ((await engine.store.read('countHeld', { platform, sessionKey })) === 0) return;
+    const reply = { ...replyTo(message) };
+    await engine.store.write('releaseHeld', { context: engine.commandContext(), sessionId, platform, reply });
   }
 
   /** What a command says goes to where it was given. */
   async #answer(message: Incoming, result: ReceiveResult): Promise<void> {
     const { place } = message;
     if (result.type !== 'answer' || result.text === '') return;
-    if (result.session === null) return this.#sendNow(place, result.text);
+    if (result.session === null) return this.#sendNow(message, result.text);
     const { engine } = this.#deps;
     const deliveries = [
       {
-        id: `${this.#refOf(message)}:answer`,
+        id: `${this.#refOf(message.id)}:answer`,
         platform: this.#platform.name,
         target: { ...sanitized(place) },
         text: result.text,
+        shape: { reply: replyTo(message) },
       },
     ];
     await engine.store.write('addDeliveries', {
@@ -217,18 +255,20 @@ export class Reception implements Inbox {
   }
 
   /** Ids are a platform's own: those of two platforms, or of two accounts of one, may be the same. */
-  #refOf({ id }: Incoming): string {
+  #refOf(id: string): string {
     const { name } = this.#platform;
     return id.startsWith(`${name}:`) ? id : `${name}:${id}`;
   }
 
   /** Where there is no session to keep it with. Once: a stranger is not worth more. */
-  async #sendNow(place: Place, text: string): Promise<void> {
+  async #sendNow(message: Incoming, text: string): Promise<void> {
+    const { place } = message;
     try {
-      await this.#platform.send(place, { text }, AbortSignal.timeout(SEND_MS));
+      const answer = { text, key: `${this.#refOf(message.id)}:answer`, reply: replyTo(message) };
+      await this.#platform.send(place, answer, AbortSignal.timeout(SEND_MS));
     } catch (thrown) {
       const error = MoiraiError.wrap(thrown);
-      this.#deps.log.warn('what was to be said outside of any session was not sent', { place: place.chat, error });
+      this.#deps.log.warn('answer outside of any session not sent', { place: place.chat, error });
     }
   }
 }
@@ -244,6 +284,11 @@ async function openSessions(store: Store, platform: string): Promise<Session[]> 
     cursor = page.next;
     if (cursor === null) return all;
   }
+}
+
+/** The message as far as answers to it need it. */
+function replyTo({ messageId, reply }: Incoming): ReplyContext {
+  return { messageId, data: reply?.data ?? {}, until: reply?.until ?? null };
 }
 
 function settleTime({ group, text }: Incoming): number {

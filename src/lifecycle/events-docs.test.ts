@@ -25,7 +25,7 @@ function interfaceBody(name: string): string {
   return new RegExp(`interface ${name} \\{\\n([\\s\\S]*?)\\n\\}`).exec(source)?.[1] ?? '';
 }
 
-const SHARED = ['TurnFields', 'ApprovalFields'];
+const SHARED = ['TurnFields', 'ApprovalFields', 'PlatformPlace'];
 
 /** The fields of each type as `EventFields` declares them. */
 function declared(): Record<string, string[]> {

@@ -78,7 +78,23 @@ export interface EventFields {
   'gateway:draining': { platforms: readonly string[]; reason: string | null };
   'gateway:shutdown': { platforms: readonly string[]; reason: string | null };
   'gateway:platform': { name: string; phase: string; problem: string | null; last_success_at: string | null };
+  'platform:place': PlatformPlace & { change: 'added' | 'removed'; reason: string | null };
+  'platform:message': PlatformPlace & { change: 'deleted'; message_id: string };
+  'platform:reaction': PlatformPlace & {
+    change: 'added' | 'removed';
+    message_id: string;
+    by: string | null;
+    reaction: string;
+  };
+  'platform:member': PlatformPlace & { change: 'joined' | 'left'; by: string | null };
   'instance:lost': { instance: string; sessions: number };
+}
+
+/** Where on a chat platform something happened that is no message; `name` is the account, such as `telegram`. */
+interface PlatformPlace {
+  readonly name: string;
+  readonly chat_id: string;
+  readonly thread_id: string | null;
 }
 
 export interface CommandFields {
@@ -113,6 +129,10 @@ const EVENT_TYPE_TABLE: Record<FixedEventType, true> = {
   'gateway:draining': true,
   'gateway:shutdown': true,
   'gateway:platform': true,
+  'platform:place': true,
+  'platform:message': true,
+  'platform:reaction': true,
+  'platform:member': true,
   'instance:lost': true,
 };
 export const EVENT_TYPES = Object.keys(EVENT_TYPE_TABLE) as FixedEventType[];

@@ -3,7 +3,7 @@ import type { Target } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import { nullableJson } from '../store/table.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
-import { deliverable } from '../turns/reply-target.ts';
+import { accountOf, deliverable } from '../turns/reply-target.ts';
 
 /** Where the gateway says what nobody asked for: what BOOT.md brought, what a job found. */
 export interface HomeChannel {
@@ -21,8 +21,8 @@ export async function setHome(store: Store, conversation: ConversationRef): Prom
   if (!deliverable(conversation)) {
     throw new MoiraiError('bad_input', 'nothing can be sent to this conversation, so it cannot be the home channel');
   }
-  const { platform, origin, key } = conversation;
-  const home: HomeChannel = { platform, target: origin ?? {}, key };
+  const { origin, key } = conversation;
+  const home: HomeChannel = { platform: accountOf(conversation), target: origin ?? {}, key };
   await store.write('keepSetting', { name: SETTING, value: JSON.stringify(home) });
 }
 

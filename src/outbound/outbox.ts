@@ -1,6 +1,6 @@
 import type { Engine } from '../engine/engine.ts';
 import type { Logger } from '../log/logger.ts';
-import { type Sender, SendFailure } from '../platforms/platform.ts';
+import { type Sender, SendFailure, type SendRequest, type SentMessage } from '../platforms/platform.ts';
 import { type LaneWork, QueueWorker } from '../queue/queue-worker.ts';
 import { backoff } from '../queue/retry-until-known.ts';
 import { isUnreadable } from '../store/table.ts';
@@ -8,6 +8,7 @@ import { type Delivery, type DeliveryOutcome, type ReplyLane, replyQueue } from 
 import { type Observer, stopwatch } from '../turns/observer.ts';
 import { REPLY_SET_ASIDE_TEXT } from '../turns/texts.ts';
 import type { ArrivedReplies } from './arrived-replies.ts';
+import { isLive } from './reply-shape.ts';
 
 export interface OutboxOptions {
   readonly engine: Engine;
@@ -34,8 +35,12 @@ const DUPLICATE_MARK = '(This may be a repetition: I was interrupted while sendi
 
 /**
  * Sends what the store says is to be sent: in order per conversation, again until the platform has taken it or refuses it
- * for good. A platform that cannot be reached is waited for, however long that takes. A reply that was being sent when a
- * process died may have arrived, and says so.
+ * for good. A platform that cannot be reached is waited for, however long that takes.
+ *
+ * What became of a reply is unknown when a process died while it sent it, and when the server did not answer. Where the
+ * platform takes the same key once, or the reply changes what is there, it is sent again as it is. Where the platform can be
+ * searched, it is looked for, and sent again if it is not there. Everywhere else it is sent again with a line that says that
+ * it may be a repetition: a reply twice is better than none.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -94,7 +99,7 @@ export class Outbox {
       // What the lane counted belongs to its first reply.
       const before = i === 0 ? lane : { attempts: 0, waits: 0, interrupted: false };
       if (work.stopping.aborted) return this.#giveBack(platform, lane, before, work);
-      const outcome = poisonIn(lane, i) ?? (await this.#try(delivery, before, work.stopping));
+      const outcome = poisonIn(lane, i) ?? (await this.#try(delivery, lane.key, before, work.stopping));
       // It may have arrived: stopping this instance marks it so.
       if (outcome === null) return;
       const more = i < lane.deliveries.length - 1;
@@ -113,24 +118,35 @@ export class Outbox {
   }
 
   /** Sends one reply; null when the process stopped in the middle of it. */
-  async #try(delivery: Delivery, before: Tries, stopping: AbortSignal): Promise<DeliveryOutcome | null> {
+  async #try(
+    delivery: Delivery,
+    sessionKey: string,
+    before: Tries,
+    stopping: AbortSignal,
+  ): Promise<DeliveryOutcome | null> {
     const elapsed = stopwatch();
-    const outcome = await this.#send(delivery, before, stopping);
+    const outcome = await this.#send(delivery, sessionKey, before, stopping);
     if (outcome !== null) this.#options.observer.tried(delivery, triesOf(before) + 1, outcome, elapsed());
     return outcome;
   }
 
-  async #send(delivery: Delivery, before: Tries, stopping: AbortSignal): Promise<DeliveryOutcome | null> {
+  async #send(
+    delivery: Delivery,
+    sessionKey: string,
+    before: Tries,
+    stopping: AbortSignal,
+  ): Promise<DeliveryOutcome | null> {
     const platform = this.#options.senders().find(({ name }) => name === delivery.platform);
     if (platform === undefined) {
       return { state: 'retry', afterMs: 1000, error: `there is no platform ${delivery.platform} now`, counts: false };
     }
     const known = this.#options.arrived.find(delivery.id);
     if (known !== undefined) return sentAs(known.messageId);
-    const text = before.interrupted ? `${delivery.text}\n\n${DUPLICATE_MARK}` : delivery.text;
+    const { id: key, target, text, shape, sessionId } = delivery;
+    const request = { key, target, text, shape, sessionId, sessionKey };
     try {
       const signal = AbortSignal.any([stopping, AbortSignal.timeout(SEND_TIMEOUT_MS)]);
-      const sent = await platform.send(delivery.target, text, signal, delivery.shape);
+      const sent = await (before.interrupted ? sendAgain(platform, request, signal) : platform.send(request, signal));
       const messageId = sent?.messageId ?? null;
       this.#options.arrived.note(delivery.id, messageId);
       return sentAs(messageId);
@@ -144,12 +160,14 @@ export class Outbox {
     const error = thrown instanceof Error ? thrown.message : String(thrown);
     const asked = thrown instanceof SendFailure ? thrown.retryAfterMs : undefined;
     const counts = !isUnreachable(thrown);
+    const uncertain = isUncertain(thrown);
+    if (thrown instanceof SendFailure && thrown.kind === 'expired') return { state: 'held', error };
     if (isDefect(thrown) && attempts + 1 >= DEFECT_ATTEMPTS) return { state: 'set_aside', error, notice: null };
     if (asked === null || (counts && attempts + 1 >= MAX_ATTEMPTS)) return { state: 'failed', error };
     const wait = counts
       ? backoff(attempts + 1, RETRY_MS, RETRY_CAP_MS, random)
       : backoff(waits + 1, RETRY_MS, WAIT_CAP_MS, random);
-    return { state: 'retry', afterMs: Math.max(asked ?? 0, wait), error, counts };
+    return { state: 'retry', afterMs: Math.max(asked ?? 0, wait), error, counts, ...(uncertain ? { uncertain } : {}) };
   }
 
   async #settle({ platform, lane, delivery, before, more, ...settlement }: Settlement, work: LaneWork): Promise<void> {
@@ -169,6 +187,7 @@ export class Outbox {
         attempts: Math.max(before.attempts + (waited ? 0 : 1), outcome.state === 'set_aside' ? lane.deaths : 0),
         waits: before.waits + (waited ? 1 : 0),
         more,
+        ...(turn !== null && isLive(delivery.shape) ? { live: turn } : {}),
       }),
     );
     if (settled !== null) this.#options.arrived.forget(deliveryId);
@@ -226,6 +245,19 @@ function triesOf({ attempts, waits }: Tries): number {
 
 /** The platform could not be reached, or asks for patience: waiting helps, and counts as no attempt. */
 function isUnreachable(thrown: unknown): boolean {
-  if (thrown instanceof SendFailure) return thrown.unreachable;
+  return thrown instanceof SendFailure && thrown.unreachable;
+}
+
+/** It left and nobody answered: the platform may have it. */
+function isUncertain(thrown: unknown): boolean {
+  if (thrown instanceof SendFailure) return thrown.kind === 'uncertain';
   return thrown instanceof DOMException && thrown.name === 'TimeoutError';
+}
+
+/** Sends what may have arrived: not at all if it has, and marked as a possible repetition if nobody can say. */
+async function sendAgain(sender: Sender, request: SendRequest, signal: AbortSignal): Promise<SentMessage | null> {
+  const outcome = (await sender.beforeRepetition?.(request, signal)) ?? 'unknown';
+  if (typeof outcome !== 'string') return outcome;
+  const text = outcome === 'again' ? request.text : `${request.text}\n\n${DUPLICATE_MARK}`;
+  return sender.send({ ...request, text }, signal);
 }

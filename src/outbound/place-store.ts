@@ -32,6 +32,17 @@ export function* seePlace(ctx: TxContext, args: Pick<KnownPlace, 'platform' | 'i
   ];
 }
 
+/** The platform says that it is there: it can be named, though nobody may have talked in it yet. */
+export function* listPlace(ctx: TxContext, args: Pick<KnownPlace, 'platform' | 'id' | 'place' | 'name'>): Tx<void> {
+  yield [
+    PLACES.insert(
+      { ...args, alias: null, seenAt: ctx.now, goneAt: null, goneBecause: null },
+      `ON CONFLICT (platform, id) DO UPDATE SET name = COALESCE(excluded.name, places.name), gone_at = NULL,
+         gone_because = NULL`,
+    ),
+  ];
+}
+
 /** Nothing can be sent there any more; or again, with `because` null. */
 export function* markPlace(ctx: TxContext, args: { platform: string; id: string; because: string | null }): Tx<void> {
   yield* query(
@@ -67,6 +78,13 @@ export function* listPlaces(_ctx: TxContext, args: { platform: string | null }):
 
 export function* findPlace(_ctx: TxContext, args: { platform: string; id: string }): Tx<KnownPlace | null> {
   return (yield* PLACES.selectOne('WHERE platform = ? AND id = ?', args.platform, args.id)) ?? null;
+}
+
+/** By its alias, or as `<platform>:<id>`. */
+export function* placeNamed(_ctx: TxContext, { name }: { name: string }): Tx<KnownPlace | null> {
+  const [platform = '', ...id] = name.split(':');
+  const byAlias = yield* PLACES.selectOne('WHERE alias = ?', name);
+  return byAlias ?? (yield* PLACES.selectOne('WHERE platform = ? AND id = ?', platform, id.join(':'))) ?? null;
 }
 
 /** A chat that goes on under another id. Its conversations keep the key that they began with. */

@@ -9,12 +9,14 @@ export function placeId({ chat, thread }: Pick<Place, 'chat' | 'thread'>): strin
 }
 
 const MAX_REMEMBERED = 10_000;
+const MOST_LISTED = 2000;
 
 /** The directory of places that people talk in, so that they can be named later. */
 export class Places {
   readonly #store: Store;
   /** Written down already, under this name: a message need not write it again. */
   readonly #known = new Map<string, string>();
+  readonly #listed = new Map<string, string>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -33,6 +35,26 @@ export class Places {
     });
     if (this.#known.size >= MAX_REMEMBERED) this.#known.clear();
     this.#known.set(`${platform}:${id}`, name ?? '');
+  }
+
+  /** The platform says that these are there. */
+  async listed(platform: string, places: readonly Place[]): Promise<void> {
+    for (const place of places.slice(0, MOST_LISTED)) {
+      const name = place.name === undefined ? null : sanitize(place.name);
+      const key = `${platform}:${placeId(place)}`;
+      if (this.#listed.get(key) === (name ?? '')) continue;
+      const kept = { ...place, ...(name === null ? {} : { name }) };
+      await this.#store.write('listPlace', { platform, id: placeId(place), place: kept, name });
+      if (this.#listed.size >= MAX_REMEMBERED) this.#listed.clear();
+      this.#listed.set(key, name ?? '');
+    }
+  }
+
+  /** Whether somebody who may talk to the agent has talked there, or the platform has said that it is there. */
+  async isKnown(platform: string, place: Place): Promise<boolean> {
+    const key = `${platform}:${placeId(place)}`;
+    if (this.#known.has(key) || this.#listed.has(key)) return true;
+    return (await this.#store.read('findPlace', { platform, id: placeId(place) })) !== null;
   }
 
   /** A chat goes on under another id. */
@@ -66,6 +88,7 @@ export class Places {
   async gone(platform: string, place: Pick<Place, 'chat' | 'thread'>, because: string): Promise<void> {
     const id = placeId(place);
     this.#known.delete(`${platform}:${id}`);
+    this.#listed.delete(`${platform}:${id}`);
     await this.#store.write('markPlace', { platform, id, because: sanitize(because, 200) });
   }
 

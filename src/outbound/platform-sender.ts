@@ -1,74 +1,139 @@
+import { abilitiesAt, measureAt } from '../platforms/abilities.ts';
 import {
-  type Button,
   type Outgoing,
   type Place,
   type Platform,
+  type ReplyContext,
   type Sender,
   SendFailure,
+  type SendRequest,
   type SentMessage,
 } from '../platforms/platform.ts';
 import { splitText } from '../platforms/split-text.ts';
+import { LATE_TEXT } from '../turns/texts.ts';
 import type { EditPace } from './edit-pace.ts';
 import type { Places } from './places.ts';
+import { isLive, type ReplyShape, shapeOfPart } from './reply-shape.ts';
 
-/** What a reply is beside its text, as its row in the outbox keeps it. */
-export interface ReplyShape {
-  /** The message it takes the place of. */
-  readonly edit?: string;
-  readonly buttons?: readonly (readonly Button[])[];
-  readonly replyTo?: string;
+export interface PlatformSenderDeps {
+  readonly places: Places;
+  readonly pace: EditPace;
+  /** What was kept of the newest message of a conversation; null for nothing. */
+  readonly latestReply: (sessionKey: string) => Promise<ReplyContext | null>;
+  /** Something was sent that began a place of its own. */
+  readonly opened: (request: SendRequest, place: Place) => Promise<void>;
+  readonly now: () => number;
 }
 
 /** Sends what is in the outbox through a platform. */
-export function platformSender(platform: Platform, places: Places, pace: EditPace): Sender {
+export function platformSender(platform: Platform, deps: PlatformSenderDeps): Sender {
   return {
     name: platform.name,
-    async send(target, text, signal, shape) {
-      const place = target as unknown as Place;
+    send: async (request, signal) => {
+      const place = request.target as unknown as Place;
       try {
-        const look = (shape ?? {}) as ReplyShape;
-        if (look.edit !== undefined) await pace.turn(platform, place);
-        return await sendOrEdit(platform, place, text, look, signal);
+        const shape = await shapeNow(platform, place, request, deps);
+        if (isLive(shape)) await deps.pace.turn(platform, place);
+        const sent = await sendOrReplace(platform, place, { ...request, shape }, signal);
+        if (sent.place !== undefined) await deps.opened(request, sent.place);
+        return sent;
       } catch (thrown) {
         if (thrown instanceof SendFailure && thrown.kind === 'gone') {
-          await places.gone(platform.name, place, thrown.message);
+          await deps.places.gone(platform.name, place, thrown.message);
         }
-        throw thrown;
+        throw settledFailure(platform, place, request.shape, thrown);
       }
+    },
+    beforeRepetition: async ({ key, target, shape }, signal) => {
+      const place = target as unknown as Place;
+      if (isSafeToRepeat(platform, place, shape)) return 'again';
+      return (await platform.findSent?.(place, key, signal)) ?? (platform.findSent === undefined ? 'unknown' : 'again');
     },
   };
 }
 
-async function sendOrEdit(
+interface ShapedRequest extends Pick<SendRequest, 'key' | 'text'> {
+  readonly shape: ReplyShape;
+}
+
+/** What it is beside its text, with the message that lets it through where its own does so no longer. */
+async function shapeNow(
   platform: Platform,
   place: Place,
-  text: string,
-  { edit, buttons, replyTo }: ReplyShape,
+  { shape, sessionKey }: SendRequest,
+  deps: PlatformSenderDeps,
+): Promise<ReplyShape> {
+  const own = (shape ?? {}) as ReplyShape;
+  if (abilitiesAt(platform, place).needsReply === undefined) return own;
+  const isGood = (reply: ReplyContext): boolean => reply.until === null || reply.until > deps.now();
+  if (own.reply !== undefined && isGood(own.reply)) return own;
+  const latest = await deps.latestReply(sessionKey);
+  return latest !== null && isGood(latest) ? { ...own, reply: latest } : own;
+}
+
+async function sendOrReplace(
+  platform: Platform,
+  place: Place,
+  { key, text, shape }: ShapedRequest,
   signal: AbortSignal,
-): Promise<{ messageId: string }> {
-  const shown = buttons !== undefined && platform.abilities.buttons ? { buttons } : {};
-  const message = { text, ...shown, ...(replyTo === undefined ? {} : { replyTo }) };
-  if (edit !== undefined && platform.edit !== undefined) {
-    try {
+): Promise<SentMessage> {
+  const words = shape.late ? `${LATE_TEXT}\n\n${text}` : text;
+  const message = messageOf(platform, place, key, words, shape);
+  const { edit, stream } = shape;
+  try {
+    if (stream !== undefined && platform.resumeStream !== undefined) {
+      return await platform.resumeStream(place, stream).finish(message, signal);
+    }
+    if (edit !== undefined && platform.edit !== undefined) {
       await platform.edit(place, edit, message, signal);
       return { messageId: edit };
-    } catch (thrown) {
-      // Somebody removed it, or it is too old to be changed: then it is a message of its own.
-      if (!(thrown instanceof SendFailure) || thrown.retryAfterMs !== null) throw thrown;
     }
+  } catch (thrown) {
+    // Somebody removed it, or it is too old to be changed: then it is a message of its own.
+    if (!(thrown instanceof SendFailure) || thrown.retryAfterMs !== null || thrown.kind === 'expired') throw thrown;
   }
-  return sendParts(platform, place, message, signal);
+  return sendParts(platform, place, { key, text: words, shape }, signal);
 }
 
 /** What was put into the outbox by a process that does not know the platform may be too long for it. */
 async function sendParts(
   platform: Platform,
   place: Place,
-  message: Outgoing,
+  { key, text, shape }: ShapedRequest,
   signal: AbortSignal,
 ): Promise<SentMessage> {
-  const parts = splitText(message.text, platform.abilities);
-  const last = parts.pop() ?? message.text;
-  for (const text of parts) await platform.send(place, { text }, signal);
-  return platform.send(place, { ...message, text: last }, signal);
+  const parts = splitText(text, measureAt(platform, place));
+  let sent: SentMessage | null = null;
+  for (const [i, part] of parts.entries()) {
+    const partKey = i === 0 ? key : `${key}:part${i + 1}`;
+    const own = shapeOfPart(i, parts.length, shape) ?? {};
+    // What is sent behind something that opened a place belongs there.
+    sent = await platform.send(sent?.place ?? place, messageOf(platform, place, partKey, part, own), signal);
+  }
+  return sent ?? platform.send(place, messageOf(platform, place, key, text, shape), signal);
+}
+
+function messageOf(platform: Platform, place: Place, key: string, text: string, shape: ReplyShape): Outgoing {
+  const { buttons, replyTo, reply, details } = shape;
+  const abilities = abilitiesAt(platform, place);
+  return {
+    key,
+    text,
+    ...(buttons !== undefined && abilities.buttons ? { buttons } : {}),
+    ...(replyTo !== undefined ? { replyTo } : {}),
+    ...(reply !== undefined ? { reply } : {}),
+    ...(details !== undefined && abilities.details ? { details } : {}),
+  };
+}
+
+/** The same again does not become a second message: it changes what is there, or the platform knows its key. */
+function isSafeToRepeat(platform: Platform, place: Place, shape: ReplyShape | null): boolean {
+  return isLive(shape) || abilitiesAt(platform, place).idempotent === true;
+}
+
+/** What can be repeated without harm is as good as not sent. */
+function settledFailure(platform: Platform, place: Place, shape: ReplyShape | null, thrown: unknown): unknown {
+  if (!(thrown instanceof SendFailure) || thrown.kind !== 'uncertain') return thrown;
+  if (!isSafeToRepeat(platform, place, shape)) return thrown;
+  return new SendFailure(thrown.message, thrown.retryAfterMs, 'transient');
 }

@@ -1,8 +1,8 @@
 import { MoiraiError } from '../errors/moirai-error.ts';
-import { keyFor } from '../lifecycle/session-key.ts';
+import { keyFor, splitPlatformName } from '../lifecycle/session-key.ts';
 import type { Place } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
-import { deliverable } from '../turns/reply-target.ts';
+import { accountOf, deliverable } from '../turns/reply-target.ts';
 import { findHome } from './home-channel.ts';
 import type { KnownPlace } from './place-store.ts';
 
@@ -23,7 +23,8 @@ export interface TargetDeps {
 
 /**
  * The place that a target names: `origin`, `home`, `<platform>` for its home channel, `<platform>:<chat>[:<thread>]`, or a
- * name or alias of the directory. Null for `local`: nothing is sent. Throws `target_unknown`.
+ * name or alias of the directory. Behind one of these, `:new=<title>[;tags=<tag>,<tag>]` opens a place in it, as a post in a
+ * forum. Null for `local`: nothing is sent. Throws `target_unknown`.
  */
 export async function resolveTarget(text: string, deps: TargetDeps): Promise<TargetPlace | null> {
   const target = text.trim();
@@ -34,18 +35,33 @@ export async function resolveTarget(text: string, deps: TargetDeps): Promise<Tar
     if (home === null) throw unknown(target, 'there is no home channel; /sethome makes one');
     return { key: null, ...home };
   }
-  return targetPlace(await findPlace(target, deps.store), deps);
+  const opening = openingIn(target);
+  if (opening === null) return targetPlace(await findPlace(target, deps.store), deps);
+  const { platform, place } = await findPlace(opening.within, deps.store);
+  return { platform, target: { ...place, opens: opening.opens }, key: null };
+}
+
+const OPENING = ':new=';
+const TAGS = ';tags=';
+
+function openingIn(target: string): { within: string; opens: NonNullable<Place['opens']> } | null {
+  const at = target.indexOf(OPENING);
+  if (at < 0) return null;
+  const [title = '', tags = ''] = target.slice(at + OPENING.length).split(TAGS, 2);
+  const named = tags.split(',').map((tag) => tag.trim());
+  if (title.trim() === '') throw unknown(target, 'what it opens needs a title');
+  return { within: target.slice(0, at), opens: { title: title.trim(), tags: named.filter((tag) => tag !== '') } };
 }
 
 function originOf({ asker }: TargetDeps): TargetPlace {
   if (asker === null || !deliverable(asker)) throw unknown('origin', 'nothing can be sent to where this comes from');
-  return { platform: asker.platform, target: asker.origin ?? {}, key: asker.key };
+  return { platform: accountOf(asker), target: asker.origin ?? {}, key: asker.key };
 }
 
 async function findPlace(target: string, store: Store): Promise<KnownPlace> {
+  const exact = await store.read('placeNamed', { name: target });
+  if (exact !== null) return exact;
   const places = await store.read('listPlaces', { platform: null });
-  const exact = places.find(({ platform, id, alias }) => alias === target || `${platform}:${id}` === target);
-  if (exact !== undefined) return exact;
   const words = target.toLowerCase();
   const named = places.filter(({ name }) => name?.toLowerCase() === words);
   const [found, another] =
@@ -58,15 +74,22 @@ async function findPlace(target: string, store: Store): Promise<KnownPlace> {
 }
 
 function targetPlace({ platform, place }: KnownPlace, { rules }: TargetDeps): TargetPlace {
-  return { platform, target: place, key: keyOf(platform, place as unknown as Place, rules) };
+  return { platform, target: place, key: keyOfPlace(platform, place as unknown as Place, rules) };
 }
 
-/** Where everybody has a conversation of their own, nobody can say whose it would be. */
-function keyOf(platform: string, { type, chat, scope, thread }: Place, rules: TargetDeps['rules']): string | null {
+/**
+ * The key of the conversation at a place; null where everybody has one of their own, and nobody can say whose it would be.
+ * `name` is that of the platform, with its account.
+ */
+export function keyOfPlace(
+  name: string,
+  { type, chat, scope, thread }: Place,
+  rules: TargetDeps['rules'],
+): string | null {
   const own = thread === undefined && type !== 'thread' ? rules.groupPerUser : rules.threadPerUser;
   if (type !== 'dm' && own) return null;
   const place = { ...(scope === undefined ? {} : { scope }), ...(thread === undefined ? {} : { thread }) };
-  return keyFor({ platform, type, chat, ...place }, rules);
+  return keyFor({ ...splitPlatformName(name), type, chat, ...place }, rules);
 }
 
 function unknown(target: string, why: string): MoiraiError {

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts';
+import { platformName, splitPlatformName } from '../lifecycle/session-key.ts';
 import type { ApprovalAnswer } from '../lifecycle/states.ts';
 import type { Person, Place } from '../platforms/platform.ts';
 import { chatSettings } from '../platforms/registry.ts';
@@ -7,6 +8,8 @@ import type { Store } from '../store/port.ts';
 /** Somebody at a place, as far as access goes. */
 export interface Requester {
   readonly platform: string;
+  /** The account of the platform, where it has settings of its own. */
+  readonly account?: string;
   readonly userId: string | null;
   readonly bot: boolean;
   readonly place: Pick<Place, 'type' | 'chat'>;
@@ -64,11 +67,11 @@ export class Access {
 
   async admits(requester: Requester): Promise<boolean> {
     const { platform, userId, bot, place } = requester;
-    if (place.type !== 'dm' && this.#isListed(platform, place.chat)) return !bot;
+    if (place.type !== 'dm' && this.#isListed(requester, place.chat)) return !bot;
     if (userId === null) return false;
-    if (this.#isNamed(platform, userId)) return true;
+    if (this.#isNamed(requester, userId)) return true;
     if (bot) return false;
-    if (this.#isListed(platform, userId)) return true;
+    if (this.#isListed(requester, userId)) return true;
     return this.#store.read('isPaired', { platform, userId });
   }
 
@@ -118,18 +121,19 @@ export class Access {
   }
 
   /** By the whole name, so that even a bot may be let in by who means it. */
-  #isNamed(platform: string, userId: string): boolean {
-    return this.#lists(platform).some((list) => list.includes(`${platform}:${userId}`));
+  #isNamed(requester: Requester, userId: string): boolean {
+    return this.#lists(requester).some((list) => list.includes(`${requester.platform}:${userId}`));
   }
 
-  #isListed(platform: string, id: string): boolean {
-    const [everywhere = [], here = []] = this.#lists(platform);
+  #isListed(requester: Requester, id: string): boolean {
+    const { platform } = requester;
+    const [everywhere = [], here = []] = this.#lists(requester);
     return matches(everywhere, platform, id) || here.includes(id) || matches(here, platform, id);
   }
 
-  #lists(platform: string): readonly (readonly string[])[] {
+  #lists(requester: Requester): readonly (readonly string[])[] {
     const config = this.#config();
-    return [config.access.allow, chatSettings(config, platform).allow];
+    return [config.access.allow, chatSettings(config, platformName(requester)).allow];
   }
 }
 
@@ -137,6 +141,7 @@ function matches(list: readonly string[], platform: string, id: string): boolean
   return list.includes('*') || list.includes(`${platform}:*`) || list.includes(`${platform}:${id}`);
 }
 
-export function requesterOf(platform: string, { id, bot }: Person, place: Place): Requester {
-  return { platform, userId: id, bot, place };
+/** `name` is that of the platform, with its account. */
+export function requesterOf(name: string, { id, bot }: Person, place: Place): Requester {
+  return { ...splitPlatformName(name), userId: id, bot, place };
 }

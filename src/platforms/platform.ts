@@ -1,5 +1,27 @@
+import type { Inbox } from './inbox.ts';
+import type { Outgoing, ReplyContext, SentMessage } from './outgoing.ts';
+import type { Place } from './place.ts';
+
+export type * from './inbox.ts';
+export type * from './outgoing.ts';
+export type * from './place.ts';
+export * from './send-failure.ts';
+
 /** Where something is to be sent, in a platform's own ids; kept with the reply until it has left. */
 export type Target = Readonly<Record<string, unknown>>;
+
+/** A reply as the outbox hands it over. */
+export interface SendRequest {
+  /** Names it for good: the same at every attempt, and no other reply's. */
+  readonly key: string;
+  readonly target: Target;
+  readonly text: string;
+  /** What it is beside its text, in the outbox's own words. */
+  readonly shape: Readonly<Record<string, unknown>> | null;
+  /** The session that says it, and the conversation it is for. */
+  readonly sessionId: string;
+  readonly sessionKey: string;
+}
 
 /** What can send texts; the outbox asks for no more. */
 export interface Sender {
@@ -8,12 +30,12 @@ export interface Sender {
    * Sends one text. Resolves when the platform has taken it. Throws `SendFailure`; any other error is taken for one that
    * may pass.
    */
-  send(
-    target: Target,
-    text: string,
-    signal: AbortSignal,
-    shape?: Readonly<Record<string, unknown>> | null,
-  ): Promise<SentMessage | null>;
+  send(request: SendRequest, signal: AbortSignal): Promise<SentMessage | null>;
+  /**
+   * Asked before something is sent again whose outcome was lost: the message, if it arrived; `again` if the same may be
+   * sent again without becoming a second message; `unknown` if nobody can say. Without it nobody can.
+   */
+  beforeRepetition?(request: SendRequest, signal: AbortSignal): Promise<SentMessage | 'again' | 'unknown'>;
 }
 
 /**
@@ -36,20 +58,70 @@ export interface Platform {
   send(place: Place, message: Outgoing, signal: AbortSignal): Promise<SentMessage>;
   /** The bytes of a file that came in. Throws `SendFailure` when it is larger than allowed or gone. */
   openFile?(ref: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array>;
+  /**
+   * Looks for a message that `send` may have made before its outcome was lost, by the key it was given. Null when it is
+   * not there. For platforms that have no idempotency key and can be searched.
+   */
+  findSent?(place: Place, key: string, signal: AbortSignal): Promise<SentMessage | null>;
+  /** What a text counts against `abilities.maxText` once it is rendered; without it, the text itself is counted. */
+  measure?(text: string): number;
+  /** What can be done at one place, where that is not the same everywhere. Ask `abilitiesAt` of `abilities.ts`. */
+  abilitiesAt?(place: Place): Abilities;
+  /** Begins a reply that the platform itself shows growing. */
+  startStream?(place: Place, opening: StreamOpening, signal: AbortSignal): Promise<ReplyStream>;
+  /** The same reply again, by its handle: also one that a process before this one began. */
+  resumeStream?(place: Place, handle: string): ReplyStream;
+  /** The places the bot is in, for the directory. Asked for each time it has connected. */
+  listPlaces?(signal: AbortSignal): Promise<readonly Place[]>;
   /** Changes the text of a message that `send` made. */
   edit?(place: Place, messageId: string, message: Outgoing, signal: AbortSignal): Promise<void>;
   remove?(place: Place, messageId: string, signal: AbortSignal): Promise<void>;
-  /** Shows for a few seconds that an answer is being made. */
-  showTyping?(place: Place, signal: AbortSignal): Promise<void>;
+  /** Shows for a few seconds that an answer is being made, to `reply` if that is known. */
+  showTyping?(place: Place, signal: AbortSignal, reply?: ReplyContext): Promise<void>;
   /** Puts a sign at a message of a person; null takes it away. */
   react?(place: Place, messageId: string, sign: ReactionSign | null, signal: AbortSignal): Promise<void>;
+  /** Asks the server who we are, in words for people. Throws `SendFailure` where the credential is not taken. */
+  identify?(signal: AbortSignal): Promise<string>;
   /** Tells the platform's clients which commands there are, where they can show them. */
   offerCommands?(commands: readonly { name: string; summary: string }[], signal: AbortSignal): Promise<void>;
-  /** Takes what the platform brings over HTTP, for the owner of the port; 200 only once the inbox has it. */
-  receiveWebhook?(request: {
-    readonly headers: Readonly<Record<string, string>>;
-    readonly body: string;
-  }): Promise<{ readonly status: 200 | 401 | 404 | 503 }>;
+  /** Answers what the platform brings over HTTP, for the owner of the port; with success only once the inbox has it. */
+  receiveWebhook?(request: WebhookRequest): Promise<WebhookAnswer>;
+}
+
+/** A request below `/platforms/<name>`. */
+export interface WebhookRequest {
+  readonly method: string;
+  /** What stands behind the platform's own path, without a slash in front: the name of a route, or nothing. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** With names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** As it came: signatures are made over these bytes. */
+  readonly body: Uint8Array;
+}
+
+export interface WebhookAnswer {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** What a stream begins with. */
+export interface StreamOpening {
+  /** Names the stream for good: the same key begins the same stream, where the platform knows such keys. */
+  readonly key: string;
+  /** The message that it answers. */
+  readonly reply?: ReplyContext;
+}
+
+/** A reply that grows on the platform's side: a card, a streamed message. */
+export interface ReplyStream {
+  /** What `resumeStream` takes. It is kept before anything is appended. */
+  readonly handle: string;
+  /** Shows the whole text so far. A platform that can only add to what is there shows what it can. */
+  append(text: string, signal: AbortSignal): Promise<void>;
+  /** Ends it with the whole reply. Throws as `send` does; ending it twice with the same text changes nothing. */
+  finish(message: Outgoing, signal: AbortSignal): Promise<SentMessage>;
 }
 
 /** What a platform can do. What it cannot is said in text instead. */
@@ -69,131 +141,19 @@ export interface Abilities {
   readonly files: { readonly in: boolean; readonly out: boolean; readonly maxBytes: number };
   /** How often one message may be changed without annoying the server. */
   readonly editEveryMs: number;
-}
-
-export type ChatType = 'dm' | 'group' | 'channel' | 'thread';
-
-/** One place of a platform, in the platform's own ids as text. */
-export interface Place {
-  readonly type: ChatType;
-  readonly chat: string;
-  /** What the chat belongs to where ids are not unique by themselves: a guild, a workspace. */
-  readonly scope?: string;
-  /** A thread or topic in the chat; its replies go there. */
-  readonly thread?: string;
-  /** As people know it: from outside, so never to be trusted. */
-  readonly name?: string;
-}
-
-/** Who said or pressed something. */
-export interface Person {
-  /** Null where the platform does not tell, as for an anonymous admin of a group. */
-  readonly id: string | null;
-  /** As others see it: from outside, so never to be trusted. */
-  readonly name: string | null;
-  readonly bot: boolean;
-}
-
-/** Something said on a platform. */
-export interface Incoming {
-  /** Names it on its platform for good: the same id again is the same message again. */
-  readonly id: string;
-  /** What answers and reactions refer to. */
-  readonly messageId: string;
-  readonly place: Place;
-  readonly from: Person;
-  readonly text: string;
-  readonly files: readonly IncomingFile[];
-  /** What it answers, if it answers something. */
-  readonly repliesTo: Quote | null;
-  /** It is said to us: in a direct chat, by our name, or as an answer to us. */
-  readonly addressed: boolean;
-  /** It takes the place of what the same message said before. */
-  readonly edited: boolean;
-  /** Pieces of one message carry the same group and come together: an album. */
-  readonly group: string | null;
-  /** When it was said, epoch milliseconds. */
-  readonly at: number;
-}
-
-export interface Quote {
-  readonly messageId: string;
-  readonly text: string;
-  readonly author: string | null;
-  /** It is a message of ours. */
-  readonly own: boolean;
-}
-
-export type FileKind = 'image' | 'audio' | 'voice' | 'video' | 'document' | 'sticker';
-
-export interface IncomingFile {
-  readonly kind: FileKind;
-  /** Stays the same for the same file. */
-  readonly id: string;
-  /** From outside: no path. */
-  readonly name: string | null;
-  readonly mime: string | null;
-  /** As the platform says; it may lie. */
-  readonly bytes: number | null;
-  /** What is known without looking: the emoji of a sticker. */
-  readonly hint: string | null;
-  /** What `openFile` takes: it is kept with the message, and still good after a restart. */
-  readonly ref: string;
-}
-
-/** A button of ours was pressed. */
-export interface Press {
-  readonly id: string;
-  readonly place: Place;
-  readonly from: Person;
-  readonly messageId: string;
-  /** What was put into the button. */
-  readonly data: string;
-}
-
-/** What a platform hands to the gateway. */
-export interface Inbox {
+  /** Sends carry a key, and the server takes the same key once: a repetition after a lost answer is no second message. */
+  readonly idempotent?: boolean;
+  /** It shows a reply growing by itself: `startStream`. */
+  readonly streams?: boolean;
+  /** Long parts of a message can stand apart from its words: `Outgoing.details`. */
+  readonly details?: boolean;
+  /** How often `showTyping` is called while a turn runs; every four seconds unless said. */
+  readonly typingEveryMs?: number;
   /**
-   * Takes a message. Resolves when it is durable, or refused for good: only then may the platform acknowledge it. Rejects
-   * when it could not be taken now: the platform must bring it again.
+   * What everything that is sent needs of the last message from there. `context`: what it was, as the subject of a mail.
+   * `window`: it may only be answered for a while; what comes too late waits until they write again.
    */
-  receive(message: Incoming): Promise<void>;
-  /** Takes the press of a button. Returns what is shown to who pressed it, if the platform can. */
-  press(press: Press): Promise<string | null>;
-  /**
-   * A chat goes on under another id, as a group of Telegram that grows: its conversations go on there. Resolves when that
-   * is durable. A repetition changes nothing.
-   */
-  moved(from: string, to: string): Promise<void>;
-  /** The state has changed. */
-  changed(): void;
-}
-
-export interface Outgoing {
-  /** Markdown, as models write it. */
-  readonly text: string;
-  /** In rows. A press comes back with the button's data, at most 64 bytes. */
-  readonly buttons?: readonly (readonly Button[])[];
-  readonly files?: readonly OutgoingFile[];
-  /** The message it answers. */
-  readonly replyTo?: string;
-}
-
-export interface Button {
-  readonly label: string;
-  readonly data: string;
-}
-
-export interface OutgoingFile {
-  readonly kind: FileKind;
-  readonly name: string;
-  readonly mime: string | null;
-  readonly bytes: Uint8Array;
-}
-
-export interface SentMessage {
-  /** The last one, if it became several. */
-  readonly messageId: string;
+  readonly needsReply?: 'context' | 'window';
 }
 
 /** Signs every platform shows in its own way. */
@@ -212,6 +172,14 @@ export interface PlatformState {
 
 /** What a platform is given besides its own settings: time, chance, and a log for trouble that no caller hears of. */
 export interface PlatformRuntime {
+  /** What the platform is called here: its kind, or its kind and the account. */
+  readonly name: string;
+  /**
+   * Keeps a small text under a key until the next one: a cursor, a session to resume. Null forgets it. A cursor may only
+   * be kept once the inbox has everything before it.
+   */
+  keep(key: string, value: string | null): Promise<void>;
+  recall(key: string): Promise<string | null>;
   /** Epoch milliseconds. */
   now(): number;
   /** Calls back once after `ms`; the returned function cancels. */
@@ -221,32 +189,3 @@ export interface PlatformRuntime {
   /** Tells people of trouble that no caller hears of. */
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
-
-/** Why something was not sent or fetched, and whether to try again. */
-export class SendFailure extends Error {
-  /** When to try again at the earliest; null when there is no use in trying. */
-  readonly retryAfterMs: number | null;
-  readonly kind: SendFailureKind;
-
-  constructor(message: string, retryAfterMs: number | null, kind: SendFailureKind = 'unknown') {
-    super(message);
-    this.name = 'SendFailure';
-    this.retryAfterMs = retryAfterMs;
-    this.kind = kind;
-  }
-
-  /** The server could not be reached, or asks for patience: to try again later is to wait, not to be refused. */
-  get unreachable(): boolean {
-    return this.retryAfterMs !== null && this.kind !== 'unknown';
-  }
-}
-
-/** `gone`: the whole chat cannot be reached any more; everything else is about this message. */
-export type SendFailureKind =
-  | 'gone'
-  | 'forbidden'
-  | 'too_long'
-  | 'bad_format'
-  | 'rate_limited'
-  | 'transient'
-  | 'unknown';

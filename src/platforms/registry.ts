@@ -1,27 +1,24 @@
 import { createHash } from 'node:crypto';
-import { type FieldValues, type Section, section, type ValueOf } from '../settings/declaration.ts';
+import { platformName, splitPlatformName } from '../lifecycle/session-key.ts';
+import { section, setting, type ValueOf } from '../settings/declaration.ts';
+import { flag } from '../settings/kinds.ts';
 import { readSettings } from '../settings/read-settings.ts';
-import { enabled, type people } from './chat-settings.ts';
-import type { DeclaredPlatform, PlatformDescriptor } from './descriptor.ts';
-import { discord, slack, webhook } from './not-served.ts';
+import { type CommonValues, settingsOfAccount } from './chat-settings.ts';
+import type { PlatformDescriptor, PlatformSetup } from './descriptor.ts';
 import type { Platform, PlatformRuntime } from './platform.ts';
-import { telegram } from './telegram/descriptor.ts';
-
-/** The platforms that this version serves. A new one is its own folder and its line here. */
-const SERVED = [telegram] as const;
-
-const NOT_SERVED = [discord, slack, webhook] as const;
+import { SERVED } from './served.ts';
 
 /** What stands under `platforms` in the configuration. */
 export const platformSettings = section({
-  ...settingsByName([...SERVED, ...NOT_SERVED]),
-  web: section({ enabled: { ...enabled, help: 'the web chat and the dashboard, at the port of the gateway' } }),
+  ...settingsByName(SERVED),
+  web: section({ enabled: setting(flag, true, 'the web chat and the dashboard, at the port of the gateway') }),
 });
 
 export type PlatformsConfig = ValueOf<typeof platformSettings>;
 
-/** A platform that is to be there, not loaded yet. */
+/** An account of a platform that is to be there, not loaded yet. */
 export interface ConfiguredPlatform {
+  /** `telegram`, or `telegram@work` for an account that has a name. */
   readonly name: string;
   /** Names what only one process may use at a time, without telling it. */
   readonly credential: string;
@@ -34,11 +31,11 @@ interface WithPlatforms {
 
 /** Those that are enabled and have what they need. Nothing of a platform that is off is ever loaded. */
 export function configuredPlatforms({ platforms }: WithPlatforms): ConfiguredPlatform[] {
-  return SERVED.filter((each) => isConfigured(each, platforms)).map((descriptor: PlatformDescriptor) => {
-    const settings = settingsOf(descriptor, platforms);
+  return accountsOf(platforms).flatMap(({ descriptor, account, settings }) => {
+    if (!isOn(settings) || descriptor.missing(settings).length > 0) return [];
     const digest = createHash('sha256').update(descriptor.credential(settings)).digest('hex');
     return {
-      name: descriptor.name,
+      name: nameOf(descriptor, account),
       credential: `${descriptor.name}:${digest.slice(0, 32)}`,
       make: (runtime) => descriptor.make(settings, runtime),
     };
@@ -52,48 +49,76 @@ export interface IdlePlatform {
   readonly hint: string;
 }
 
-/** Those that this version does not serve, and those that lack their token. One that is turned off is none of them. */
+/** Those that were configured and lack what they need. One that is turned off is none of them. */
 export function notServed({ platforms }: WithPlatforms): IdlePlatform[] {
-  const lacking = SERVED.filter((each) => isGiven(each, platforms) && !isConfigured(each, platforms)).map(
-    ({ name }) => {
-      const hint = `Give platforms.${name}.token, or set platforms.${name}.enabled to false.`;
-      return { name, why: 'configured without a token, so it is off', hint };
-    },
-  );
-  const unknown = NOT_SERVED.filter((each) => isGiven(each, platforms)).map(({ name }) => {
-    return { name, why: 'configured, not served by this version', hint: `Set platforms.${name}.enabled to false.` };
+  return accountsOf(platforms).flatMap(({ descriptor, account, settings, given }) => {
+    const missing = descriptor.missing(settings);
+    if (!given || !isOn(settings) || missing.length === 0) return [];
+    const path = `platforms.${descriptor.name}${account === null ? '' : `.accounts.${account}`}`;
+    const keys = missing.map((key) => `${path}.${key}`).join(' and ');
+    return {
+      name: nameOf(descriptor, account),
+      why: `configured without ${missing.join(' and ')}, so it is off`,
+      hint: `Give ${keys}, or set ${path}.enabled to false.`,
+    };
   });
-  return [...lacking, ...unknown];
 }
 
-/** Whether anything was set for a platform that is not turned off. */
-function isGiven({ name, settings }: DeclaredPlatform<string, Section>, platforms: PlatformsConfig): boolean {
-  const given = platforms[name as keyof PlatformsConfig];
-  const unset = readSettings(settings, {}, { home: '', variable: () => null }).value;
-  return given.enabled && JSON.stringify(given) !== JSON.stringify(unset);
+interface Account {
+  readonly descriptor: PlatformDescriptor;
+  readonly account: string | null;
+  /** Of whatever type the platform's own settings are. */
+  readonly settings: never;
+  /** Something was set for it. */
+  readonly given: boolean;
+}
+
+/** Every account that could be there: of each platform the one without a name, and those that have one. */
+function accountsOf(platforms: PlatformsConfig): Account[] {
+  return SERVED.flatMap((descriptor): Account[] => {
+    const { settings: declared, name } = descriptor;
+    const values = platforms[name];
+    const names = Object.keys('accounts' in values ? values.accounts : {});
+    const unset = readSettings(declared, {}, { home: '', variable: () => null }).value;
+    const isGiven = JSON.stringify({ ...values, accounts: {} }) !== JSON.stringify({ ...unset, accounts: {} });
+    return [null, ...names].map((account) => ({
+      descriptor,
+      account,
+      settings: settingsOfAccount(declared, values, account) as never,
+      // Where there are others, what is set for the platform may be meant for them.
+      given: account !== null || (isGiven && names.length === 0),
+    }));
+  });
+}
+
+function isOn(settings: { readonly enabled: boolean }): boolean {
+  return settings.enabled;
+}
+
+function nameOf({ name: platform }: PlatformDescriptor, account: string | null): string {
+  return platformName({ platform, ...(account === null ? {} : { account }) });
 }
 
 /** Every name that the configuration knows. */
 export const PLATFORM_NAMES: readonly string[] = Object.keys(platformSettings.fields);
 
+/** The platforms that can be added, and how. */
+export const PLATFORM_SETUPS: readonly (PlatformSetup & { readonly name: string; readonly label: string })[] =
+  SERVED.map(({ name, label, setup }) => ({ name, label, ...setup }));
+
 /** The settings of a chat platform about people and groups. */
-export type ChatSettings = FieldValues<typeof people>;
+export type ChatSettings = Pick<CommonValues, 'allow' | 'requireMention' | 'wakeWords'>;
 
 /** Of a platform that the configuration does not know: one that a plugin brings. */
 const DEFAULTS: ChatSettings = { allow: [], requireMention: true, wakeWords: [] };
 
+/** Of a platform or an account of one, by its name. */
 export function chatSettings({ platforms }: WithPlatforms, name: string): ChatSettings {
-  const settings = Object.entries(platforms).find(([each]) => each === name)?.[1];
-  return settings !== undefined && 'allow' in settings ? settings : DEFAULTS;
-}
-
-function isConfigured(platform: PlatformDescriptor, platforms: PlatformsConfig): boolean {
-  return platform.isConfigured(settingsOf(platform, platforms));
-}
-
-/** Of whatever type the platform's own settings are. */
-function settingsOf({ name }: DeclaredPlatform, platforms: PlatformsConfig): never {
-  return platforms[name as keyof PlatformsConfig] as never;
+  const { platform, account } = splitPlatformName(name);
+  const descriptor = SERVED.find((each) => each.name === platform);
+  if (descriptor === undefined) return DEFAULTS;
+  const settings = settingsOfAccount(descriptor.settings, platforms[descriptor.name], account ?? null);
+  return { ...DEFAULTS, ...settings };
 }
 
 function settingsByName<D extends { readonly name: string; readonly settings: unknown }>(descriptors: readonly D[]) {

@@ -2,7 +2,10 @@ import { closesFence, fenceOpening } from '../markdown/lines.ts';
 import type { Abilities } from './platform.ts';
 
 /** What of a platform decides how a text is split. */
-export type Measure = Pick<Abilities, 'maxText' | 'counts' | 'markdown'>;
+export interface Measure extends Pick<Abilities, 'maxText' | 'counts' | 'markdown'> {
+  /** What a text counts once it is rendered, where that is not what it counts itself. */
+  readonly rendered?: (text: string) => number;
+}
 
 /** A piece of a text. The bodies of all pieces are the text; what is around them mends a code fence that was cut. */
 export interface Piece {
@@ -18,11 +21,27 @@ export interface Piece {
  * between words, and inside a character as people see it only if that alone is too long.
  */
 export function splitText(text: string, measure: Measure): string[] {
-  const parts = cutText(text, measure).map(({ reopen, body, close }) => reopen + body + close);
+  const cut = cutText(text, measure).map(({ reopen, body, close }) => reopen + body + close);
+  const parts = cut.flatMap((part) => fitRendered(part, measure));
   // A blank message shows nothing, and most platforms refuse it.
   const visible = parts.filter((part) => part.trim() !== '');
   return visible.length === 0 ? parts.slice(0, 1) : visible;
 }
+
+/** The parts of one that fits as it is written and may not fit as it is rendered. */
+function fitRendered(part: string, measure: Measure): string[] {
+  const { rendered, maxText } = measure;
+  const size = rendered?.(part) ?? 0;
+  if (size <= maxText || part.length <= LEAST_PART) return [part];
+  // By how much it grew, and a little more: what grows most may stand together.
+  const room = Math.max(LEAST_PART, Math.floor(Math.min(part.length - 1, (part.length * maxText * 0.9) / size)));
+  return splitText(part, { ...measure, maxText: room, counts: 'utf16', rendered: () => 0 }).flatMap((smaller) =>
+    smaller.length < part.length ? fitRendered(smaller, measure) : [smaller],
+  );
+}
+
+/** What is shorter is sent as it is, and refused if it has to be. */
+const LEAST_PART = 64;
 
 /** Like `splitText`, with what was added told apart. */
 export function cutText(text: string, measure: Measure): Piece[] {

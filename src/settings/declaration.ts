@@ -25,12 +25,12 @@ export interface Kind<T, Unit extends string = ''> {
 /** The default of a setting that has to be given. */
 export const REQUIRED = Symbol('required');
 
-/** The default of a setting that an environment variable gives; null while it is unset. */
+/** The default of a setting that an environment variable gives, the first of these that is set; null while none is. */
 export class FromVariable {
-  readonly name: string;
+  readonly names: readonly [string, ...string[]];
 
-  constructor(name: string) {
-    this.name = name;
+  constructor(...names: readonly [string, ...string[]]) {
+    this.names = names;
   }
 }
 

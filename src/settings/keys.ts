@@ -29,7 +29,7 @@ export function allKeys(declaration: Declaration, path = ''): readonly Key[] {
 /** The environment variables that give defaults. */
 export function variablesOf(declaration: Declaration): readonly string[] {
   return allKeys(declaration).flatMap(({ declaration: each }) =>
-    'byDefault' in each && each.byDefault instanceof FromVariable ? [each.byDefault.name] : [],
+    'byDefault' in each && each.byDefault instanceof FromVariable ? each.byDefault.names : [],
   );
 }
 

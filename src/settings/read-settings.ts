@@ -74,7 +74,8 @@ class Reading {
   }
 
   #defaultOf(byDefault: unknown): unknown {
-    return byDefault instanceof FromVariable ? this.#context.variable(byDefault.name) : byDefault;
+    if (!(byDefault instanceof FromVariable)) return byDefault;
+    return byDefault.names.map((name) => this.#context.variable(name)).find((value) => value !== null) ?? null;
   }
 
   #section(section: Section | Overrides, written: unknown, path: Path): unknown {

@@ -1,7 +1,10 @@
 import * as jobs from '../cron/job-store.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import * as credentials from '../inbound/credential-store.ts';
+import * as platformState from '../inbound/platform-state-store.ts';
+import * as submissions from '../inbound/submission-store.ts';
 import * as facts from '../memory/fact-store.ts';
+import * as liveReplies from '../outbound/live-reply-store.ts';
 import * as places from '../outbound/place-store.ts';
 import * as apiKeys from '../people/api-key-store.ts';
 import * as approvals from '../people/approval-store.ts';
@@ -69,6 +72,10 @@ export const WRITES = {
   claimReplies: deliveries.claimReplies,
   settleReply: deliveries.settleReply,
   releaseReplies: deliveries.releaseReplies,
+  releaseHeld: deliveries.releaseHeld,
+  failSent: deliveries.failSent,
+  keepLiveReply: liveReplies.keepLiveReply,
+  forgetLiveReply: liveReplies.forgetLiveReply,
   rememberFact: facts.rememberFact,
   forgetFact: facts.forgetFact,
   keepSetting: settings.keepSetting,
@@ -89,7 +96,10 @@ export const WRITES = {
   setPairedAdmin: pairing.setPairedAdmin,
   takeCredential: credentials.takeCredential,
   releaseCredential: credentials.releaseCredential,
+  forwardSubmission: submissions.forwardSubmission,
+  keepPlatformState: platformState.keepPlatformState,
   seePlace: places.seePlace,
+  listPlace: places.listPlace,
   markPlace: places.markPlace,
   namePlace: places.namePlace,
   moveChat: places.moveChat,
@@ -127,6 +137,8 @@ export const READS = {
   answeredTurns: turns.answeredTurns,
   turnText: turns.turnText,
   turnFiles: turnFiles.turnFiles,
+  turnReply: turns.turnReply,
+  latestReply: turns.latestReply,
   unfinishedTurns: turns.unfinishedTurns,
   staleTurns: turns.staleTurns,
   listMessages: messages.listMessages,
@@ -150,6 +162,11 @@ export const READS = {
   isPairedAdmin: pairing.isPairedAdmin,
   listPlaces: places.listPlaces,
   findPlace: places.findPlace,
+  placeNamed: places.placeNamed,
+  platformState: platformState.platformState,
+  liveReplyOf: liveReplies.liveReplyOf,
+  abandonedLiveReplies: liveReplies.abandonedLiveReplies,
+  countHeld: deliveries.countHeld,
   movesOf: places.movesOf,
   listJobs: jobs.listJobs,
   findJob: jobs.findJob,

@@ -6,7 +6,7 @@ import { personIn } from '../lifecycle/namespace.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { isSharedKey } from '../lifecycle/session-key.ts';
 import type { Answerer } from '../people/access.ts';
-import type { ConversationRef, Received } from '../store/transactions/conversations.ts';
+import type { ConversationRef, Received, TurnReply } from '../store/transactions/conversations.ts';
 import type { MessageToAppend } from '../store/transactions/messages.ts';
 import type { TurnFile } from '../store/transactions/turn-files.ts';
 import { findCommand, isOrdered, parseCommand, type SlashCommand } from './command.ts';
@@ -35,6 +35,8 @@ export interface InboundMessage {
   readonly settleMs?: number;
   /** What came with it, fetched in its turn. */
   readonly files?: readonly TurnFile[];
+  /** What an answer to it needs, in its platform's own words. */
+  readonly reply?: TurnReply;
   /** Rows that its turn finds in the transcript, kept with it. */
   readonly before?: readonly MessageToAppend[];
   /** Why this person may not give a command; null when they may. Without it everything is allowed. */
@@ -146,7 +148,7 @@ export class Conversations {
   }
 
   async #runCommand(message: InboundMessage, { name, args }: ParsedCommand): Promise<ReceiveResult> {
-    const { conversation, originRef, refTtlMs, userName, mayRun } = message;
+    const { conversation, originRef, refTtlMs, userName, mayRun, reply } = message;
     const { platform, key, userId } = conversation;
     const { by = { name: platform, person: personIn(key, userId), admin: true } } = message;
     try {
@@ -163,7 +165,7 @@ export class Conversations {
         by,
         send: (words, mode) => {
           const text = isSharedKey(conversation.key) ? withoutGatewayLines(ownWords(message, words)) : words;
-          return this.#enqueue({ conversation, text, originRef, refTtlMs, userName, mode });
+          return this.#enqueue({ conversation, text, originRef, refTtlMs, userName, mode, ...(reply && { reply }) });
         },
       });
       return typeof answer === 'string' ? await this.#answer(message, answer) : answer;
@@ -176,12 +178,12 @@ export class Conversations {
   }
 
   async #enqueue(message: InboundMessage): Promise<ReceiveResult> {
-    const { conversation, text, originRef, refTtlMs, userName, mode, settleMs, before, files } = message;
+    const { conversation, text, originRef, refTtlMs, userName, mode, settleMs, before, files, reply } = message;
     if (text.trim() === '') throw new MoiraiError('bad_input', 'the message is empty');
     const { turns } = this.#deps;
     const spoken = isSharedKey(conversation.key) ? `${speakerOf(message)}${text}` : text;
     const received = await turns.receive(
-      { conversation, text: spoken, originRef, refTtlMs, by: 'user', userName, before, files },
+      { conversation, text: spoken, originRef, refTtlMs, by: 'user', userName, before, files, reply },
       { mode, settleMs },
     );
     return { type: 'turn', received, channel: turns.channels.open(received.turn.id) };

@@ -55,7 +55,7 @@ test('a tool call is kept before the tool runs, and its result before the model 
   expect(chat.shown.filter(({ type }) => type.startsWith('tool') || type === 'step')).toEqual([
     { type: 'step', iteration: 1, tools: ['remember'] },
     { type: 'tool', state: 'start', id: 'c1', name: 'remember', args: { fact: 'likes tea' } },
-    { type: 'tool', state: 'end', id: 'c1', name: 'remember', ok: true },
+    { type: 'tool', state: 'end', id: 'c1', name: 'remember', ok: true, output: 'Remembered.' },
     { type: 'step', iteration: 2, tools: [] },
   ]);
   expect(questions(server)[1]?.body.messages.at(-1)).toMatchObject({ role: 'tool', content: 'Remembered.' });

@@ -49,23 +49,26 @@ describe('config check', () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  test('names each platform that is configured and not served', async () => {
-    const platforms = { discord: { token: 'a' }, slack: { token: 'b' }, webhook: { routes: { ci: { secret: 'c' } } } };
-    write('config.yaml', JSON.stringify({ platforms }));
-    expect(await cli.json('config', 'check')).toMatchObject({ not_served: ['discord', 'slack', 'webhook'] });
+  test('names each platform, and each account of one, that is configured and lacks its credential', async () => {
+    const notServed = async (telegram: object) => {
+      write('config.yaml', JSON.stringify({ platforms: { telegram } }));
+      return (await cli.json('config', 'check')).not_served;
+    };
+    expect(await notServed({ allow: [7] })).toEqual(['telegram']);
+    expect(await notServed({ allow: [7], accounts: { a: { token: '1:a' }, b: {} } })).toEqual(['telegram@b']);
+    expect(await notServed({ allow: [7], enabled: false })).toBeUndefined();
+    write('config.yaml', JSON.stringify({ platforms: { telegram: { accounts: { b: {} } } } }));
     const { output } = await cli.moirai('config', 'check');
-    for (const name of Object.keys(platforms)) {
-      expect(output).toMatch(new RegExp(`^${name} +configured, not served by this version$`, 'm'));
-    }
+    expect(output).toMatch(/^telegram@b +configured without token, so it is off$/m);
   });
 
   test('names a platform that is configured and has no token, unless it is turned off', async () => {
     write('config.yaml', JSON.stringify({ platforms: { telegram: { allow: ['42'] } } }));
     expect(await cli.json('config', 'check')).toMatchObject({ not_served: ['telegram'] });
     const { output } = await cli.moirai('config', 'check');
-    expect(output).toMatch(/^telegram +configured without a token, so it is off$/m);
+    expect(output).toMatch(/^telegram +configured without token, so it is off$/m);
     expect((await cli.moirai('doctor')).output).toMatch(
-      /^warn {2}platform:telegram: configured without a token, so it is off\n +Give platforms\.telegram\.token, or set/m,
+      /^warn {2}platform:telegram: configured without token, so it is off\n +Give platforms\.telegram\.token, or set/m,
     );
     write('config.yaml', JSON.stringify({ platforms: { telegram: { allow: ['42'], enabled: false } } }));
     expect(await cli.json('config', 'check')).not.toHaveProperty('not_served');

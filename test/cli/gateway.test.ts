@@ -310,7 +310,7 @@ describe('a gateway in the foreground', () => {
 
   test('takes its port from the command line, takes the place of another one, and opens a browser', async () => {
     const telegram = { token: '1:a', api_root: 'http://127.0.0.1:9' };
-    const platforms = JSON.stringify({ telegram, discord: { token: 'a' } });
+    const platforms = JSON.stringify({ telegram: { ...telegram, accounts: { spare: {} } } });
     configure(`model: { provider: offline }\nplatforms: ${platforms}`);
     const bin = join(cli.home, 'bin');
     mkdirSync(bin);
@@ -323,7 +323,7 @@ describe('a gateway in the foreground', () => {
     const [lines] = await once(before.stdout, 'data');
     expect(String(lines)).toMatch(new RegExp(`^url +http://127.0.0.1:${first}$`, 'm'));
     expect(String(lines)).toMatch(/^platforms +web, api, telegram \((starting|connecting|degraded)\)$/m);
-    expect(String(lines)).toMatch(/^discord +configured, not served by this version$/m);
+    expect(String(lines)).toMatch(/^telegram@spare +configured without token, so it is off$/m);
     const exit = finish(before);
     const env = { PATH: `${bin}:${process.env.PATH}` };
     const after = cli.start(['gateway', 'run', '--replace', '--open', '--port', String(second)], { env });

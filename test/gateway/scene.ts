@@ -9,7 +9,7 @@ import { Gateway } from '../../src/gateway/gateway.ts';
 import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { createLogger } from '../../src/log/logger.ts';
-import type { Sender, Target } from '../../src/platforms/platform.ts';
+import type { Sender, SendRequest, Target } from '../../src/platforms/platform.ts';
 import { configuredPlatforms } from '../../src/platforms/registry.ts';
 import { machineClock } from '../../src/store/clock.ts';
 import type { Store } from '../../src/store/port.ts';
@@ -29,7 +29,7 @@ export class Pigeons implements Sender {
   /** Sending takes until it is given up. */
   silent = false;
 
-  async send(target: Target, text: string, signal: AbortSignal): Promise<null> {
+  async send({ target, text }: Pick<SendRequest, 'target' | 'text'>, signal: AbortSignal): Promise<null> {
     if (this.silent) await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     const refusal = this.refuse?.(target, text) ?? null;
     if (refusal !== null) throw refusal;

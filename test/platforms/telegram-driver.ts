@@ -3,7 +3,15 @@ import type { AddressInfo } from 'node:net';
 import type { Place } from '../../src/platforms/platform.ts';
 import { Telegram } from '../../src/platforms/telegram/platform.ts';
 import { BotApiFake, type ChatMessage } from '../fakes/bot-api.ts';
-import { type Driver, type Shown, testRuntime, type UserMessage, until, type Where } from './contract/scene.ts';
+import {
+  type Driver,
+  type Shown,
+  testRuntime,
+  type UserMessage,
+  until,
+  type Where,
+  webhookRequest,
+} from './contract/scene.ts';
 
 const PLACES = {
   dm: { type: 'dm', chat: '42' },
@@ -19,7 +27,7 @@ const CHATS = {
 
 /** A platform at a fake, and what it warned of. */
 export function telegramAt(fake: BotApiFake, webhook: { url: string; secret: string } | null = null, speed = 100) {
-  const runtime = testRuntime(speed);
+  const runtime = testRuntime('telegram', speed);
   const { token, url: apiRoot } = fake;
   const platform = new Telegram({ token, apiRoot, webhook, runtime });
   return { platform, warnings: runtime.warnings };
@@ -93,8 +101,8 @@ async function openDoor(fake: BotApiFake): Promise<Door> {
   const server: Server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    const taken = door.platform?.receiveWebhook({ headers: request.headers, body: Buffer.concat(chunks) });
-    response.writeHead((await taken)?.status ?? 503).end();
+    const answer = await door.platform?.receiveWebhook(webhookRequest(request, Buffer.concat(chunks)));
+    response.writeHead(answer?.status ?? 503, answer?.headers).end(answer?.body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/telegram`;

@@ -6,7 +6,7 @@ const self = { id: 777, username: 'moirai_bot' };
 
 function parse(update: unknown) {
   const parsed = parseUpdate(update, self);
-  if (parsed === null || parsed.kind === 'moved') return null;
+  if (parsed === null || parsed.kind === 'moved' || parsed.kind === 'event') return null;
   return parsed.kind === 'message' ? parsed.message : parsed.press;
 }
 

@@ -42,6 +42,7 @@ describe('asking for updates', () => {
       'channel_post',
       'edited_channel_post',
       'callback_query',
+      ...['my_chat_member', 'chat_member', 'message_reaction'],
     ]);
   });
 

@@ -67,7 +67,7 @@ describe('a message that Telegram refuses', () => {
       { kind: 'transient', retryAfterMs: 1000 },
     ],
     [{ html: 502 }, { kind: 'transient', retryAfterMs: 1000 }],
-    ['cut', { kind: 'transient', retryAfterMs: 1000 }],
+    ['cut', { kind: 'uncertain', retryAfterMs: 1000 }],
   ];
 
   test.each(refusals)('%j says why, and whether to try again', async (fault, expected) => {
@@ -83,7 +83,7 @@ describe('a message that Telegram refuses', () => {
     await using scene = await openScene();
     scene.fake.failNext('sendMessage', { code: 400, description: `Bad Request: bot${scene.fake.token} is odd` });
     const { message } = await scene.failureOf(dm);
-    expect(message).toContain('bot<token> is odd');
+    expect(message).toContain('bot<secret> is odd');
     expect(message).not.toContain('secret-of-the-bot');
   });
 
@@ -191,7 +191,7 @@ describe('a message', () => {
     await using scene = await openScene();
     scene.fake.failNext('sendMessage', 'silence');
     const failure = await scene.platform.send(dm, { text: 'x' }, AbortSignal.timeout(50)).catch((thrown) => thrown);
-    expect(failure).toMatchObject({ name: 'SendFailure', kind: 'transient', retryAfterMs: 1000 });
+    expect(failure).toMatchObject({ name: 'SendFailure', kind: 'uncertain', retryAfterMs: 1000 });
   });
 
   test('of the full length fits, however much of it is escaped', async () => {
@@ -306,11 +306,11 @@ describe('a file from outside', () => {
   test('of 50 MB is refused, whatever size it claims to have', async () => {
     const bytes = new Uint8Array(50_000_000);
     await using honest = await receiveFile(bytes);
-    await expect(honest.open(100_000_000)).rejects.toMatchObject({ kind: 'too_long', retryAfterMs: null });
+    await expect(honest.open(100_000_000)).rejects.toMatchObject({ kind: 'too_large', retryAfterMs: null });
     await using lying = await receiveFile(bytes, 10, 10);
     expect(lying.file.bytes).toBe(10);
     const before = process.memoryUsage().arrayBuffers;
-    await expect(lying.open(1000)).rejects.toMatchObject({ kind: 'too_long', retryAfterMs: null });
+    await expect(lying.open(1000)).rejects.toMatchObject({ kind: 'too_large', retryAfterMs: null });
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20_000_000);
   });
 
@@ -340,7 +340,7 @@ describe('a file from outside', () => {
 });
 
 describe('what cannot work', () => {
-  const options = { webhook: null, runtime: testRuntime() };
+  const options = { webhook: null, runtime: testRuntime('telegram') };
   test.each([
     [{ ...options, token: 'no token', apiRoot: 'https://api.telegram.org' }],
     [{ ...options, token: '1:a/../b', apiRoot: 'https://api.telegram.org' }],

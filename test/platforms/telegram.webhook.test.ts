@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'vitest';
+import type { WebhookRequest } from '../../src/platforms/platform.ts';
 import { BotApiFake } from '../fakes/bot-api.ts';
 import { TestInbox, until } from './contract/scene.ts';
 import { telegramAt } from './telegram-driver.ts';
 
 const webhook = { url: 'https://gateway.example/telegram', secret: 'right-secret' };
+
+function requestOf(body: string, secret?: string): WebhookRequest {
+  const headers = secret === undefined ? {} : { 'x-telegram-bot-api-secret-token': secret };
+  return { method: 'POST', path: '', query: new URLSearchParams(), headers, body: Buffer.from(body) };
+}
 
 async function openScene() {
   const fake = await BotApiFake.start();
@@ -11,11 +17,8 @@ async function openScene() {
   const inbox = new TestInbox();
   await platform.start(inbox);
   await until(() => platform.state.phase === 'connected', 'connected');
-  const post = (body: unknown, secret: string | readonly string[] | undefined = webhook.secret) =>
-    platform.receiveWebhook({
-      headers: { 'x-telegram-bot-api-secret-token': secret },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-    });
+  const post = (body: unknown, secret = webhook.secret) =>
+    platform.receiveWebhook(requestOf(typeof body === 'string' ? body : JSON.stringify(body), secret));
   const close = async () => {
     await platform.stop();
     await fake.close();
@@ -29,7 +32,10 @@ describe('a webhook', () => {
     expect(scene.fake.callsOf('setWebhook')[0]?.payload).toMatchObject({
       url: webhook.url,
       secret_token: webhook.secret,
-      allowed_updates: ['message', 'edited_message', 'channel_post', 'edited_channel_post', 'callback_query'],
+      allowed_updates: [
+        ...['message', 'edited_message', 'channel_post', 'edited_channel_post', 'callback_query'],
+        ...['my_chat_member', 'chat_member', 'message_reaction'],
+      ],
     });
     await scene.platform.stop();
     expect(scene.fake.callsOf('getUpdates')).toEqual([]);
@@ -41,13 +47,12 @@ describe('a webhook', () => {
     ['an empty one', ''],
     ['a wrong one', 'wrong-secret'],
     ['the beginning of it', 'right-secre'],
-    ['several', ['right-secret', 'right-secret']],
+    ['several', 'right-secret, right-secret'],
   ])('refuses who does not know the secret: %s', async (_, secret) => {
     await using scene = await openScene();
-    const headers = { 'x-telegram-bot-api-secret-token': secret };
     const body = JSON.stringify({ update_id: 1, message: scene.fake.message({ text: 'forged' }) });
-    expect(await scene.platform.receiveWebhook({ headers, body })).toEqual({ status: 401 });
-    expect(await scene.platform.receiveWebhook({ headers, body: 'not even JSON' })).toEqual({ status: 401 });
+    expect(await scene.platform.receiveWebhook(requestOf(body, secret))).toEqual({ status: 401 });
+    expect(await scene.platform.receiveWebhook(requestOf('not even JSON', secret))).toEqual({ status: 401 });
     expect(scene.inbox.tried).toEqual([]);
   });
 
@@ -99,6 +104,6 @@ describe('a webhook', () => {
   test('is not there when updates are asked for', async () => {
     await using fake = await BotApiFake.start();
     const { platform } = telegramAt(fake);
-    expect(await platform.receiveWebhook({ headers: {}, body: '{}' })).toEqual({ status: 404 });
+    expect(await platform.receiveWebhook(requestOf('{}'))).toEqual({ status: 404 });
   });
 });

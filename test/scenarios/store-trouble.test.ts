@@ -8,7 +8,7 @@ import { Dispatcher } from '../../src/events/dispatcher.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import { ArrivedReplies } from '../../src/outbound/arrived-replies.ts';
 import { Outbox } from '../../src/outbound/outbox.ts';
-import { SendFailure, type Target } from '../../src/platforms/platform.ts';
+import { SendFailure } from '../../src/platforms/platform.ts';
 import type { WriteName } from '../../src/store/catalogue.ts';
 import type { Received } from '../../src/store/transactions/conversations.ts';
 import type { DeliveryToMake } from '../../src/store/transactions/deliveries.ts';
@@ -72,13 +72,13 @@ class Process {
     void upkeep.start();
     const outbox = new Outbox({
       ...{ engine, log, random, arrived, observer: { tried: () => undefined, sent: () => undefined } },
-      senders: () => [{ name: 'telegram', send: (target, text) => process.#send(target, text) }],
+      senders: () => [{ name: 'telegram', send: ({ text }) => process.#send(text) }],
     });
     outbox.refresh();
     return process;
   }
 
-  async #send(_: Target, text: string): Promise<null> {
+  async #send(text: string): Promise<null> {
     const refusal = this.refuse(text);
     if (refusal !== null) throw refusal;
     this.sent.push(text);

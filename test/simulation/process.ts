@@ -270,7 +270,7 @@ export class SimProcess {
     return new Outbox({
       ...{ engine, log: SILENT, random: random.next, arrived: this.#arrived },
       observer: { tried: () => undefined, sent: () => undefined },
-      senders: () => [{ name: SENDER, send: (_, text) => this.#send(text) }],
+      senders: () => [{ name: SENDER, send: ({ text }) => this.#send(text) }],
     });
   }
 

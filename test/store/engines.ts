@@ -23,6 +23,7 @@ const TABLES = [
   ...['subscribers', 'lanes', 'dead_letters', 'deliveries', 'facts'],
   ...['pairings', 'pairing_locks', 'credentials', 'places'],
   ...['jobs', 'job_runs', 'told', 'approvals', 'approval_rules', 'turn_requests', 'moved_chats'],
+  ...['turn_files', 'platform_state', 'live_replies'],
 ];
 
 /** SQLite in this thread, on a clock of the test's. Every test has a file of its own. */

@@ -55,6 +55,16 @@ async function oneOfEach(scene: Scene): Promise<MoiraiEvent[]> {
       },
     },
   });
+  const place = { name: 'telegram', chat_id: '42', thread_id: null };
+  const happened = [
+    { type: 'platform:place', fields: { ...place, change: 'added', reason: null } },
+    { type: 'platform:message', fields: { ...place, change: 'deleted', message_id: '7' } },
+    { type: 'platform:reaction', fields: { ...place, change: 'added', message_id: '7', by: '42', reaction: '👍' } },
+    { type: 'platform:member', fields: { ...place, change: 'joined', by: '42' } },
+  ] as const;
+  for (const draft of happened) {
+    await scene.store.write('announceInstance', { context: scene.context(), event: { id: draft.type, draft } });
+  }
   await scene.store.write('announceInstance', {
     context: scene.context(),
     event: {

@@ -10,8 +10,10 @@ export interface Layer {
   readonly builtins?: false;
   /** True if `process.env` may be read. */
   readonly environment?: true;
-  /** The files of the layer that its folders may know: they know nothing of each other. */
-  readonly contract?: readonly string[];
+  /** The files of the layer that its folders may not know; they know nothing of each other either. */
+  readonly hidden?: readonly string[];
+  /** The other layers that its folders may know, where that is less than the layer may. */
+  readonly folderLayers?: readonly string[];
   /** The only files of another layer that it may know. */
   readonly entrances?: Readonly<Record<string, readonly string[]>>;
 }
@@ -103,14 +105,17 @@ function findBreach(path: string, specifier: string, { layers, owned }: Table): 
   if (target.startsWith('..')) return 'it is outside src/';
   const other = layerOf(target);
   if (other !== name) {
-    if (!layer.layers.includes(other)) return `${name} may not know ${other}`;
+    const isInFolder = layer.hidden !== undefined && path.split('/').length > 2;
+    const known = isInFolder ? (layer.folderLayers ?? layer.layers) : layer.layers;
+    if (!known.includes(other)) return `${name} may not know ${other}`;
     const entrances = layer.entrances?.[other] ?? [target];
     return entrances.includes(target) ? undefined : `of ${other}, ${name} may know only ${entrances.join(', ')}`;
   }
   const folder = path.split('/').slice(0, 2).join('/');
-  const { contract } = layer;
-  const isFree = !contract || folder === path || contract.includes(target) || target.startsWith(`${folder}/`);
-  return isFree ? undefined : `${folder} may know only itself and ${contract.join(', ')}`;
+  const { hidden } = layer;
+  if (!hidden || folder === path || target.startsWith(`${folder}/`)) return undefined;
+  const isShared = target.split('/').length === 2 && !hidden.includes(target);
+  return isShared ? undefined : `${folder} may know only itself and what all of them share`;
 }
 
 /** Static and dynamic imports, re-exports, `require`, and files named by `new URL(..., import.meta.url)`. */

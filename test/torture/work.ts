@@ -27,7 +27,7 @@ export function makeOutbox(engine: Engine, random: Random, faults: Faults, sent:
   return new Outbox({
     ...{ engine, log: SILENT, random, arrived: new ArrivedReplies() },
     observer: { tried: () => undefined, sent: () => undefined },
-    senders: () => [{ name: 'telegram', send: (_, text) => send(text) }],
+    senders: () => [{ name: 'telegram', send: ({ text }) => send(text) }],
   });
 }
 

@@ -161,9 +161,9 @@ async function announce(config: Config, host: RunningGateway, json: boolean): Pr
     host.gateway.chat.status().map(({ name, phase }) => [name, phase === 'stopped' ? 'starting' : phase]),
   );
   const platforms = facts.platforms.map((name) => (phases.has(name) ? `${name} (${phases.get(name)})` : name));
-  const lines = Object.entries({ ...facts, platforms, ...rest }).map(
-    ([name, value]) => `${name.padEnd(10)}${[value].flat().join(', ')}`,
-  );
+  const shown = Object.entries({ ...facts, platforms, ...rest });
+  const width = Math.max(...shown.map(([name]) => name.length)) + 1;
+  const lines = shown.map(([name, value]) => `${name.padEnd(width)}${[value].flat().join(', ')}`);
   return print(`${lines.join('\n')}\n`);
 }
 

@@ -13,6 +13,7 @@ const SESSION = 'ses_sample';
 const TURN = {
   ...{ turn_id: 'trn_sample', chat_id: '42', thread_id: null, chat_type: 'dm', message: 'Where is the harbour?' },
 };
+const PLACE = { name: 'telegram', chat_id: '42', thread_id: null };
 const INSTANCE = { platforms: ['telegram'], reason: null };
 const APPROVAL = {
   ...{ approval_id: 'apr_sample', turn_id: TURN.turn_id, tool: 'run_command', summary: 'make harbour' },
@@ -46,6 +47,10 @@ const FIELDS: { readonly [T in FixedEventType]: EventFields[T] } = {
   'gateway:startup': INSTANCE,
   'gateway:draining': { ...INSTANCE, reason: 'restart' },
   'gateway:shutdown': { ...INSTANCE, reason: 'restart' },
+  'platform:place': { ...PLACE, change: 'added', reason: null },
+  'platform:message': { ...PLACE, change: 'deleted', message_id: '7' },
+  'platform:reaction': { ...PLACE, change: 'added', message_id: '7', by: '42', reaction: '👍' },
+  'platform:member': { ...PLACE, change: 'joined', by: '42' },
   'gateway:platform': { name: 'telegram', phase: 'degraded', problem: 'no answer', last_success_at: null },
   'instance:lost': { instance: 'ins_before', sessions: 1 },
 };

@@ -1,4 +1,4 @@
-import { fieldsOf, integerOf } from './fields.ts';
+import { fieldsOf, integerOf } from '../fields.ts';
 import type { Parsed } from './parse.ts';
 import { laneOf } from './reception.ts';
 

@@ -1,6 +1,7 @@
 // The build for browsers uses Node's own fetch; the other brings one of its own, whose errors contain the token.
 import { Api, type ApiClientOptions } from 'grammy/web';
 import type { PlatformRuntime } from '../platform.ts';
+import { type Redact, redaction } from '../redaction.ts';
 
 export interface BotOptions {
   /** As BotFather gave it. */
@@ -23,7 +24,7 @@ export interface Bot {
   /** The address below which files are read. It contains the token. */
   readonly fileRoot: string;
   /** Takes the token out of a text: addresses of the Bot API contain it, and so do errors about them. */
-  readonly redact: (text: string) => string;
+  readonly redact: Redact;
 }
 
 export function connectBot({ token, apiRoot, runtime }: BotOptions): Bot {
@@ -32,21 +33,10 @@ export function connectBot({ token, apiRoot, runtime }: BotOptions): Bot {
   const fetchHere = (url: string, init: RequestInit) => fetch(url, { ...init, duplex: 'half', redirect: 'error' });
   const options = { apiRoot: root, fetch: fetchHere as unknown as NonNullable<ApiClientOptions['fetch']> };
   const secret = token.slice(token.indexOf(':') + 1);
-  const spellings = [token, encodeURIComponent(token), secret].filter((spelling) => spelling !== '');
   return {
     api: new Api(token, options).raw,
     runtime,
     fileRoot: `${root}/file/bot${token}`,
-    redact: (text) => spellings.reduce((rest, spelling) => rest.replaceAll(spelling, '<token>'), text),
+    redact: redaction(token, secret),
   };
-}
-
-/** Runs a call that ends when the signal does, and after `ms` at the latest. */
-export async function withDeadline<T>(
-  signal: AbortSignal,
-  ms: number,
-  call: (signal: CallSignal) => Promise<T>,
-): Promise<T> {
-  signal.throwIfAborted();
-  return await call(AbortSignal.any([signal, AbortSignal.timeout(ms)]) as CallSignal);
 }

@@ -1,21 +1,18 @@
 import { GrammyError, HttpError } from 'grammy/web';
-import { type PlatformState, SendFailure, type SendFailureKind } from '../platform.ts';
+import type { Trouble } from '../connection.ts';
+import { unanswered } from '../http.ts';
+import { SendFailure, type SendFailureKind } from '../platform.ts';
 
 const RETRY_MS = 1000;
 /** Telegram does not know the token any more, but an operator may bring a new one: what is to be sent waits for that. */
 const NEW_TOKEN_MS = 60_000;
 
-/** Why there is no connection, and what that means. */
-export interface Trouble {
-  readonly phase: Extract<PlatformState['phase'], 'degraded' | 'standby' | 'failed'>;
-  readonly problem: string;
-  /** The server asks for this much patience at least. */
-  readonly waitMs: number;
+export interface TelegramTrouble extends Trouble {
   readonly webhookInTheWay: boolean;
 }
 
 /** What a failed call says about the connection. */
-export function troubleOf(thrown: unknown, redact: (text: string) => string): Trouble {
+export function troubleOf(thrown: unknown, redact: (text: string) => string): TelegramTrouble {
   const problem = redact(reasonOf(thrown));
   const trouble = { problem, waitMs: 0, webhookInTheWay: false };
   if (!(thrown instanceof GrammyError)) return { ...trouble, phase: 'degraded' };
@@ -34,12 +31,18 @@ export function troubleOf(thrown: unknown, redact: (text: string) => string): Tr
 export function sendFailureOf(thrown: unknown, redact: (text: string) => string): SendFailure {
   if (thrown instanceof SendFailure) return thrown;
   const reason = redact(reasonOf(thrown));
-  if (!(thrown instanceof GrammyError)) return new SendFailure(reason, RETRY_MS, 'transient');
+  if (!(thrown instanceof GrammyError)) return new SendFailure(reason, RETRY_MS, noAnswerKind(thrown, redact));
   const { error_code: code } = thrown;
   if (code === 429) return new SendFailure(reason, retryAfterOf(thrown) ?? RETRY_MS, 'rate_limited');
   if (code >= 500) return new SendFailure(reason, RETRY_MS, 'transient');
   if (code === 401 || code === 404) return new SendFailure(reason, NEW_TOKEN_MS, 'forbidden');
   return new SendFailure(reason, null, refusalKind(code, thrown.description));
+}
+
+/** A server that answered something else than the Bot API has not taken it. */
+function noAnswerKind(thrown: unknown, redact: (text: string) => string): SendFailureKind {
+  const cause = thrown instanceof HttpError ? thrown.error : thrown;
+  return cause instanceof SyntaxError ? 'transient' : unanswered(cause, redact).kind;
 }
 
 /** The Bot API has no codes for these: its words are the only sign, and they have been the same for years. */

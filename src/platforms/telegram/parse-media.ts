@@ -1,5 +1,5 @@
+import { type Fields, fieldsOf, integerOf, integerText, listOf, nameOf, textOf } from '../fields.ts';
 import type { FileKind, IncomingFile } from '../platform.ts';
-import { type Fields, fieldsOf, integerOf, integerText, listOf, nameOf, textOf } from './fields.ts';
 
 const KINDS: readonly (readonly [field: string, kind: FileKind])[] = [
   ['voice', 'voice'],

@@ -1,5 +1,5 @@
-import type { ChatType, Incoming, Person, Place, Press, Quote } from '../platform.ts';
-import { type Fields, fieldsOf, integerOf, integerText, nameOf, textOf } from './fields.ts';
+import { type Fields, fieldsOf, integerOf, integerText, listOf, nameOf, textOf } from '../fields.ts';
+import type { ChatType, Incoming, Person, Place, PlatformEvent, Press, Quote } from '../platform.ts';
 import { describeContent, fullName, parseFiles } from './parse-media.ts';
 
 /** Who we are on Telegram. */
@@ -11,6 +11,7 @@ export interface Self {
 export type Parsed =
   | { readonly kind: 'message'; readonly message: Incoming }
   | { readonly kind: 'press'; readonly press: Press; readonly query: string }
+  | { readonly kind: 'event'; readonly event: PlatformEvent }
   /** A group has become another chat. */
   | { readonly kind: 'moved'; readonly from: string; readonly to: string };
 
@@ -21,6 +22,9 @@ export const UPDATE_KINDS = [
   'channel_post',
   'edited_channel_post',
   'callback_query',
+  'my_chat_member',
+  'chat_member',
+  'message_reaction',
 ] as const;
 
 const CHAT_TYPES: Readonly<Record<string, ChatType>> = {
@@ -38,6 +42,8 @@ export function parseUpdate(update: unknown, self: Self): Parsed | null {
   const fields = fieldsOf(update);
   if (fields === null) return null;
   if (fields.callback_query !== undefined) return parsePress(fieldsOf(fields.callback_query));
+  const event = parseEvent(fields);
+  if (event !== null) return { kind: 'event', event };
   const fresh = fieldsOf(fields.message ?? fields.channel_post);
   if (fresh !== null) return parseMove(fresh) ?? parseMessage(fresh, self, false);
   const edited = fieldsOf(fields.edited_message ?? fields.edited_channel_post);
@@ -74,6 +80,44 @@ function parseMessage(message: Fields, self: Self, edited: boolean): Parsed | nu
       at: second * 1000,
     },
   };
+}
+
+/** Statuses of a member who is there. */
+const PRESENT: ReadonlySet<unknown> = new Set(['creator', 'administrator', 'member', 'restricted']);
+
+/** What is no message: the bot or somebody comes or goes, somebody reacts. */
+function parseEvent(update: Fields): PlatformEvent | null {
+  const own = fieldsOf(update.my_chat_member);
+  const other = fieldsOf(update.chat_member);
+  const changed = own ?? other;
+  if (changed !== null) {
+    const place = placeOf(changed);
+    const member = fieldsOf(changed.new_chat_member);
+    const [was, is] = [fieldsOf(changed.old_chat_member), member].map((each) => PRESENT.has(each?.status));
+    if (place === null || member === null || was === is) return null;
+    if (own !== null) return { kind: is ? 'added' : 'removed', place, ...(is ? {} : { reason: REMOVED }) };
+    return { kind: is ? 'member_joined' : 'member_left', place, from: personOf(fieldsOf(member.user)) };
+  }
+  return parseReaction(fieldsOf(update.message_reaction));
+}
+
+const REMOVED = 'the bot was removed or blocked';
+
+function parseReaction(reaction: Fields | null): PlatformEvent | null {
+  const place = reaction === null ? null : placeOf(reaction);
+  const messageId = integerText(reaction?.message_id);
+  if (reaction === null || place === null || messageId === null) return null;
+  const [before, after] = [emojisOf(reaction.old_reaction), emojisOf(reaction.new_reaction)];
+  const added = after.find((emoji) => !before.includes(emoji));
+  const removed = before.find((emoji) => !after.includes(emoji));
+  const shown = added ?? removed;
+  if (shown === undefined) return null;
+  const kind = added === undefined ? 'reaction_removed' : 'reaction_added';
+  return { kind, place, messageId, from: personOf(fieldsOf(reaction.user)), reaction: shown };
+}
+
+function emojisOf(reactions: unknown): string[] {
+  return listOf(reactions).flatMap((each) => nameOf(fieldsOf(each)?.emoji ?? fieldsOf(each)?.custom_emoji_id) ?? []);
 }
 
 /** The group is told of its new id, and the new chat of its old one. */

@@ -1,16 +1,27 @@
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import type { Inbox, Outgoing, Place, Platform, PlatformState, ReactionSign, SentMessage } from '../platform.ts';
+import { Connection } from '../connection.ts';
+import { withDeadline } from '../deadline.ts';
+import type {
+  Inbox,
+  Outgoing,
+  Place,
+  Platform,
+  PlatformState,
+  ReactionSign,
+  SentMessage,
+  WebhookAnswer,
+  WebhookRequest,
+} from '../platform.ts';
 import { TELEGRAM_ABILITIES } from './abilities.ts';
 import { Backlog } from './backlog.ts';
-import { type Bot, type BotOptions, connectBot, withDeadline } from './bot-api.ts';
-import { Connection } from './connection.ts';
+import { type Bot, type BotOptions, type CallSignal, connectBot } from './bot-api.ts';
 import { downloadFile } from './download.ts';
-import { isRefusal, sendFailureOf } from './failures.ts';
+import { isRefusal, sendFailureOf, type TelegramTrouble, troubleOf } from './failures.ts';
 import { type Parsed, parseUpdate, type Self } from './parse.ts';
 import { poll } from './polling.ts';
 import { Reception } from './reception.ts';
 import { addressOf, chatIdOf, idOf, keyboardOf, Sending, wordsOf } from './send.ts';
-import { isFromTelegram, parseBody, registerWebhook, type Webhook, type WebhookRequest } from './webhook.ts';
+import { isFromTelegram, parseBody, registerWebhook, type Webhook } from './webhook.ts';
 
 export interface TelegramOptions extends BotOptions {
   /** Telegram brings updates there; null: we ask for them. */
@@ -31,11 +42,11 @@ interface Session {
 
 /** Telegram, by the Bot API. */
 export class Telegram implements Platform {
-  readonly name = 'telegram';
+  readonly name: string;
   readonly abilities = TELEGRAM_ABILITIES;
   readonly #webhook: Webhook | null;
   readonly #bot: Bot;
-  readonly #connection: Connection;
+  readonly #connection: Connection<TelegramTrouble>;
   readonly #sending: Sending;
   #session: Session | null = null;
 
@@ -43,7 +54,9 @@ export class Telegram implements Platform {
     checkOptions(options);
     this.#webhook = options.webhook;
     this.#bot = connectBot(options);
-    this.#connection = new Connection(this.#bot);
+    const { runtime, redact } = this.#bot;
+    this.name = runtime.name;
+    this.#connection = new Connection({ label: 'Telegram', runtime, troubleOf: (thrown) => troubleOf(thrown, redact) });
     this.#sending = new Sending(this.#bot, (from, to) => void this.#session?.reception.moved(from, to));
   }
 
@@ -74,7 +87,7 @@ export class Telegram implements Platform {
   }
 
   /** For the owner of the port. 200 only after the inbox has it; everything else makes Telegram bring it again. */
-  async receiveWebhook(request: WebhookRequest): Promise<{ readonly status: 200 | 401 | 404 | 503 }> {
+  async receiveWebhook(request: WebhookRequest): Promise<WebhookAnswer> {
     if (this.#webhook === null) return { status: 404 };
     if (!isFromTelegram(request, this.#webhook.secret)) return { status: 401 };
     const { self, reception } = this.#session ?? { self: null, reception: null };
@@ -123,7 +136,7 @@ export class Telegram implements Platform {
 
   async showTyping(place: Place, signal: AbortSignal): Promise<void> {
     // A sign of life is no reason to annoy a server that asked for patience.
-    if (this.#sending.closedFor(place.chat) > 0) return;
+    if (this.#sending.gate.closedFor(place.chat) > 0) return;
     await this.#sending.call(place, signal, (form, deadline) =>
       this.#bot.api.sendChatAction({ ...addressOf(form), action: 'typing' }, deadline),
     );
@@ -137,6 +150,17 @@ export class Telegram implements Platform {
     );
   }
 
+  async identify(signal: AbortSignal): Promise<string> {
+    try {
+      const { id, username } = await withDeadline(signal, CALL_MS, (deadline: CallSignal) =>
+        this.#bot.api.getMe(deadline),
+      );
+      return `@${username} (${id})`;
+    } catch (thrown) {
+      throw sendFailureOf(thrown, this.#bot.redact);
+    }
+  }
+
   /** Those Telegram can show: it allows small letters, digits and `_` in a name. */
   async offerCommands(commands: readonly { name: string; summary: string }[], signal: AbortSignal): Promise<void> {
     const offered = commands
@@ -144,7 +168,9 @@ export class Telegram implements Platform {
       .slice(0, MOST_COMMANDS)
       .map(({ name, summary }) => ({ command: name, description: summary.slice(0, 256).toWellFormed() }));
     try {
-      await withDeadline(signal, CALL_MS, (deadline) => this.#bot.api.setMyCommands({ commands: offered }, deadline));
+      await withDeadline(signal, CALL_MS, (deadline: CallSignal) =>
+        this.#bot.api.setMyCommands({ commands: offered }, deadline),
+      );
     } catch (thrown) {
       throw sendFailureOf(thrown, this.#bot.redact);
     }
@@ -153,7 +179,7 @@ export class Telegram implements Platform {
   async #run(session: Session): Promise<void> {
     const { signal } = session.stopped;
     const { api } = this.#bot;
-    const askWho = () => withDeadline(signal, CALL_MS, (deadline) => api.getMe(deadline));
+    const askWho = () => withDeadline(signal, CALL_MS, (deadline: CallSignal) => api.getMe(deadline));
     const self = await this.#connection.keepTrying(askWho, signal);
     if (self === null) return;
     session.self = self;

@@ -1,6 +1,8 @@
+import type { Connection } from '../connection.ts';
+import { withDeadline } from '../deadline.ts';
 import type { Backlog } from './backlog.ts';
-import { type BotApi, type CallSignal, withDeadline } from './bot-api.ts';
-import type { Connection } from './connection.ts';
+import type { BotApi, CallSignal } from './bot-api.ts';
+import type { TelegramTrouble } from './failures.ts';
 import { UPDATE_KINDS } from './parse.ts';
 
 const POLL_SECONDS = 50;
@@ -9,14 +11,19 @@ const CALL_MS = 30_000;
 const CONFIRM_MS = 1000;
 
 /** Asks for updates until the signal ends it or there is no use in asking. */
-export async function poll(api: BotApi, backlog: Backlog, connection: Connection, signal: AbortSignal): Promise<void> {
+export async function poll(
+  api: BotApi,
+  backlog: Backlog,
+  connection: Connection<TelegramTrouble>,
+  signal: AbortSignal,
+): Promise<void> {
   let webhookInTheWay = true;
   let healthy = false;
   while (!signal.aborted) {
     try {
       if (webhookInTheWay) {
         const order = { drop_pending_updates: false };
-        await withDeadline(signal, CALL_MS, (deadline) => api.deleteWebhook(order, deadline));
+        await withDeadline(signal, CALL_MS, (deadline: CallSignal) => api.deleteWebhook(order, deadline));
       }
       webhookInTheWay = false;
       // After trouble the first question is a short one: it shows at once whether all is well.
@@ -44,7 +51,7 @@ async function getUpdates(
   signal: AbortSignal,
 ): Promise<readonly unknown[]> {
   const question = { timeout, allowed_updates: UPDATE_KINDS, ...(offset === null ? {} : { offset }) };
-  const updates: unknown = await withDeadline(signal, timeout * 1000 + POLL_MARGIN_MS, (deadline) =>
+  const updates: unknown = await withDeadline(signal, timeout * 1000 + POLL_MARGIN_MS, (deadline: CallSignal) =>
     api.getUpdates(question, deadline),
   );
   return Array.isArray(updates) ? updates : [];

@@ -1,5 +1,7 @@
+import { ChatQueues } from '../chat-queues.ts';
+import { withDeadline } from '../deadline.ts';
 import type { Inbox } from '../platform.ts';
-import { type Bot, withDeadline } from './bot-api.ts';
+import type { Bot, CallSignal } from './bot-api.ts';
 import type { Parsed } from './parse.ts';
 
 const ANSWER_MS = 10_000;
@@ -11,7 +13,7 @@ const MOST_ANSWER = 200;
 export class Reception {
   readonly #bot: Bot;
   readonly #inbox: Inbox;
-  readonly #lanes = new Map<string, Promise<unknown>>();
+  readonly #queues = new ChatQueues();
   readonly #answers = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
 
@@ -22,23 +24,17 @@ export class Reception {
 
   /** Resolves when the inbox has it; rejects when it has to be brought again. */
   async take(parsed: Parsed): Promise<void> {
-    const lane = laneOf(parsed);
-    const taken = (this.#lanes.get(lane) ?? Promise.resolve()).then(() => this.#hand(parsed));
-    const settled = taken.catch(() => undefined);
-    this.#lanes.set(lane, settled);
     try {
-      await taken;
+      await this.#queues.run(laneOf(parsed), () => this.#hand(parsed));
     } catch (thrown) {
       this.#bot.runtime.warn('a message was not taken and will be brought again', { error: String(thrown) });
       throw thrown;
-    } finally {
-      if (this.#lanes.get(lane) === settled) this.#lanes.delete(lane);
     }
   }
 
   /** Lets the inbox finish what it has. */
   async settle(): Promise<void> {
-    await Promise.all(this.#lanes.values());
+    await this.#queues.settle();
     const enough = this.#bot.runtime.after(GRACE_MS, () => this.#stopped.abort());
     await Promise.all(this.#answers);
     enough();
@@ -47,6 +43,7 @@ export class Reception {
   async #hand(parsed: Parsed): Promise<void> {
     if (parsed.kind === 'moved') return await this.#inbox.moved(parsed.from, parsed.to);
     if (parsed.kind === 'message') return await this.#inbox.receive(parsed.message);
+    if (parsed.kind === 'event') return await this.#inbox.happened(parsed.event);
     const shown = await this.#inbox.press(parsed.press);
     // It is not awaited: the person who pressed sees a clock until it is there, and the press itself is taken.
     const answer = this.#answerPress(parsed.query, shown).finally(() => this.#answers.delete(answer));
@@ -66,7 +63,7 @@ export class Reception {
     const { api, runtime, redact } = this.#bot;
     const text = shown === null ? {} : { text: shown.slice(0, MOST_ANSWER).toWellFormed() };
     try {
-      await withDeadline(this.#stopped.signal, ANSWER_MS, (deadline) =>
+      await withDeadline(this.#stopped.signal, ANSWER_MS, (deadline: CallSignal) =>
         api.answerCallbackQuery({ callback_query_id: query, ...text }, deadline),
       );
     } catch (thrown) {
@@ -78,6 +75,14 @@ export class Reception {
 
 /** Updates of one lane are taken one after the other. What is said in a chat waits until it is known what the chat was before. */
 export function laneOf(parsed: Parsed): string {
-  if (parsed.kind === 'moved') return parsed.to;
-  return (parsed.kind === 'message' ? parsed.message : parsed.press).place.chat;
+  switch (parsed.kind) {
+    case 'moved':
+      return parsed.to;
+    case 'event':
+      return parsed.event.place.chat;
+    case 'press':
+      return parsed.press.place.chat;
+    case 'message':
+      return parsed.message.place.chat;
+  }
 }

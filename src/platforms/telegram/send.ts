@@ -1,6 +1,8 @@
 import { InputFile } from 'grammy/web';
+import { withDeadline } from '../deadline.ts';
+import { FloodGate } from '../flood-gate.ts';
 import { type Button, type Outgoing, type OutgoingFile, type Place, SendFailure } from '../platform.ts';
-import { type Bot, type BotApi, type CallSignal, withDeadline } from './bot-api.ts';
+import type { Bot, BotApi, CallSignal } from './bot-api.ts';
 import { isRefusal, sendFailureOf, successorOf } from './failures.ts';
 import { renderHtml } from './render.ts';
 
@@ -40,18 +42,13 @@ export class Sending {
   readonly #moved: (from: string, to: string) => void;
   /** Groups that have become another chat. Few ever do. */
   readonly #successors = new Map<string, string>();
-  /** Chats the server does not want to hear from for a while: asking again before makes the while longer. */
-  readonly #closedUntil = new Map<string, number>();
+  readonly gate: FloodGate;
 
   /** `moved` hears of a group that has become another chat. */
   constructor(bot: Bot, moved: (from: string, to: string) => void) {
     this.#bot = bot;
+    this.gate = new FloodGate(bot.runtime);
     this.#moved = moved;
-  }
-
-  /** How long the server wants to hear nothing of a chat, in milliseconds; not above 0 when it does not mind. */
-  closedFor(chat: string): number {
-    return (this.#closedUntil.get(chat) ?? 0) - this.#bot.runtime.now();
   }
 
   /** Sends a message, which may become several; returns the id of the last. */
@@ -73,13 +70,12 @@ export class Sending {
     const chat = this.#successors.get(place.chat) ?? place.chat;
     let form: Form = { chat, followed: false, thread: place.thread, formatted: true, asDocument: false };
     for (;;) {
-      const wait = this.closedFor(form.chat);
-      if (wait > 0) throw new SendFailure('Telegram asked for patience with this chat', wait, 'rate_limited');
+      this.gate.check(form.chat);
       try {
-        return await withDeadline(signal, ms, (deadline) => call(form, deadline));
+        return await withDeadline(signal, ms, (deadline: CallSignal) => call(form, deadline));
       } catch (thrown) {
         const mended = this.#mend(form, thrown);
-        if (mended === null) throw this.#noteFlood(form.chat, sendFailureOf(thrown, this.#bot.redact));
+        if (mended === null) throw this.gate.note(form.chat, sendFailureOf(thrown, this.#bot.redact));
         form = mended;
       }
     }
@@ -99,15 +95,6 @@ export class Sending {
     const isOddFile =
       !form.asDocument && isRefusal(thrown, /photo|image|voice|video|audio|sticker|wrong (?:type|file)/i);
     return isOddFile ? { ...form, asDocument: true } : null;
-  }
-
-  #noteFlood(chat: string, failure: SendFailure): SendFailure {
-    const { kind, retryAfterMs } = failure;
-    if (kind !== 'rate_limited' || retryAfterMs === null) return failure;
-    const now = this.#bot.runtime.now();
-    for (const [other, until] of this.#closedUntil) if (until <= now) this.#closedUntil.delete(other);
-    this.#closedUntil.set(chat, now + retryAfterMs);
-    return failure;
   }
 
   /** Tries some times; says what is missing if nothing helps. */

@@ -1,6 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type BotApi, withDeadline } from './bot-api.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from '../connection.ts';
+import { withDeadline } from '../deadline.ts';
+import type { WebhookRequest } from '../platform.ts';
+import type { BotApi, CallSignal } from './bot-api.ts';
+import type { TelegramTrouble } from './failures.ts';
 import { type Parsed, UPDATE_KINDS } from './parse.ts';
 
 export interface Webhook {
@@ -10,12 +13,6 @@ export interface Webhook {
   readonly secret: string;
 }
 
-/** A request to the webhook, as the owner of the port got it. Header names in lower case. */
-export interface WebhookRequest {
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  readonly body: Uint8Array | string;
-}
-
 const SECRET_HEADER = 'x-telegram-bot-api-secret-token';
 const CALL_MS = 30_000;
 
@@ -23,11 +20,11 @@ const CALL_MS = 30_000;
 export async function registerWebhook(
   api: BotApi,
   { url, secret }: Webhook,
-  connection: Connection,
+  connection: Connection<TelegramTrouble>,
   signal: AbortSignal,
 ): Promise<void> {
   const order = { url, secret_token: secret, allowed_updates: UPDATE_KINDS };
-  const register = () => withDeadline(signal, CALL_MS, (deadline) => api.setWebhook(order, deadline));
+  const register = () => withDeadline(signal, CALL_MS, (deadline: CallSignal) => api.setWebhook(order, deadline));
   if ((await connection.keepTrying(register, signal)) !== null) connection.succeeded();
 }
 
@@ -35,13 +32,13 @@ export async function registerWebhook(
 export function isFromTelegram({ headers }: WebhookRequest, secret: string): boolean {
   const given = headers[SECRET_HEADER];
   const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(typeof given === 'string' ? given : ''), digest(secret));
+  return timingSafeEqual(digest(given ?? ''), digest(secret));
 }
 
 /** What the body says; null for what is no update: Telegram should not send it again. */
 export function parseBody({ body }: WebhookRequest, parse: (update: unknown) => Parsed | null): Parsed | null {
   try {
-    return parse(JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString('utf8')));
+    return parse(JSON.parse(Buffer.from(body).toString('utf8')));
   } catch {
     return null;
   }

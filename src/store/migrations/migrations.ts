@@ -17,6 +17,7 @@ import { statements as admins } from './0012-admins.ts';
 import { statements as approvals } from './0013-approvals.ts';
 import { statements as turnFiles } from './0014-turn-files.ts';
 import { statements as movedChats } from './0015-moved-chats.ts';
+import { statements as platformContract } from './0016-platform-contract.ts';
 
 /** Forward only. A step is never edited once released: the next one corrects it. */
 const STEPS: readonly ((dialect: Dialect) => string[])[] = [
@@ -35,6 +36,7 @@ const STEPS: readonly ((dialect: Dialect) => string[])[] = [
   approvals,
   turnFiles,
   movedChats,
+  platformContract,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -39,9 +39,14 @@ export interface ReceiveArgs {
   readonly before?: readonly MessageToAppend[] | undefined;
   /** What came with it, fetched in its turn. */
   readonly files?: readonly TurnFile[] | undefined;
+  /** The message, as far as an answer to it needs it; in its platform's own words. */
+  readonly reply?: TurnReply | undefined;
   /** Begin the turn in the same transaction when nothing else waits or runs. */
   readonly begin: boolean;
 }
+
+/** What is kept of a message so that it can be answered. */
+export type TurnReply = Readonly<Record<string, unknown>>;
 
 export interface Received {
   readonly session: Session;
@@ -139,7 +144,7 @@ function* enqueue(
   const extras: Extras = {
     rows: (after) => [
       ...messageRows(ctx, after.session, after.session.messageCount - before.length, before),
-      turnRow(turnIn(after, args.turnId), args.originRef, text),
+      turnRow(turnIn(after, args.turnId), args, text),
       ...turnFileRows(args.turnId, args.files ?? []),
     ],
   };
@@ -163,13 +168,16 @@ export function* applyStart(
   });
 }
 
-function turnRow(turn: Turn, originRef: string | null, text: string): Query {
+function turnRow(turn: Turn, { originRef, reply }: ReceiveArgs, text: string): Query {
   const { id, sessionId, by, userId, userName, state, createdAt, startedAt } = turn;
   return {
     sql: `INSERT INTO turns
-        (id, session_id, origin_ref, by_actor, user_id, user_name, state, text, created_at, started_at, cuts)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
-    params: [id, sessionId, originRef, by, userId, userName, state, text, createdAt, startedAt],
+        (id, session_id, origin_ref, by_actor, user_id, user_name, state, text, created_at, started_at, cuts, reply)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`,
+    params: [
+      ...[id, sessionId, originRef, by, userId, userName, state, text, createdAt, startedAt],
+      reply === undefined ? null : JSON.stringify(reply),
+    ],
   };
 }
 

@@ -156,6 +156,7 @@ function* remove(ctx: TxContext, sessionIds: readonly string[]): Tx<void> {
   const ids = JSON.stringify(sessionIds);
   const params = [ids];
   yield [
+    { sql: `DELETE FROM live_replies WHERE turn_id IN (SELECT id FROM turns WHERE session_id IN (${listed}))`, params },
     { sql: `DELETE FROM turn_files WHERE turn_id IN (SELECT id FROM turns WHERE session_id IN (${listed}))`, params },
     // An ended session has no turns but these.
     { sql: `DELETE FROM turns WHERE session_id IN (${listed}) AND state = 'over'`, params },

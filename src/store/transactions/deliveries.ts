@@ -133,9 +133,20 @@ const SELECT_UNSENT = `SELECT ${DELIVERIES.list} ${UNSENT_OF_LANE} ORDER BY no L
 export type DeliveryOutcome =
   /** As the platform names the message, if it does. */
   | { readonly state: 'sent'; readonly messageId?: string }
-  /** To be tried again: the receiver could not be reached, or refused it for now, which counts. */
-  | { readonly state: 'retry'; readonly afterMs: number; readonly error: string; readonly counts: boolean }
+  /**
+   * To be tried again: the receiver could not be reached, or refused it for now, which counts. While it is `uncertain`, the
+   * receiver may have it already.
+   */
+  | {
+      readonly state: 'retry';
+      readonly afterMs: number;
+      readonly error: string;
+      readonly counts: boolean;
+      readonly uncertain?: boolean;
+    }
   | { readonly state: 'failed'; readonly error: string }
+  /** Its receiver may not be written to before they write again: it failed, and waits for that. */
+  | { readonly state: 'held'; readonly error: string }
   /** It cannot be processed: passed over, and its receiver is told by the notice, if there is somebody to tell. */
   | { readonly state: 'set_aside'; readonly error: string; readonly notice: DeliveryToMake | null };
 
@@ -151,6 +162,8 @@ export interface SettleReply {
   readonly waits: number;
   /** The claim goes on with the next reply of the lane. */
   readonly more: boolean;
+  /** The turn whose growing reply it takes the place of. */
+  readonly live?: string;
 }
 
 /**
@@ -169,7 +182,8 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
     const { attempts, waits } = args;
     const dueAt = ctx.now + outcome.afterMs;
     const error = storableText(outcome.error, 'the error');
-    yield* settleLane(ctx, claim, { nextNo: ctx.now, dueAt, attempts, waits, error, done: false });
+    const uncertain = outcome.uncertain === true;
+    yield* settleLane(ctx, claim, { nextNo: ctx.now, dueAt, attempts, waits, error, done: false, uncertain });
     return null;
   }
   // Not ours any more: somebody else has the claim, and will say how it fared.
@@ -177,15 +191,18 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
   const error = outcome.state === 'sent' ? '' : storableText(outcome.error, 'the error');
   const attempts = args.attempts + args.waits;
   const settled = yield* query(
-    `UPDATE deliveries SET state = ?, attempts = ?, sent_at = ?, message_id = ?, error = ?
+    `UPDATE deliveries SET state = ?, attempts = ?, sent_at = ?, message_id = ?, error = ?, held_at = ?
      WHERE id = ? AND state = 'queued' RETURNING id`,
     outcome.state === 'sent' ? 'sent' : 'failed',
     attempts,
     outcome.state === 'sent' ? ctx.now : null,
     outcome.state === 'sent' ? (outcome.messageId ?? null) : null,
     outcome.state === 'sent' ? null : error,
+    outcome.state === 'held' ? ctx.now : null,
     deliveryId,
   );
+  // What people watched growing has its last words now.
+  if (args.live !== undefined) yield* query('DELETE FROM live_replies WHERE turn_id = ?', args.live);
   if (outcome.state === 'set_aside' && outcome.notice !== null && settled.length > 0) {
     yield deliveryRows(ctx, loaded.session, null, [outcome.notice]);
   }
@@ -210,6 +227,86 @@ export function* settleReply(ctx: TxContext, args: SettleReply): Tx<{ readonly m
 }
 
 const MADE = new Table('deliveries', { sessionId: text, createdAt: integer });
+
+const HELD = new Table('deliveries', { no: integer, ...columns });
+/** What waits longer behind others than so many is not worth the messages it would take. */
+const MOST_HELD = 20;
+
+/** How many replies wait for the next message from a conversation. */
+export function* countHeld(_ctx: TxContext, args: { platform: string; sessionKey: string }): Tx<number> {
+  const sql = 'SELECT count(*) FROM deliveries WHERE platform = ? AND session_key = ? AND held_at IS NOT NULL';
+  const [count = 0] = yield* selectValues(integer, sql, args.platform, args.sessionKey);
+  return count;
+}
+
+/**
+ * They have written again: what waited for that is on its way as replies of their own, the newest of them, in their order.
+ * `reply` is the message that lets them through.
+ */
+export function* releaseHeld(
+  ctx: TxContext,
+  args: {
+    context: CommandContext;
+    sessionId: string;
+    platform: string;
+    reply: Readonly<Record<string, unknown>> | null;
+  },
+): Tx<number> {
+  const { loaded } = yield* enterSession(ctx, args.context, args.sessionId);
+  const { key } = loaded.session;
+  const held = yield* HELD.select(
+    'WHERE platform = ? AND session_key = ? AND held_at IS NOT NULL ORDER BY no DESC LIMIT ?',
+    args.platform,
+    key,
+    MOST_HELD,
+  );
+  if (held.length === 0) return 0;
+  const again = held.toReversed().map(({ id, platform, target, text, shape }) => {
+    const { edit: _edit, stream: _stream, ...rest } = shape ?? {};
+    return { id: `${id}:again`, platform, target, text, shape: { ...rest, late: true, reply: args.reply } };
+  });
+  yield* query(
+    'UPDATE deliveries SET held_at = NULL WHERE platform = ? AND session_key = ? AND held_at IS NOT NULL',
+    args.platform,
+    key,
+  );
+  yield deliveryRows(ctx, loaded.session, null, again);
+  return again.length;
+}
+
+/**
+ * A reply that was taken did not arrive after all: it failed, and waits for the next message from there if it was too
+ * late. False for one that is not known as sent.
+ */
+export function* failSent(
+  ctx: TxContext,
+  args: { context: CommandContext; deliveryId: string; error: string; held: boolean },
+): Tx<boolean> {
+  const scope = yield* enter(ctx, args.context);
+  const delivery = yield* SENT.selectOne("WHERE id = ? AND state = 'sent'", args.deliveryId);
+  if (delivery === undefined) return false;
+  const { session } = yield* lockSession(ctx, delivery.sessionId);
+  const error = storableText(args.error, 'the error');
+  const failed = yield* query(
+    "UPDATE deliveries SET state = 'failed', error = ?, held_at = ? WHERE id = ? AND state = 'sent' RETURNING id",
+    error,
+    args.held ? ctx.now : null,
+    args.deliveryId,
+  );
+  if (failed.length === 0) return false;
+  const fields = { delivery_id: args.deliveryId, attempts: delivery.attempts, error };
+  yield* record(ctx, scope.subscribers, [
+    {
+      id: `${args.deliveryId}:failed`,
+      sessionSeq: null,
+      place: placeOf(session, args.context.instanceId),
+      draft: { type: 'delivery:failed', fields },
+    },
+  ]);
+  return true;
+}
+
+const SENT = new Table('deliveries', { sessionId: text, attempts: integer });
 
 /** The claim goes on with the next reply, or the lane is given back. */
 function* leaveLane(ctx: TxContext, args: SettleReply, claim: LaneClaim): Tx<void> {

@@ -134,6 +134,8 @@ export interface SettledLane {
   readonly error: string | null;
   /** Its first piece of work was done, or given up: what an interrupted claim left open is settled with it. */
   readonly done: boolean;
+  /** It may have been done, and nobody can say: as if the claim had been interrupted. */
+  readonly uncertain?: boolean;
 }
 
 /** A lane whose first piece of work was done: the next one starts with a clean record. */
@@ -142,7 +144,7 @@ export function afterSuccess(nextNo: number): SettledLane {
 }
 
 const CHANGES = `next_no = ?, due_at = ?, attempts = ?, waits = ?, error = ?,
-  interrupted = CASE WHEN interrupted = 0 THEN 0 ELSE CAST(? AS INTEGER) END`;
+  interrupted = CASE WHEN interrupted = 0 AND CAST(? AS INTEGER) = 0 THEN 0 ELSE CAST(? AS INTEGER) END`;
 const CLAIMED = 'WHERE queue = ? AND key = ? AND token = ? RETURNING last_no';
 const SETTLE = `UPDATE lanes SET ${CHANGES}, token = NULL, claimed_by = NULL ${CLAIMED}`;
 const ADVANCE = `UPDATE lanes SET ${CHANGES} ${CLAIMED}`;
@@ -165,7 +167,7 @@ export function advanceLane(claim: LaneClaim, after: SettledLane): Tx<{ lastNo: 
 function* write(sql: string, claim: LaneClaim, after: SettledLane): Tx<{ lastNo: number } | undefined> {
   const { nextNo, dueAt, attempts, waits, error } = after;
   const kept = after.done ? 0 : 1;
-  const changes = [nextNo, dueAt, attempts, waits, error, kept];
+  const changes = [nextNo, dueAt, attempts, waits, error, after.uncertain ? 1 : 0, kept];
   const [lastNo] = yield* selectValues(integer, sql, ...changes, claim.queue, claim.key, claim.token);
   return lastNo === undefined ? undefined : { lastNo };
 }

@@ -1,9 +1,19 @@
 import type { Command, TokenUsage, TurnResult } from '../../lifecycle/commands.ts';
-import { hasApplied, isOneShot, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
-import { integer, nullableInteger, nullableText, type RowOf, selectValues, Table, text } from '../table.ts';
+import { hasApplied, isOneShot, type Session, type SessionWithTurns, type Turn } from '../../lifecycle/session.ts';
+import {
+  integer,
+  nullableInteger,
+  nullableJson,
+  nullableText,
+  type RowOf,
+  selectValues,
+  Table,
+  text,
+} from '../table.ts';
 import { storableText } from '../text.ts';
 import { query, type Tx, type TxContext } from '../transaction.ts';
 import { apply } from './apply.ts';
+import type { TurnReply } from './conversations.ts';
 import { type DeliveryToMake, deliveryRows } from './deliveries.ts';
 import { appendCommand, type MessageToAppend, messageRows } from './messages.ts';
 import { TURN_COLUMNS, TURNS } from './rows.ts';
@@ -33,7 +43,7 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTur
   const response = result.response === null ? null : storableText(result.response, 'the response');
   const error = args.error === null ? null : storableText(args.error, 'the error');
   const finish: Command = { name: 'finish', turnId, epoch, ...result, response };
-  const commands = [...appendCommand(args.messages, epoch), finish, ...(isOneShot(loaded.session) ? [CLOSE] : [])];
+  const commands = [...appendCommand(args.messages, epoch), finish, ...closing(loaded.session)];
   return yield* apply(ctx, scope, loaded, commands, {
     outcome: { turnId, response, model: result.model, usage: result.usage, error },
     rows: () => [
@@ -43,10 +53,12 @@ export function* finishTurn(ctx: TxContext, args: FinishArgs): Tx<SessionWithTur
   });
 }
 
-const CLOSE: Command = {
-  ...{ name: 'end', reason: 'api_close', trigger: 'api' },
-  ...{ cause: null, successorId: null, epoch: null },
-};
+/** What was made for one request, or for what one program sent, ends with its turn. */
+function closing(session: Session): Command[] {
+  const reason = isOneShot(session) ? 'api_close' : session.kind === 'webhook' ? 'webhook_complete' : null;
+  if (reason === null) return [];
+  return [{ name: 'end', reason, trigger: 'api', cause: null, successorId: null, epoch: null }];
+}
 
 /**
  * Makes waiting turns part of an older one that waits too: its text becomes all of their texts, and they are over with a
@@ -68,6 +80,12 @@ export function* joinTurns(
   }
   yield* query('UPDATE turns SET text = ? WHERE id = ?', storableText(texts.join('\n'), 'the message'), args.into);
   yield* moveTurnFiles(args.into, pieces);
+  // The newest piece is what an answer answers: it may be given for longest.
+  yield* query(
+    'UPDATE turns SET reply = coalesce((SELECT reply FROM turns WHERE id = ?), reply) WHERE id = ?',
+    pieces.at(-1) ?? '',
+    args.into,
+  );
   let after = loaded;
   for (const turnId of pieces) {
     const result = { outcome: 'done', response: args.response, model: null, usage: null } as const;
@@ -170,6 +188,25 @@ export function* staleTurns(
     return yield* INTERRUPTED.select(`WHERE session_id = ? AND ${STALE} LIMIT ?`, args.sessionId, before, args.limit);
   }
   return yield* INTERRUPTED.select(`WHERE ${STALE} ORDER BY created_at, id LIMIT ?`, before, args.limit);
+}
+
+const REPLY = nullableJson<TurnReply>();
+
+/** What was kept of a turn's message so that it can be answered; null for nothing. */
+export function* turnReply(_ctx: TxContext, args: { turnId: string }): Tx<TurnReply | null> {
+  const [reply = null] = yield* selectValues(REPLY, 'SELECT reply FROM turns WHERE id = ?', args.turnId);
+  return reply;
+}
+
+/** The same of the newest message of a conversation that has it. */
+export function* latestReply(_ctx: TxContext, args: { sessionKey: string }): Tx<TurnReply | null> {
+  const [reply = null] = yield* selectValues(
+    REPLY,
+    `SELECT t.reply FROM turns t JOIN sessions s ON s.id = t.session_id WHERE s.key = ? AND t.reply IS NOT NULL
+     ORDER BY t.created_at DESC, t.id DESC LIMIT 1`,
+    args.sessionKey,
+  );
+  return reply;
 }
 
 /** The full text of a turn; transitions read only its beginning. */

@@ -4,6 +4,7 @@ import type {
   AcceptedTurn,
   ApiBackend,
   ChatRequest,
+  PlatformAnswer,
   PlatformRequest,
   Readiness,
   ReadTurn,
@@ -87,9 +88,9 @@ export class ScriptedBackend implements ApiBackend {
   }
 
   /** One platform that proves itself by a header. */
-  async receiveFromPlatform(name: string, { headers }: PlatformRequest): Promise<200 | 401 | 404> {
-    if (name !== 'pigeon') return 404;
-    return headers['x-feather'] === 'grey' ? 200 : 401;
+  async receiveFromPlatform(name: string, { headers }: PlatformRequest): Promise<PlatformAnswer | null> {
+    if (name !== 'pigeon') return null;
+    return { status: headers['x-feather'] === 'grey' ? 200 : 401 };
   }
 
   async models(): Promise<readonly string[]> {

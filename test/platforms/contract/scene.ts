@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   Abilities,
@@ -5,8 +6,12 @@ import type {
   Incoming,
   Place,
   Platform,
+  PlatformEvent,
   PlatformRuntime,
   Press,
+  Submission,
+  SubmissionReceipt,
+  WebhookRequest,
 } from '../../../src/platforms/platform.ts';
 import { patience } from '../../support/patience.ts';
 
@@ -100,6 +105,8 @@ export class TestInbox implements Inbox {
   readonly tried: Incoming[] = [];
   readonly presses: Press[] = [];
   readonly moves: string[] = [];
+  readonly events: PlatformEvent[] = [];
+  readonly submissions: Submission[] = [];
   changes = 0;
   answer: string | null = null;
   #refusals = 0;
@@ -141,17 +148,45 @@ export class TestInbox implements Inbox {
     this.moves.push(`${from} -> ${to}`);
   }
 
+  async happened(event: PlatformEvent): Promise<void> {
+    await this.#gate;
+    this.events.push(event);
+  }
+
+  async submit(submission: Submission): Promise<SubmissionReceipt> {
+    await this.#gate;
+    if (this.#refusals > 0) {
+      this.#refusals -= 1;
+      throw new RangeError('the inbox cannot take it now');
+    }
+    const { route, id, agent } = submission;
+    const duplicate = this.submissions.some((other) => other.route === route && other.id === id);
+    if (!duplicate) this.submissions.push(submission);
+    return { sessionId: `ses_${route}_${id}`, turnId: agent ? `trn_${route}_${id}` : null, duplicate };
+  }
+
   changed(): void {
     this.changes += 1;
   }
 }
 
+/** What a platform keeps: processes that follow each other have the same. */
+export type KeptState = Map<string, string>;
+
 /** A runtime whose time runs `speed` times as fast. */
-export function testRuntime(speed = 100): PlatformRuntime & { readonly warnings: string[] } {
+export function testRuntime(
+  name: string,
+  speed = 100,
+  state: KeptState = new Map(),
+): PlatformRuntime & { readonly warnings: string[]; readonly state: KeptState } {
   const warnings: string[] = [];
   const started = Date.now();
   return {
     warnings,
+    state,
+    name,
+    keep: async (key, value) => void (value === null ? state.delete(key) : state.set(key, value)),
+    recall: async (key) => state.get(key) ?? null,
     now: () => started + (Date.now() - started) * speed,
     after: (ms, callback) => {
       const timer = setTimeout(callback, ms / speed);
@@ -160,6 +195,16 @@ export function testRuntime(speed = 100): PlatformRuntime & { readonly warnings:
     random: Math.random,
     warn: (message, fields) => warnings.push(`${message} ${JSON.stringify(fields ?? {})}`),
   };
+}
+
+/** A request as the owner of the port hands it on. */
+export function webhookRequest(request: IncomingMessage, body: Uint8Array): WebhookRequest {
+  const url = new URL(request.url ?? '/', 'http://gateway.test');
+  const headers = Object.entries(request.headers).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as const] : [],
+  );
+  const [, , path = ''] = url.pathname.split('/').slice(1);
+  return { method: request.method ?? 'GET', path, query: url.searchParams, headers: Object.fromEntries(headers), body };
 }
 
 /** Resolves when the condition holds. */

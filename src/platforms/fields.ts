@@ -1,7 +1,7 @@
 /** An object from outside: nothing is known of what is in it. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** More than any text Telegram lets through; what is longer was not made by Telegram. */
+/** More than any platform lets through in one message; what is longer was not made by one. */
 const MOST_TEXT = 32_768;
 
 export function fieldsOf(value: unknown): Fields | null {

@@ -1,0 +1,42 @@
+import type { Button, Detail, ReplyContext } from '../platforms/platform.ts';
+
+/** What a reply is beside its text, as its row in the outbox keeps it. */
+export interface ReplyShape {
+  /** The message it takes the place of. */
+  readonly edit?: string;
+  /** The stream that it ends, by its handle. */
+  readonly stream?: string;
+  readonly buttons?: readonly (readonly Button[])[];
+  /** The message that it quotes. */
+  readonly replyTo?: string;
+  /** The message that it answers, as far as its platform needs it. */
+  readonly reply?: ReplyContext;
+  readonly details?: readonly Detail[];
+  /** It could not be sent when it was due, and says so. */
+  readonly late?: true;
+}
+
+/** Whether it takes the place of what people have watched growing. */
+export function isLive(shape: ReplyShape | null): boolean {
+  return shape?.edit !== undefined || shape?.stream !== undefined;
+}
+
+/**
+ * The shape of one of the messages that a reply becomes: the first takes the place of what was shown and quotes, buttons
+ * and details belong under the last, and all of them answer the same message.
+ */
+export function shapeOfPart(part: number, count: number, shape: ReplyShape): ReplyShape | null {
+  const { edit, stream, buttons, replyTo, reply, details, late } = shape;
+  const isFirst = part === 0;
+  const isLast = part === count - 1;
+  const own: ReplyShape = {
+    ...(isFirst && edit !== undefined ? { edit } : {}),
+    ...(isFirst && stream !== undefined ? { stream } : {}),
+    ...(isFirst && replyTo !== undefined ? { replyTo } : {}),
+    ...(isFirst && late !== undefined ? { late } : {}),
+    ...(reply !== undefined ? { reply } : {}),
+    ...(isLast && buttons !== undefined ? { buttons } : {}),
+    ...(isLast && details !== undefined ? { details } : {}),
+  };
+  return Object.keys(own).length === 0 ? null : own;
+}

@@ -29,6 +29,8 @@ export type Fault =
   | { readonly html: number }
   | { readonly redirect: string }
   | 'cut'
+  /** It is done, and the answer is lost. */
+  | 'lost'
   | 'silence';
 
 export interface Words {
@@ -73,6 +75,10 @@ export class BotApiFake {
   /** What the server keeps for the bot. */
   readonly pending: Update[] = [];
   webhook: { url: string; secret: string } | null = null;
+  /** The token is not known any more. */
+  revoked = false;
+  /** Called when a message of the bot was taken, before it is answered. */
+  onTaken: (() => void) | null = null;
   readonly #server: Server;
   readonly #faults = new Map<string, Fault[]>();
   readonly #held = new Set<ServerResponse>();
@@ -167,10 +173,10 @@ export class BotApiFake {
   }
 
   /** Brings what is kept to the webhook, one after the other, as long as it is taken; returns the last status. */
-  async deliver(): Promise<number> {
+  async deliver(to = this.webhook?.url ?? ''): Promise<number> {
     let status = 200;
     for (let update = this.pending[0]; update !== undefined && status === 200; update = this.pending[0]) {
-      status = await this.#post(update);
+      status = await this.#post(update, to);
       if (status === 200) this.pending.shift();
     }
     return status;
@@ -186,8 +192,8 @@ export class BotApiFake {
     return this.close();
   }
 
-  async #post(update: Update): Promise<number> {
-    const { url, secret } = this.webhook ?? { url: '', secret: '' };
+  async #post(update: Update, url: string): Promise<number> {
+    const { secret } = this.webhook ?? { secret: '' };
     const headers = { 'content-type': 'application/json', 'x-telegram-bot-api-secret-token': secret };
     const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(update) });
     await response.arrayBuffer();
@@ -201,18 +207,21 @@ export class BotApiFake {
     const call = await readCall(method, request);
     this.calls.push(call);
     const fault = this.#faults.get(method)?.shift();
-    if (fault !== undefined) return this.#fail(response, fault);
-    if (token !== this.token) return this.#fail(response, { code: 401, description: 'Unauthorized' });
+    if (fault !== undefined && fault !== 'lost') return this.#fail(response, fault);
+    if (token !== this.token || this.revoked) return this.#fail(response, { code: 401, description: 'Unauthorized' });
     if (method === 'getUpdates') return this.#getUpdates(call, response);
     try {
-      answer(response, 200, { ok: true, result: this.#perform(call) });
+      const result = this.#perform(call);
+      if (method.startsWith('send') && method !== 'sendChatAction') this.onTaken?.();
+      if (fault === 'lost') return void response.destroy();
+      answer(response, 200, { ok: true, result });
     } catch (refusal) {
       this.#fail(response, refusal as Fault);
     }
   }
 
   #fail(response: ServerResponse, fault: Fault): void {
-    if (fault === 'cut') response.destroy();
+    if (fault === 'cut' || fault === 'lost') response.destroy();
     else if (fault === 'silence') this.#held.add(response);
     else if ('result' in fault) answer(response, 200, { ok: true, ...fault });
     else if ('redirect' in fault) response.writeHead(307, { location: fault.redirect }).end();

@@ -226,6 +226,6 @@ export const ACCEPTANCE_MUTANTS: readonly Mutant[] = [
     file: 'src/platforms/telegram/send.ts',
     find: 'chat !== form.chat && !form.followed',
     replace: 'chat !== form.chat && !this.#successors.has(form.chat)',
-    layer: { file: 'test/platforms/telegram.sending.test.ts', titles: 'beside another call' },
+    layer: { file: 'test/platforms/telegram/sending.test.ts', titles: 'beside another call' },
   },
 ];

@@ -150,7 +150,7 @@ export const POISON_MUTANTS: readonly Mutant[] = [
     file: 'src/platforms/telegram/send.ts',
     find: "if (form.formatted && isRefusal(thrown, /can't parse|unsupported start tag/i)) return { ...form, formatted: false };",
     replace: '',
-    layer: { file: 'test/platforms/telegram.sending.test.ts', titles: 'for its markup goes as it was written' },
+    layer: { file: 'test/platforms/telegram/sending.test.ts', titles: 'for its markup goes as it was written' },
   },
   {
     name: 'a reply that our own code cannot send is tried twelve times',

@@ -111,7 +111,7 @@ export function receivingContract(under: PlatformUnderTest): void {
     test('in a group a message is not meant for us unless it answers us', async () => {
       await using scene = await openStarted(under);
       const place = scene.driver.place('group');
-      const { messageId } = await scene.platform.send(place, { text: 'our words' }, never);
+      const { messageId } = await scene.send(place, { text: 'our words' }, never);
       await scene.driver.say({ text: 'among ourselves', where: 'group' });
       await scene.driver.say({ text: 'right', where: 'group', repliesTo: messageId });
       await until(() => scene.inbox.received.length === 2, 'both');
@@ -129,7 +129,7 @@ export function receivingContract(under: PlatformUnderTest): void {
       const { place } = scene.inbox.received[0]!;
       expect(place).toMatchObject(scene.driver.place('thread'));
       expect(place.thread).toBeDefined();
-      await scene.platform.send(place, { text: 'yes' }, never);
+      await scene.send(place, { text: 'yes' }, never);
       expect(scene.driver.shown().at(-1)).toMatchObject({ text: 'yes', thread: place.thread });
     });
   }
@@ -150,4 +150,38 @@ export function receivingContract(under: PlatformUnderTest): void {
       await expect(platform.openFile?.(ref, 4, never)).rejects.toThrow(SendFailure);
     });
   }
+
+  for (const how of plays.forgeries ?? []) {
+    test(`what is not the platform's is refused: ${how}`, async () => {
+      await using scene = await openStarted(under);
+      expect(await scene.driver.forge!(how)).toBe(401);
+      await scene.driver.say({ text: 'real' });
+      await until(() => scene.inbox.texts.includes('real'), "what is the platform's");
+      expect(scene.inbox.texts).toEqual(['real']);
+    });
+  }
+
+  for (const what of plays.happenings ?? []) {
+    test(`it tells what happens beside messages: ${what}`, async () => {
+      await using scene = await openStarted(under);
+      const messageId = await scene.driver.say({ text: 'about this', where: 'group' });
+      await until(() => scene.inbox.received.length === 1, 'the message');
+      await scene.driver.happen!(what, messageId);
+      await until(() => scene.inbox.events.length > 0, 'the event');
+      const { chat } = scene.driver.place('group');
+      expect(scene.inbox.events[0]).toMatchObject({ ...EVENTS[what], place: { chat } });
+      const event = scene.inbox.events[0]!;
+      if (what === 'deleted') expect(event).toMatchObject({ messageId, id: scene.inbox.received[0]?.id });
+      if (what === 'reaction') expect(event).toMatchObject({ messageId, from: { bot: false } });
+      expect(scene.inbox.received).toHaveLength(1);
+    });
+  }
 }
+
+const EVENTS = {
+  added: { kind: 'added' },
+  removed: { kind: 'removed' },
+  deleted: { kind: 'message_deleted' },
+  reaction: { kind: 'reaction_added' },
+  joined: { kind: 'member_joined' },
+} as const;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseUpdate } from '../../src/platforms/telegram/parse.ts';
-import { readSamples } from './telegram-samples.ts';
+import { parseUpdate } from '../../../src/platforms/telegram/parse.ts';
+import { readSamples } from '../samples.ts';
 
 const self = { id: 777, username: 'moirai_bot' };
 
@@ -11,18 +11,18 @@ function parse(update: unknown) {
 }
 
 describe('the samples beside the parser', () => {
-  const samples = readSamples();
+  const samples = readSamples('telegram');
 
   test('are many', () => expect(samples.length).toBeGreaterThan(35));
 
-  test.each(samples.map((sample) => [sample.title, sample] as const))('%s', (_, { update, becomes }) => {
-    if (becomes === null) expect(parse(update)).toBeNull();
-    else expect(parse(update)).toMatchObject(becomes);
+  test.each(samples.map((sample) => [sample.title, sample] as const))('%s', (_, { payload, becomes }) => {
+    if (becomes === null) expect(parse(payload)).toBeNull();
+    else expect(parse(payload)).toMatchObject(becomes);
   });
 });
 
 describe('an update', () => {
-  const update = readSamples()[0]?.update as { message: Record<string, unknown> };
+  const update = readSamples('telegram')[0]?.payload as { message: Record<string, unknown> };
   const withText = (text: unknown) => ({ ...update, message: { ...update.message, text } });
 
   test('whose text no store takes loses what is wrong with it', () => {

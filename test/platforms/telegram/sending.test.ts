@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type OutgoingFile, type Place, SendFailure } from '../../src/platforms/platform.ts';
-import { Telegram } from '../../src/platforms/telegram/platform.ts';
-import { BotApiFake, type Fault } from '../fakes/bot-api.ts';
-import { never, TestInbox, testRuntime, until } from './contract/scene.ts';
-import { telegramAt } from './telegram-driver.ts';
+import { type OutgoingFile, type Place, SendFailure } from '../../../src/platforms/platform.ts';
+import { Telegram } from '../../../src/platforms/telegram/platform.ts';
+import { BotApiFake, type Fault } from '../../fakes/bot-api.ts';
+import { never, TestInbox, testRuntime, until } from '../contract/scene.ts';
+import { telegramAt } from './world.ts';
 
 const dm: Place = { type: 'dm', chat: '42' };
 const topic: Place = { type: 'thread', chat: '-1001', thread: '5' };

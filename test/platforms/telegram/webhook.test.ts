@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { WebhookRequest } from '../../src/platforms/platform.ts';
-import { BotApiFake } from '../fakes/bot-api.ts';
-import { TestInbox, until } from './contract/scene.ts';
-import { telegramAt } from './telegram-driver.ts';
+import type { WebhookRequest } from '../../../src/platforms/platform.ts';
+import { BotApiFake } from '../../fakes/bot-api.ts';
+import { TestInbox, until } from '../contract/scene.ts';
+import { telegramAt } from './world.ts';
 
 const webhook = { url: 'https://gateway.example/telegram', secret: 'right-secret' };
 

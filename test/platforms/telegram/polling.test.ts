@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { Backlog } from '../../src/platforms/telegram/backlog.ts';
-import { parseUpdate } from '../../src/platforms/telegram/parse.ts';
-import { laneOf } from '../../src/platforms/telegram/reception.ts';
-import { BotApiFake } from '../fakes/bot-api.ts';
-import { patience } from '../support/patience.ts';
-import { TestInbox, until } from './contract/scene.ts';
-import { telegramAt } from './telegram-driver.ts';
+import { Backlog } from '../../../src/platforms/telegram/backlog.ts';
+import { parseUpdate } from '../../../src/platforms/telegram/parse.ts';
+import { laneOf } from '../../../src/platforms/telegram/reception.ts';
+import { BotApiFake } from '../../fakes/bot-api.ts';
+import { patience } from '../../support/patience.ts';
+import { TestInbox, until } from '../contract/scene.ts';
+import { telegramAt } from './world.ts';
 
 const { signal } = new AbortController();
 

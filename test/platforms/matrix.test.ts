@@ -1,0 +1,66 @@
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { SERVED } from '../../src/platforms/served.ts';
+import type { Plays } from './contract/scene.ts';
+import type { PlatformSubject } from './subject.ts';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const page = fileURLToPath(new URL('../../docs/platforms/README.md', import.meta.url));
+
+/** Every platform as its suites try it. */
+async function readSubjects(): Promise<PlatformSubject[]> {
+  const files = globSync('*/subject.ts', { cwd: here }).sort();
+  return Promise.all(
+    files.map(async (file) => ((await import(`${here}${file}`)) as { subject: PlatformSubject }).subject),
+  );
+}
+
+const YES = 'yes';
+const NO = '–';
+const shown = (is: boolean | undefined): string => (is ? YES : NO);
+
+/** What is tried of each: a column says yes only where a test of the suites has seen it. */
+const COLUMNS: readonly (readonly [string, (subject: PlatformSubject) => string])[] = [
+  ['connected', ({ modes }) => modes.map(({ title }) => title).join('; ')],
+  ['direct chats', ({ keys }) => shown(keys.dm !== undefined)],
+  ['groups', ({ keys }) => shown(keys.group !== undefined)],
+  ['threads', ({ keys }) => shown(keys.thread !== undefined)],
+  ['pairing', ({ keys }) => shown(keys.dm !== undefined)],
+  ['approval by button', ({ descriptor }) => shown(descriptor.abilities.buttons)],
+  [
+    'live replies',
+    ({ descriptor: { abilities } }) => (abilities.streams ? 'streamed' : abilities.edit ? 'edited' : NO),
+  ],
+  ['typing', ({ descriptor }) => shown(descriptor.abilities.typing)],
+  ['signs at messages', ({ descriptor }) => shown(descriptor.abilities.reactions)],
+  ['files in', ({ descriptor }) => shown(descriptor.abilities.files.in)],
+  ['files out', ({ descriptor }) => shown(descriptor.abilities.files.out)],
+  ['changed messages', ({ modes }) => played(modes, ({ changes }) => changes)],
+  ['what happens beside messages', ({ modes }) => modes[0]?.plays.happenings?.join(', ') || NO],
+  ['sent once after a lost answer', ({ descriptor }) => shown(descriptor.abilities.idempotent)],
+  ['answers only for a while', ({ descriptor }) => shown(descriptor.abilities.needsReply === 'window')],
+];
+
+function played(modes: PlatformSubject['modes'], of: (plays: Plays) => boolean | undefined): string {
+  return shown(modes.every(({ plays }) => of(plays)));
+}
+
+function matrixOf(subjects: readonly PlatformSubject[]): string {
+  const head = ['', ...subjects.map(({ descriptor: { label, name } }) => `[${label}](${name}.md)`)];
+  const rows = COLUMNS.map(([title, of]) => [title, ...subjects.map(of)]);
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+test('every platform is tried by the suites', async () => {
+  const tried = (await readSubjects()).map(({ descriptor }) => descriptor.name);
+  expect(tried.sort()).toEqual(SERVED.map(({ name }): string => name).sort());
+});
+
+test('docs/platforms/README.md says what the suites have seen (npx vitest run test/platforms/matrix -u writes it)', async () => {
+  const text = readFileSync(page, 'utf8');
+  const table = /(?<=<!-- made by test\/platforms\/matrix\.test\.ts -->\n)(?:\|.*\n)+/;
+  expect(text).toMatch(table);
+  const matrix = matrixOf(await readSubjects());
+  await expect(text.replace(table, () => `${matrix}\n`)).toMatchFileSnapshot(page);
+});

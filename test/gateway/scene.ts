@@ -10,7 +10,7 @@ import type { MoiraiEvent } from '../../src/lifecycle/events.ts';
 import type { Session } from '../../src/lifecycle/session.ts';
 import { createLogger } from '../../src/log/logger.ts';
 import type { Sender, SendRequest, Target } from '../../src/platforms/platform.ts';
-import { configuredPlatforms } from '../../src/platforms/registry.ts';
+import { type ConfiguredPlatform, configuredPlatforms } from '../../src/platforms/registry.ts';
 import { machineClock } from '../../src/store/clock.ts';
 import type { Store } from '../../src/store/port.ts';
 import { InlineSqliteStore } from '../../src/store/sqlite/store.ts';
@@ -52,18 +52,25 @@ export class Scene {
   readonly #settings: string;
   runner = new ScriptedRunner();
   #aheadMs = 0;
+  /** Chat platforms beside those of the configuration. */
+  readonly #chat: readonly ConfiguredPlatform[];
   /** What the tools of its agent may ask for. */
   ports: ToolPorts = {};
   gateway!: Gateway;
   store!: Store;
 
-  private constructor(home: string, settings: string) {
+  private constructor(home: string, settings: string, chat: readonly ConfiguredPlatform[]) {
     this.home = home;
     this.#settings = settings;
+    this.#chat = chat;
   }
 
-  static async open(settings: Record<string, unknown> = {}, prepare?: (home: string) => void): Promise<Scene> {
-    const scene = new Scene(mkdtempSync(join(tmpdir(), 'moirai-gateway-')), JSON.stringify(settings));
+  static async open(
+    settings: Record<string, unknown> = {},
+    prepare?: (home: string) => void,
+    chat: readonly ConfiguredPlatform[] = [],
+  ): Promise<Scene> {
+    const scene = new Scene(mkdtempSync(join(tmpdir(), 'moirai-gateway-')), JSON.stringify(settings), chat);
     writeFileSync(join(scene.home, 'config.yaml'), scene.#settings);
     prepare?.(scene.home);
     await scene.start();
@@ -91,7 +98,7 @@ export class Scene {
         };
         return this.runner;
       },
-      chat: configuredPlatforms(config),
+      chat: [...configuredPlatforms(config), ...this.#chat],
       lost: () => undefined,
       tracer: { record: (span) => this.record(span), close: async () => undefined },
     });

@@ -16,6 +16,7 @@ import { ownershipContract } from './contract/ownership.ts';
 import { platformsContract } from './contract/platforms.ts';
 import { reapingContract } from './contract/reaping.ts';
 import { repeatsContract } from './contract/repeats.ts';
+import { repliesContract } from './contract/replies.ts';
 import { rolloversContract } from './contract/rollovers.ts';
 import type { Open } from './contract/scene.ts';
 import { livesContract } from './contract/session-lifecycle.ts';
@@ -36,6 +37,7 @@ export function storeContract(name: string, open: Open): void {
     lanesContract(open);
     deadLettersContract(open);
     deliveriesContract(open);
+    repliesContract(open);
     deletionContract(open);
     listingsContract(open);
     platformsContract(open);

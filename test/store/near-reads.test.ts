@@ -40,6 +40,10 @@ test('what a start and each turn of a gateway read asks no other thread', async 
   expect(await first(store.read('abandonedApprovals', { limit: 100 }))).toBe('the answer');
   expect(await first(store.read('turnFiles', { turnId: 'trn_1' }))).toBe('the answer');
   expect(await first(store.read('movesOf', { platform: 'telegram', chat: '-1' }))).toBe('the answer');
+  expect(await first(store.read('turnReply', { turnId: 'trn_1' }))).toBe('the answer');
+  expect(await first(store.read('liveReplyOf', { turnId: 'trn_1' }))).toBe('the answer');
+  const left = store.read('abandonedLiveReplies', { platform: 'telegram', limit: 100 });
+  expect(await first(left)).toBe('the answer');
 });
 
 test('every read after a close is refused alike', async () => {

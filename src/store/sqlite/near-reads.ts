@@ -9,7 +9,8 @@ import type { Outcome } from './writer.ts';
 const BY_KEY: ReadonlySet<ReadName> = new Set<ReadName>([
   ...(['getSession', 'openSession', 'getTurn', 'turnResult', 'turnByRef', 'openTurns', 'answeredTurns'] as const),
   ...(['findSetting', 'isPaired', 'findPlace', 'findJob', 'storeTime', 'nextDeadline', 'lastSeq'] as const),
-  ...(['listInstances', 'listSubscribers', 'turnFiles', 'movesOf'] as const),
+  ...(['listInstances', 'listSubscribers', 'turnFiles', 'movesOf', 'turnReply', 'liveReplyOf'] as const),
+  ...(['countHeld', 'platformState'] as const),
 ]);
 
 /** Pages, and how long they may be. */
@@ -19,6 +20,7 @@ const PAGES: Readonly<Partial<Record<ReadName, number>>> = {
   listMessages: 50,
   staleTurns: 200,
   abandonedApprovals: 100,
+  abandonedLiveReplies: 100,
 };
 
 /**

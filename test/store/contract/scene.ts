@@ -298,11 +298,13 @@ export class Scene {
   settleReply(
     lane: ReplyLane,
     outcome: DeliveryOutcome,
-    { delivery = lane.deliveries[0] as Delivery, more = false, attempts = lane.attempts + 1, waits = lane.waits } = {},
+    rest: { delivery?: Delivery | undefined; more?: boolean; attempts?: number; waits?: number; live?: string } = {},
   ): Promise<{ ms: number } | null> {
+    const { delivery = lane.deliveries[0] as Delivery, more = false, attempts = lane.attempts + 1 } = rest;
+    const { waits = lane.waits, live } = rest;
     const { key, token } = lane;
     const fixed = { context: this.context(), platform: delivery.platform, key, token, deliveryId: delivery.id };
-    return this.store.write('settleReply', { ...fixed, outcome, attempts, waits, more });
+    return this.store.write('settleReply', { ...fixed, outcome, attempts, waits, more, ...(live && { live }) });
   }
 
   ack(lane: EventLane, upTo = lane.upTo): Promise<boolean> {

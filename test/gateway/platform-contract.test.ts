@@ -1,0 +1,277 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SendFailure } from '../../src/platforms/platform.ts';
+import { Harbour } from './harbour.ts';
+import { Scene } from './scene.ts';
+
+let scene: Scene;
+let harbour: Harbour;
+
+const GROUP = { type: 'group', chat: 'g1' } as const;
+const DAY = 86_400_000;
+
+beforeEach(() => {
+  harbour = new Harbour();
+});
+afterEach(() => scene.close());
+
+async function open(settings: Record<string, unknown> = {}): Promise<void> {
+  const rest = { access: { allow: ['*'], admins: ['*'] }, gateway: { drain_timeout: '0s' }, ...settings };
+  scene = await Scene.open(rest, undefined, [harbour.configured]);
+  await scene.until('the platform is there', () => harbour.state.phase === 'connected');
+}
+
+async function eventsOf(type: string) {
+  return (await scene.events()).filter((event) => event.type.startsWith(type));
+}
+
+const sent = (count: number): Promise<void> => scene.until(`${count} sent`, () => harbour.sent.length >= count);
+
+describe('what an answer needs', () => {
+  test('comes back with the reply, with a command’s answer, and after a restart', async () => {
+    await open();
+    const reply = { data: { handle: 'h1' }, until: null };
+    const first = await harbour.say('hello', { reply });
+    await sent(1);
+    expect(harbour.sent[0]).toMatchObject({ text: 'did: hello', reply: { messageId: first, ...reply } });
+    expect(harbour.sent[0]?.key).toBeTruthy();
+    const second = await harbour.say('/status', { reply });
+    await sent(2);
+    expect(harbour.sent[1]?.reply).toEqual({ messageId: second, ...reply });
+    const third = await harbour.say('wait for it', { reply });
+    await scene.until('it runs', () => scene.runner.tasks.length === 2);
+    await scene.stop('restart');
+    await scene.start();
+    scene.runner.release();
+    await scene.until('the answer', () => harbour.texts.some((text) => text.includes('did: wait for it')));
+    expect(harbour.sent.findLast(({ text }) => text.includes('did: wait'))?.reply).toEqual({
+      messageId: third,
+      ...reply,
+    });
+  });
+
+  test('of the newest message is used where the own is past its time', async () => {
+    await open();
+    harbour.can({ needsReply: 'context' });
+    await harbour.say('one', { reply: { data: { n: 1 }, until: Date.now() - 1 } });
+    await sent(1);
+    expect(harbour.sent[0]?.reply).toMatchObject({ data: { n: 1 } });
+    await harbour.say('wait', { reply: { data: { n: 2 }, until: Date.now() + 3000 } });
+    await scene.until('it runs', () => scene.runner.tasks.length === 2);
+    await harbour.say('later', { reply: { data: { n: 3 }, until: Date.now() + DAY } });
+    await new Promise((resume) => setTimeout(resume, 3000));
+    scene.runner.release();
+    await sent(3);
+    expect(harbour.sent[1]).toMatchObject({ text: 'did: wait', reply: { data: { n: 3 } } });
+  });
+
+  test('is quoted where several people talk, and not in a direct chat', async () => {
+    await open();
+    await harbour.say('alone');
+    const messageId = await harbour.say('here', { place: GROUP });
+    await sent(2);
+    const here = harbour.sent.find(({ text }) => text.includes('did: here'));
+    expect([harbour.sent[0]?.replyTo, here?.replyTo]).toEqual([undefined, messageId]);
+  });
+});
+
+describe('a reply that comes too late', () => {
+  test('is told with its reason, kept, and sent when they write again, saying so', async () => {
+    await open();
+    harbour.can({ needsReply: 'window' });
+    let closed = true;
+    harbour.refuse = () => {
+      if (closed) throw new SendFailure('the window has closed', null, 'expired');
+    };
+    await harbour.say('one', { reply: { data: { n: 1 }, until: Date.now() - 1 } });
+    await scene.until('it is told', async () => (await eventsOf('delivery:failed')).length === 1);
+    expect(await eventsOf('delivery:failed')).toMatchObject([
+      { error: 'the window has closed', session_key: 'agent:main:harbour:dm:42' },
+    ]);
+    closed = false;
+    await harbour.say('two', { reply: { data: { n: 2 }, until: Date.now() + DAY } });
+    await sent(2);
+    const late = harbour.sent.find(({ text }) => text.includes('did: one'));
+    expect(late?.text).toMatch(/^\(This is for an earlier message of yours\. .*\)\n\ndid: one$/s);
+    expect(late?.reply).toMatchObject({ data: { n: 2 } });
+    expect(harbour.texts).toContain('did: two');
+  });
+
+  test('by the word of the server afterwards is kept in the same way', async () => {
+    await open();
+    harbour.can({ needsReply: 'window' });
+    const reply = { data: {}, until: Date.now() + DAY };
+    await harbour.say('one', { reply });
+    await sent(1);
+    const [{ key = '', place }] = harbour.sent as [(typeof harbour.sent)[number]];
+    await scene.until('it counts as sent', async () => (await eventsOf('delivery:sent')).length === 1);
+    await harbour.inbox.happened({ kind: 'message_failed', place, key, reason: 'too late', expired: true });
+    expect(await eventsOf('delivery:failed')).toMatchObject([{ delivery_id: key, error: 'too late' }]);
+    await harbour.say('two', { reply });
+    await sent(3);
+    expect(harbour.texts.filter((text) => text.includes('did: one'))).toHaveLength(2);
+  });
+});
+
+describe('a reply of which nobody knows whether it arrived', () => {
+  const loseOnce = (): void => {
+    let lost = false;
+    harbour.refuse = () => {
+      if (lost) return;
+      lost = true;
+      throw new SendFailure('no answer', 1, 'uncertain');
+    };
+  };
+
+  test('is sent again with a line that says so', async () => {
+    await open();
+    loseOnce();
+    await harbour.say('hello');
+    await sent(1);
+    expect(harbour.texts[0]).toMatch(/^did: hello\n\n\(This may be a repetition/);
+  });
+
+  test('is sent again as it is where the platform takes a key once', async () => {
+    await open();
+    harbour.can({ idempotent: true });
+    loseOnce();
+    await harbour.say('hello');
+    await sent(1);
+    expect(harbour.texts).toEqual(['did: hello']);
+  });
+
+  test('is not sent again where it is found', async () => {
+    await open();
+    const asked: string[] = [];
+    harbour.findSent = async (_, key) => {
+      asked.push(key);
+      return { messageId: 'found' };
+    };
+    loseOnce();
+    await harbour.say('hello');
+    await scene.until('it counts as sent', async () => (await eventsOf('delivery:sent')).length === 1);
+    expect(harbour.sent).toEqual([]);
+    expect(asked).toEqual([(await eventsOf('delivery:sent'))[0]?.delivery_id]);
+  });
+
+  test('is sent again without that line where it was looked for and is not there', async () => {
+    await open();
+    harbour.findSent = async () => null;
+    loseOnce();
+    await harbour.say('hello');
+    await sent(1);
+    expect(harbour.texts).toEqual(['did: hello']);
+  });
+});
+
+describe('a reply that grows on the platform', () => {
+  const shown = (): { text: string; finished: boolean } | undefined => [...harbour.streams.values()][0];
+
+  test('is ended when its turn is stopped', async () => {
+    await open();
+    harbour.can({ streams: true });
+    await harbour.say('wait');
+    await scene.until('it grows', () => shown()?.text === 'thinking');
+    await harbour.say('/stop');
+    await scene.until('it has ended', () => shown()?.finished === true);
+    expect(await scene.store.read('abandonedLiveReplies', { platform: 'harbour', limit: 9 })).toEqual([]);
+  });
+
+  test('and was left by a process whose turn is over is ended by the next one', async () => {
+    await open();
+    harbour.can({ streams: true });
+    await harbour.say('hello');
+    await sent(1);
+    const [delivery] = await eventsOf('agent:end');
+    const turnId = String(delivery?.turn_id);
+    harbour.streams.set('left', { text: 'did: he', finished: false });
+    const row = { turnId, platform: 'harbour', target: { type: 'dm', chat: '42' }, handle: { stream: 'left' } };
+    await scene.store.write('keepLiveReply', { context: scene.gateway.engine.commandContext(), ...row });
+    await scene.stop();
+    await scene.start();
+    await scene.until('it has ended', () => harbour.streams.get('left')?.finished === true);
+    expect(harbour.streams.get('left')?.text).toBe('did: hello');
+    await scene.until('it is forgotten', async () => (await scene.store.read('liveReplyOf', { turnId })) === null);
+  });
+});
+
+describe('what happens on a platform beside messages', () => {
+  test('is written where somebody has talked to the agent, and nowhere else', async () => {
+    await open();
+    const from = { id: '43', name: 'Bob', bot: false };
+    const reaction = { kind: 'reaction_added', place: GROUP, messageId: 'm1', from, reaction: '👍' } as const;
+    await harbour.inbox.happened(reaction);
+    expect(await eventsOf('platform:')).toEqual([]);
+    await harbour.say('hello', { place: GROUP });
+    await harbour.inbox.happened(reaction);
+    await harbour.inbox.happened({ kind: 'member_joined', place: GROUP, from });
+    expect(await eventsOf('platform:')).toMatchObject([
+      { type: 'platform:reaction', name: 'harbour', chat_id: 'g1', message_id: 'm1', by: '43', reaction: '👍' },
+      { type: 'platform:member', change: 'joined', by: '43' },
+    ]);
+  });
+
+  test('takes back what nobody has begun to answer when it is deleted', async () => {
+    await open();
+    await harbour.say('wait');
+    await scene.until('it runs', () => scene.runner.tasks.length === 1);
+    const messageId = await harbour.say('forget this');
+    const place = { type: 'dm', chat: '42' } as const;
+    await harbour.inbox.happened({ kind: 'message_deleted', place, messageId, id: `harbour:${messageId}` });
+    scene.runner.release();
+    await harbour.say('and this');
+    await scene.until('the last', () => harbour.texts.includes('did: and this'));
+    expect(harbour.texts).toEqual(['did: wait', 'did: and this']);
+  });
+
+  test('makes a place one that nothing can be sent to, until the agent is there again', async () => {
+    await open();
+    await harbour.say('hello', { place: GROUP });
+    await harbour.inbox.happened({ kind: 'removed', place: GROUP, reason: 'thrown out' });
+    const find = () => scene.store.read('findPlace', { platform: 'harbour', id: 'g1' });
+    expect(await find()).toMatchObject({ goneBecause: 'thrown out' });
+    await harbour.inbox.happened({ kind: 'added', place: GROUP });
+    expect(await find()).toMatchObject({ goneBecause: null });
+  });
+});
+
+describe('the places that a platform knows', () => {
+  test('can be named though nobody has talked there, and a post can be opened in one', async () => {
+    harbour.listPlaces = async () => [{ type: 'channel', scope: 'guild', chat: 'forum', name: 'Ideas' }];
+    await open();
+    await scene.until('they are listed', async () => {
+      return (await scene.store.read('placeNamed', { name: 'harbour:forum' })) !== null;
+    });
+    const asker = { sessionId: '', turnId: 'trn', userId: '42', userName: null };
+    await harbour.say('hello');
+    await sent(1);
+    const session = await scene.store.read('openSession', { key: 'agent:main:harbour:dm:42' });
+    await scene.ports.sendMessage!('Ideas:new=Release day;tags=news, big', 'We ship.', {
+      ...asker,
+      sessionId: session!.id,
+    } as never);
+    await sent(2);
+    expect(harbour.sent[1]?.place).toMatchObject({
+      chat: 'forum',
+      opens: { title: 'Release day', tags: ['news', 'big'] },
+    });
+    const thread = harbour.sent[1]!.messageId;
+    await scene.until('the post is known', async () => {
+      return (await scene.store.read('placeNamed', { name: `harbour:forum:${thread}` })) !== null;
+    });
+    const post = { type: 'thread', scope: 'guild', chat: 'forum', thread } as const;
+    await harbour.say('what was this about?', { place: post });
+    await sent(3);
+    const { transcript } = scene.runner.tasks.at(-1)!;
+    expect(transcript.some(({ text }) => text.includes('You opened this place') && text.includes('We ship.'))).toBe(
+      true,
+    );
+  });
+});
+
+test('what a platform keeps is there for the next process', async () => {
+  await open();
+  await harbour.runtime.keep('cursor', '17');
+  await scene.stop();
+  await scene.start();
+  expect(await harbour.runtime.recall('cursor')).toBe('17');
+});

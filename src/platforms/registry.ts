@@ -31,14 +31,20 @@ interface WithPlatforms {
 
 /** Those that are enabled and have what they need. Nothing of a platform that is off is ever loaded. */
 export function configuredPlatforms({ platforms }: WithPlatforms): ConfiguredPlatform[] {
+  return wholeAccounts(platforms).flatMap((account) => (account.sameAs === null ? account : []));
+}
+
+/** Those that lack nothing; `sameAs` names the one before it that uses the same credential. */
+function wholeAccounts(platforms: PlatformsConfig): (ConfiguredPlatform & { readonly sameAs: string | null })[] {
+  const users = new Map<string, string>();
   return accountsOf(platforms).flatMap(({ descriptor, account, settings }) => {
     if (!isOn(settings) || descriptor.missing(settings).length > 0) return [];
     const digest = createHash('sha256').update(descriptor.credential(settings)).digest('hex');
-    return {
-      name: nameOf(descriptor, account),
-      credential: `${descriptor.name}:${digest.slice(0, 32)}`,
-      make: (runtime) => descriptor.make(settings, runtime),
-    };
+    const credential = `${descriptor.name}:${digest.slice(0, 32)}`;
+    const name = nameOf(descriptor, account);
+    const sameAs = users.get(credential) ?? null;
+    if (sameAs === null) users.set(credential, name);
+    return { name, credential, sameAs, make: (runtime: PlatformRuntime) => descriptor.make(settings, runtime) };
   });
 }
 
@@ -49,8 +55,17 @@ export interface IdlePlatform {
   readonly hint: string;
 }
 
-/** Those that were configured and lack what they need. One that is turned off is none of them. */
+/** Those that were configured and lack what they need, or have what another one uses. One that is turned off is none of them. */
 export function notServed({ platforms }: WithPlatforms): IdlePlatform[] {
+  const twice = wholeAccounts(platforms).flatMap(({ name, sameAs }) =>
+    sameAs === null
+      ? []
+      : { name, why: `has the same credential as ${sameAs}, so it is off`, hint: 'Remove one of them.' },
+  );
+  return [...lacking(platforms), ...twice];
+}
+
+function lacking(platforms: PlatformsConfig): IdlePlatform[] {
   return accountsOf(platforms).flatMap(({ descriptor, account, settings, given }) => {
     const missing = descriptor.missing(settings);
     if (!given || !isOn(settings) || missing.length === 0) return [];

@@ -116,9 +116,19 @@ export interface ApiBackend {
   /** What is measured as it happens. */
   readonly figures?: Figures;
   /** How the chat platforms stand. */
-  platforms?(): readonly { readonly name: string; readonly phase: string }[];
+  platforms?(): readonly PlatformStanding[];
   /** What a running turn of this gateway does just now; null when it is not here. Without it all of them think. */
   turnActivity?(sessionId: string): TurnActivity | null;
+}
+
+/** How an account of a platform stands. */
+export interface PlatformStanding {
+  /** With its account: `telegram`, `telegram@work`. */
+  readonly name: string;
+  readonly phase: string;
+  readonly problem: string | null;
+  /** Epoch milliseconds. */
+  readonly lastSuccessAt: number | null;
 }
 
 /** As it came. Header names in lower case. */

@@ -16,6 +16,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['chat', 'talk with the agent in this terminal', () => import('./commands/chat.ts')],
   ['sessions', 'look at sessions, search, continue, end and remove them', () => import('./commands/sessions.ts')],
   ['gateway', 'run the gateway, and look after it', () => import('./commands/gateway.ts')],
+  ['platforms', 'connect chat platforms, and look how they stand', () => import('./commands/platforms.ts')],
   ['pairing', 'let people on chat platforms in, and out', () => import('./commands/pairing.ts')],
   ['keys', 'keys for HTTP clients, each with its own rights', () => import('./commands/keys.ts')],
   ['approvals', 'answer what agents ask for', () => import('./commands/approvals.ts')],

@@ -110,6 +110,12 @@ export const ERROR_HINTS = {
   job_ambiguous: 'Give more characters of the id.',
   job_forbidden: 'What a job does must not make jobs: it could never be stopped. Make them in a conversation.',
 
+  // chat platforms
+  platform_unknown: 'List those that are configured, and those that can be added, with `moirai platforms list`.',
+  platform_refused:
+    'The server of the platform did not take what it was given. Check it there; `moirai platforms add` asks again, --force writes it all the same.',
+  platform_unreachable: 'The server of the platform did not answer. Try again; --force writes the settings untried.',
+
   // who may talk, and where
   access_revoked: 'Whoever runs the gateway has to let this person in: `moirai pairing list` shows who asked.',
   pairing_unknown: 'Check the code and the platform; `moirai pairing list` shows who waits. Codes count for an hour.',

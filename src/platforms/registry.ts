@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { MoiraiError } from '../errors/moirai-error.ts';
 import { platformName, splitPlatformName } from '../lifecycle/session-key.ts';
-import { section, setting, type ValueOf } from '../settings/declaration.ts';
+import { type Section, section, setting, type ValueOf } from '../settings/declaration.ts';
 import { flag } from '../settings/kinds.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { type CommonValues, settingsOfAccount } from './chat-settings.ts';
@@ -117,9 +118,35 @@ function nameOf({ name: platform }: PlatformDescriptor, account: string | null):
 /** Every name that the configuration knows. */
 export const PLATFORM_NAMES: readonly string[] = Object.keys(platformSettings.fields);
 
-/** The platforms that can be added, and how. */
-export const PLATFORM_SETUPS: readonly (PlatformSetup & { readonly name: string; readonly label: string })[] =
-  SERVED.map(({ name, label, setup }) => ({ name, label, ...setup }));
+/** A platform that can be added, and how. */
+export interface AddablePlatform extends PlatformSetup {
+  readonly name: string;
+  readonly label: string;
+  /** What else can be set. */
+  readonly keys: readonly string[];
+}
+
+export const ADDABLE_PLATFORMS: readonly AddablePlatform[] = SERVED.map(({ name, label, setup, settings }) => ({
+  name,
+  label,
+  keys: Object.keys(settings.fields).filter((key) => key !== 'accounts'),
+  ...setup,
+}));
+
+/**
+ * An account of a platform with settings as they would stand in the file, to be tried before they are written. Throws
+ * `bad_input` with all that is wrong with them.
+ */
+export function makeUntried(name: string, written: object, runtime: PlatformRuntime): Promise<Platform> {
+  const descriptor: PlatformDescriptor<string, Section> | undefined = SERVED.find((each) => each.name === name);
+  if (descriptor === undefined) throw new MoiraiError('platform_unknown', `there is no platform ${name}`);
+  const { value, issues } = readSettings(descriptor.settings, written, { home: '', variable: () => null });
+  const problems = issues.map(({ path, fault }) => `${path.join('.')} is ${fault}`);
+  const settings = (issues.length === 0 ? settingsOfAccount(descriptor.settings, value, null) : {}) as never;
+  if (issues.length === 0) problems.push(...descriptor.missing(settings).map((key) => `${key} is missing`));
+  if (problems.length > 0) throw new MoiraiError('bad_input', problems.join('; '));
+  return descriptor.make(settings, runtime);
+}
 
 /** The settings of a chat platform about people and groups. */
 export type ChatSettings = Pick<CommonValues, 'allow' | 'requireMention' | 'wakeWords'>;

@@ -28,6 +28,7 @@ test('docs/cli.md has every command, and no other one', async () => {
     'memory',
     'cron',
     'pairing',
+    'platforms',
     'keys',
     'approvals',
     'config',

@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Api, ApiContext, ApiParts } from '../api.ts';
-import { route } from '../schemas.ts';
+import { platformView } from '../platform-view.ts';
+import { json, route } from '../schemas.ts';
 
 /** Where platforms bring messages. They know nothing of our key: each proves itself in its own way. */
 export const PLATFORM_PATH = /^\/platforms\/[a-z][a-z0-9_-]*(?:\/[^/]{1,128})?$/;
@@ -39,7 +40,27 @@ const definitions = [
   }),
 ] as const;
 
+const PlatformSchema = z
+  .object({
+    name: z.string(),
+    account: z.string().nullable(),
+    phase: z.enum(['stopped', 'connecting', 'connected', 'degraded', 'standby', 'failed']),
+    problem: z.string().nullable(),
+    last_success_at: z.string().nullable(),
+  })
+  .openapi('Platform');
+
+const list = route('get', '/v1/platforms', 'listPlatforms', {
+  access: 'read',
+  summary: 'How the chat platforms of this gateway stand',
+  responses: { 200: json(z.object({ data: z.array(PlatformSchema) }), 'All of them.') },
+});
+
 export function addPlatformRoutes(app: Api, { backend }: ApiParts): void {
+  app.openapi(list, (c) => {
+    const data = (backend.platforms?.() ?? []).map((each) => PlatformSchema.parse(platformView(each)));
+    return c.json({ data }, 200);
+  });
   const handle = async (c: ApiContext): Promise<Response> => {
     const { name: platform = '', path: behind = '' } = c.req.param() as { name?: string; path?: string };
     const answer = await backend.receiveFromPlatform(platform, {

@@ -1,4 +1,5 @@
 import type { Readiness } from '../../api/backend.ts';
+import type { PlatformView } from '../../api/platform-view.ts';
 import { ERROR_HINTS, type ErrorCode } from '../../errors/codes.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
 import { operatorKey, readConfig } from '../configuration.ts';
@@ -38,6 +39,12 @@ export class GatewayClient {
   /** Lets it take no new messages, or take them again. */
   async control(verb: 'drain' | 'undrain'): Promise<Readiness> {
     return (await (await this.#ask('POST', `/v1/gateway/${verb}`)).json()) as Readiness;
+  }
+
+  /** How its platforms stand, as `GET /v1/platforms` tells. */
+  async platforms(): Promise<readonly PlatformView[]> {
+    const { data } = (await (await this.#ask('GET', '/v1/platforms')).json()) as { data: readonly PlatformView[] };
+    return data;
   }
 
   /** The figures without labels. */

@@ -1,0 +1,113 @@
+import { globSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { GatewayProcess } from '../test/gateway/process.ts';
+import type { World } from '../test/platforms/contract/scene.ts';
+import type { PlatformMode, PlatformSubject } from '../test/platforms/subject.ts';
+import { rateOf } from './load.ts';
+import { startModelProcess } from './model-process.ts';
+import { Report } from './report.ts';
+
+const USAGE = `npm run bench:platforms -- [--platforms telegram,discord] [--chats 128] [--seconds 8] [--json]`;
+
+const WARM_MS = 2000;
+const LOOK_MS = 5;
+/** So long the gateway waits for more of the same message. */
+const SETTLE_MS = 600;
+
+const { values } = parseArgs({
+  options: {
+    platforms: { type: 'string', default: '' },
+    chats: { type: 'string', default: '128' },
+    seconds: { type: 'string', default: '8' },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+const here = fileURLToPath(new URL('../test/platforms/', import.meta.url));
+
+/** The platforms as their suites know them. */
+async function readSubjects(): Promise<PlatformSubject[]> {
+  const files = globSync('*/subject.ts', { cwd: here }).sort();
+  const subjects = await Promise.all(
+    files.map(async (file) => ((await import(`${here}${file}`)) as { subject: PlatformSubject }).subject),
+  );
+  const wanted = values.platforms.split(',').filter((name) => name !== '');
+  return subjects.filter(({ descriptor }) => wanted.length === 0 || wanted.includes(descriptor.name));
+}
+
+/** Every person says something, waits for the reply, and says the next thing. Returns how long each reply took. */
+async function talk(world: World, people: number, ms: number): Promise<number[]> {
+  const elapsed: number[] = [];
+  const waiting = new Map<string, (at: number) => void>();
+  let seen = world.shown().length;
+  let done = false;
+  const look = async (): Promise<void> => {
+    while (!done) {
+      const shown = world.shown();
+      const at = performance.now();
+      for (const { chat = '' } of shown.slice(seen)) waiting.get(chat)?.(at);
+      seen = shown.length;
+      await sleep(LOOK_MS);
+    }
+  };
+  const end = performance.now() + ms;
+  const person = async (n: number): Promise<void> => {
+    const { chat } = world.place('dm', n);
+    while (performance.now() < end) {
+      const answered = new Promise<number>((resolve) => waiting.set(chat, resolve));
+      const said = performance.now();
+      await world.say({ text: 'hello', person: n });
+      elapsed.push((await answered) - said);
+    }
+  };
+  const looking = look();
+  await Promise.all(Array.from({ length: people }, (_, n) => person(n)));
+  done = true;
+  await looking;
+  return elapsed;
+}
+
+/** Messages in and replies out through one platform, against its server on loopback and a model that answers at once. */
+async function measure(subject: PlatformSubject, mode: PlatformMode, modelUrl: string, report: Report): Promise<void> {
+  const { name, label } = subject.descriptor;
+  const world = await mode.open();
+  const gateway = new GatewayProcess({
+    model: { base_url: modelUrl, name: 'fake-model', api_key: 'key' },
+    platforms: { [name]: world.settings },
+    ...{ access: { allow: ['*'] }, display: { streaming: false, typing: false } },
+    ...{ memory: { provider: 'none' }, log: { level: 'warn' } },
+  });
+  try {
+    await gateway.start();
+    world.bringTo?.(`${gateway.url}/platforms/${name}`);
+    await talk(world, 1, WARM_MS);
+    for (const people of [1, Number(values.chats)]) {
+      report.progress(`${label}, ${mode.title}: ${people} chats`);
+      const began = performance.now();
+      const { perSecond, p50, p99 } = rateOf(
+        await talk(world, people, Number(values.seconds) * 1000),
+        performance.now() - began,
+      );
+      const added = `added p50 ${(p50 - SETTLE_MS).toFixed(0)} ms, p99 ${(p99 - SETTLE_MS).toFixed(0)} ms`;
+      report.add(name, `${mode.title}, ${people} chats`, `${perSecond.toFixed(1)} /s, ${added}`);
+    }
+  } finally {
+    await gateway.close();
+    await world[Symbol.asyncDispose]();
+  }
+}
+
+if (values.help) process.stdout.write(`${USAGE}\n`);
+else {
+  const report = new Report();
+  const model = await startModelProcess();
+  for (const subject of await readSubjects()) {
+    if (subject.keys.dm === undefined) continue;
+    for (const mode of subject.modes) await measure(subject, mode, model.url, report);
+  }
+  model.close();
+  process.stdout.write(values.json ? `${JSON.stringify(report.figures, null, 2)}\n` : `${report.table()}\n`);
+}

@@ -125,8 +125,8 @@ export const ACCEPTANCE_MUTANTS: readonly Mutant[] = [
   ...['undo', 'retry', 'new', 'background'].map((name) => ({
     name: `/${name} that Telegram brings again is done again`,
     file: 'src/inbound/reception.ts',
-    find: 'originRef: this.#refOf(message) },',
-    replace: `originRef: message.text.startsWith('/${name}') ? null : this.#refOf(message) },`,
+    find: 'originRef: this.#refOf(message.id) },',
+    replace: `originRef: message.text.startsWith('/${name}') ? null : this.#refOf(message.id) },`,
     layer: { file: REPEATED_COMMANDS, titles: `with /${name} ` },
   })),
   {

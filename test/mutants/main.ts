@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { ACCEPTANCE_MUTANTS } from './acceptance-mutants.ts';
 import { CENTRE_MUTANTS, layerOf, type Mutant } from './mutants.ts';
 import { PEOPLE_MUTANTS } from './people-mutants.ts';
+import { PLATFORM_MUTANTS } from './platform-mutants.ts';
 import { POISON_MUTANTS } from './poison-mutants.ts';
 import { SENTENCE_MUTANTS } from './sentence-mutants.ts';
 import { STORE_MUTANTS } from './store-mutants.ts';
@@ -16,6 +17,7 @@ const MUTANTS: readonly Mutant[] = [
   ...POISON_MUTANTS,
   ...PEOPLE_MUTANTS,
   ...SENTENCE_MUTANTS,
+  ...PLATFORM_MUTANTS,
 ];
 
 const ROOT = join(import.meta.dirname, '..', '..');

@@ -626,8 +626,8 @@ export const CENTRE_MUTANTS: readonly Mutant[] = [
   {
     name: 'the session of a one-shot request stays open after its turn',
     file: 'src/store/transactions/turns.ts',
-    find: '...(isOneShot(loaded.session) ? [CLOSE] : [])',
-    replace: '...(isOneShot(loaded.session) ? [] : [])',
+    find: "isOneShot(session) ? 'api_close' :",
+    replace: 'isOneShot(session) ? null :',
     layer: 'acceptance',
   },
   {

@@ -274,7 +274,7 @@ export class SimProcess {
     });
   }
 
-  /** The platform is down now and then, refuses now and then, and takes its time. */
+  /** The platform is down now and then, refuses now and then, does not answer now and then, and takes its time. */
   async #send(text: string): Promise<null> {
     const { random, time, history } = this.#world;
     if (random.chance(0.3)) await time.sleep(random.between(1, 300));
@@ -282,6 +282,7 @@ export class SimProcess {
     if (this.#world.faults && random.chance(0.1)) throw new SendFailure('simulated: down', 50, 'transient');
     if (this.#world.faults && random.chance(0.05)) throw new TypeError('simulated: a defect of the platform');
     if (this.#alive) history.sent(text);
+    if (this.#world.faults && random.chance(0.05)) throw new SendFailure('simulated: no answer', 50, 'uncertain');
     return null;
   }
 

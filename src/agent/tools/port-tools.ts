@@ -57,7 +57,12 @@ function sendMessageTool(send: NonNullable<ToolPorts['sendMessage']>): AgentTool
     name: 'send_message',
     description: 'Sends a message to another conversation. Not needed to answer here: your reply is sent by itself.',
     schema: z.object({
-      target: z.string().min(1).describe('`origin`, `home`, a place such as telegram:42, or the name of one'),
+      target: z
+        .string()
+        .min(1)
+        .describe(
+          '`origin`, `home`, a place such as telegram:42, or the name of one; FORUM:new=TITLE;tags=A,B opens a post in a forum',
+        ),
       text: z.string().min(1).max(20_000),
     }),
     // The people in that conversation did not ask for it.

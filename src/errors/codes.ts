@@ -113,8 +113,9 @@ export const ERROR_HINTS = {
   // chat platforms
   platform_unknown: 'List those that are configured, and those that can be added, with `moirai platforms list`.',
   platform_refused:
-    'The server of the platform did not take what it was given. Check it there; `moirai platforms add` asks again, --force writes it all the same.',
-  platform_unreachable: 'The server of the platform did not answer. Try again; --force writes the settings untried.',
+    'The server of the platform did not take the credential. Check it there, and give the right one to `moirai platforms add`.',
+  platform_unreachable:
+    'The server of the platform did not answer. Check the network and the address; `moirai platforms add --force` writes settings untried.',
 
   // who may talk, and where
   access_revoked: 'Whoever runs the gateway has to let this person in: `moirai pairing list` shows who asked.',

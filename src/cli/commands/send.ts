@@ -16,7 +16,10 @@ import { openStoreSession, type StoreSession } from '../store-session.ts';
 export function define(command: Command): void {
   command
     .description('Sends a message to a conversation. It is kept until it has left, and the agent there knows of it.')
-    .argument('[target]', 'home, <platform>:<chat>[:<thread>], or a name that --list shows; <forum>:new=<title>[;tags=<a>,<b>] opens a post')
+    .argument(
+      '[target]',
+      'home, <platform>:<chat>[:<thread>], or a name that --list shows; <forum>:new=<title>[;tags=<a>,<b>] opens a post',
+    )
     .argument('[text...]', 'what to send; - or nothing reads it from standard input')
     .option('--list', 'show the places that can be named')
     .option('--alias <name>', 'give the target this name, and send nothing')

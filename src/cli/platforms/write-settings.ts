@@ -24,12 +24,14 @@ export function writeDotEnv(file: string, values: ReadonlyMap<string, string>): 
   if (lines.at(-1) === '') lines.pop();
   for (const [name, value] of values) {
     const line = `${name}=${quoted(value)}`;
-    const at = lines.findIndex((each) => new RegExp(`^\\s*(?:export\\s+)?${name}\\s*=`).test(each));
+    const at = lines.findIndex((each) => VARIABLE.exec(each.trim())?.[1] === name);
     if (at < 0) lines.push(line);
     else lines[at] = line;
   }
   replace(file, `${lines.join('\n')}\n`);
 }
+
+const VARIABLE = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=/;
 
 function quoted(value: string): string {
   if (/^[\w./:@+-]+$/.test(value)) return value;

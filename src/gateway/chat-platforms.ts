@@ -138,8 +138,19 @@ export class ChatPlatforms {
     ];
   }
 
-  /** A message began a place of its own: it can be named, and its agent knows how it began. */
-  async #opened({ name }: Platform, { key: id, sessionId, text }: SendRequest, place: Place): Promise<void> {
+  /**
+   * A message began a place of its own: it can be named, and its agent knows how it began. The message has arrived: whatever
+   * becomes of this, it must not be sent again.
+   */
+  async #opened(platform: Platform, request: SendRequest, place: Place): Promise<void> {
+    try {
+      await this.#noteOpened(platform, request, place);
+    } catch (error) {
+      this.#deps.log.warn('a place that was opened is not known to its agent', { platform: platform.name, error });
+    }
+  }
+
+  async #noteOpened({ name }: Platform, { key: id, sessionId, text }: SendRequest, place: Place): Promise<void> {
     const { engine, config } = this.#deps;
     await this.places.listed(name, [place]);
     const key = keyOfPlace(name, place, config.sessions);

@@ -39,6 +39,8 @@ interface Shown {
   readonly display: Display;
   readonly reply: ReplyContext | null;
   readonly live: LiveReply | null;
+  /** What a process before this one has shown of the reply. */
+  readonly kept: LiveHandle | null;
   text: string;
   tools: string[];
   outputs: Detail[];
@@ -108,7 +110,7 @@ export class Presentation {
         })
       : null;
     return {
-      ...{ platform, place, display, reply, live },
+      ...{ platform, place, display, reply, live, kept },
       ...{ text: '', tools: [], outputs: [], replaced: false, stopTyping: () => undefined },
     };
   }
@@ -137,7 +139,7 @@ export class Presentation {
     const shown = await this.#shown.get(run.turn.id);
     const place = run.session.origin as Place | null;
     const reply = shown == null ? await this.#deps.replyOf(run.turn.id) : shown.reply;
-    const live = (await shown?.live?.close()) ?? null;
+    const live = (await shown?.live?.close()) ?? shown?.kept ?? null;
     if (shown != null) shown.replaced = true;
     const replyTo = place === null ? null : quotedBy(place, reply);
     const outputs = shown?.outputs.slice(-MOST_TOOLS) ?? [];
@@ -155,7 +157,7 @@ export class Presentation {
     if (shown === null) return;
     shown.stopTyping();
     this.#react(shown, outcome === 'done' ? 'done' : 'failed');
-    const handle = (await shown.live?.close()) ?? null;
+    const handle = (await shown.live?.close()) ?? shown.kept;
     // One that was cut goes on in the next process, and one with a reply is finished by it.
     if (handle === null || outcome === null || shown.replaced) return;
     const { platform, place, text } = shown;

@@ -1,3 +1,5 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
 import { EventData } from '../../src/agent/model/event-data.ts';
 import { pageText } from '../../src/agent/tools/page-text.ts';
 import { visibleText } from '../../src/cli/chat/visible-text.ts';
@@ -12,8 +14,6 @@ import { factsIn } from '../../src/memory/memory-review.ts';
 import { sanitize } from '../../src/platforms/outside-text.ts';
 import { splitText } from '../../src/platforms/split-text.ts';
 import { TELEGRAM_ABILITIES } from '../../src/platforms/telegram/abilities.ts';
-import { parseUpdate } from '../../src/platforms/telegram/parse.ts';
-import { wordsOf } from '../../src/platforms/telegram/send.ts';
 import { hidePassword } from '../../src/settings/show-settings.ts';
 import { parseHelp } from '../../src/space/page/chat/commands.ts';
 import { parseBlocks, splitBlocks } from '../../src/space/page/chat/markdown.ts';
@@ -29,9 +29,16 @@ const SHOWN_ON_THE_PAGE = 16_000;
 const PIECE = 100_000;
 const NOBODY = { id: null, name: null, bot: false };
 
+/** Those of each platform stand beside its tests. */
+async function parsersOfPlatforms(): Promise<Readonly<Record<string, Parser>>> {
+  const folder = join(import.meta.dirname, '..', 'platforms');
+  const files = globSync('*/parsers.ts', { cwd: folder }).sort();
+  const loaded = files.map((file) => import(join(folder, file)) as Promise<{ PARSERS: Record<string, Parser> }>);
+  return Object.assign({}, ...(await Promise.all(loaded)).map(({ PARSERS }) => PARSERS));
+}
+
 /** Everything that reads texts of people, models, pages and platforms. */
 export const PARSERS: Readonly<Record<string, Parser>> = {
-  'a reply as Telegram shows it': (text) => wordsOf(text, true),
   'the parts of a reply': (text) => splitText(text, TELEGRAM_ABILITIES),
   'the parts of a reply counted in bytes': (text) =>
     splitText(text, { maxText: 4000, counts: 'bytes', markdown: true }),
@@ -61,20 +68,6 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
       },
       true,
     ),
-  'an update of Telegram': (text) =>
-    parseUpdate(
-      {
-        update_id: 1,
-        message: {
-          message_id: 1,
-          date: 1,
-          chat: { id: 1, type: 'group', title: text },
-          from: { id: 2, first_name: text },
-          text,
-        },
-      },
-      { id: 777, username: 'moirai_bot' },
-    ),
   'when a job is due': (text) => parseSchedule(text, 'UTC', 0),
   'the key of a session': parseKey,
   'facts of a review': factsIn,
@@ -87,4 +80,5 @@ export const PARSERS: Readonly<Record<string, Parser>> = {
   'words on a terminal': (text) => [visibleText(text.slice(0, PIECE)), printable(text.slice(0, PIECE))],
   'an address with a password': hidePassword,
   'lines of a .env': (text) => parseDotEnv('.env', text),
+  ...(await parsersOfPlatforms()),
 };

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ACCEPTANCE_MUTANTS } from './acceptance-mutants.ts';
@@ -10,6 +10,8 @@ import { POISON_MUTANTS } from './poison-mutants.ts';
 import { SENTENCE_MUTANTS } from './sentence-mutants.ts';
 import { STORE_MUTANTS } from './store-mutants.ts';
 
+const ROOT = join(import.meta.dirname, '..', '..');
+
 const MUTANTS: readonly Mutant[] = [
   ...CENTRE_MUTANTS,
   ...STORE_MUTANTS,
@@ -18,9 +20,9 @@ const MUTANTS: readonly Mutant[] = [
   ...PEOPLE_MUTANTS,
   ...SENTENCE_MUTANTS,
   ...PLATFORM_MUTANTS,
+  ...(await mutantsOfPlatforms()),
 ];
 
-const ROOT = join(import.meta.dirname, '..', '..');
 const VITEST = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
 const TIME_LIMIT_MS = 300_000;
 /** A failed comparison of long lists is megabytes long, and the finding stands before it. */
@@ -44,6 +46,13 @@ interface Verdict {
   readonly caught: boolean;
   readonly seconds: number;
   readonly evidence: string;
+}
+
+/** Those of each platform stand beside its tests. */
+async function mutantsOfPlatforms(): Promise<Mutant[]> {
+  const files = globSync('test/platforms/*/mutants.ts', { cwd: ROOT }).sort();
+  const loaded = files.map((file) => import(join(ROOT, file)) as Promise<{ MUTANTS: readonly Mutant[] }>);
+  return (await Promise.all(loaded)).flatMap(({ MUTANTS }) => MUTANTS);
 }
 
 /** A copy of the source with the bug in it, inside the project so that its packages are found. */

@@ -73,6 +73,6 @@ export const descriptor = describePlatform({
       { key: 'routes.events.prompt', optional: true, question: 'What to do with it, such as: Look into {{title}}' },
       { key: 'routes.events.deliver', optional: true, question: 'Where the result goes, such as telegram:42' },
     ],
-    afterwards: ['Let the sender bring something: moirai sessions list --kind webhook shows what became of it.'],
+    afterwards: ['What a sender has brought, and what became of it: moirai sessions list --kind webhook'],
   },
 });

@@ -3,7 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 
 /** How a sender proves itself. */
-export type Scheme = 'standard' | 'github' | 'stripe' | 'slack' | 'header';
+export const SCHEMES = ['standard', 'github', 'stripe', 'slack', 'header'] as const;
+
+export type Scheme = (typeof SCHEMES)[number];
 
 export interface Answered {
   readonly status: number;

@@ -35,7 +35,7 @@ function valueAt(path: readonly string[]): (body: Prompted) => string {
   return ({ json }) => bounded(written(path.reduce(inside, json)), MOST_VALUE);
 }
 
-/** Only what was sent: nothing that objects and lists have of themselves. */
+/** Only what was sent, and how long a list is: nothing that objects have of themselves. */
 function inside(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
   return Reflect.get(value, name);

@@ -28,17 +28,19 @@ export interface ConfiguredPlatform {
 
 interface WithPlatforms {
   readonly platforms: PlatformsConfig;
+  /** What paths among the settings were read from. */
+  readonly home: string;
 }
 
 /** Those that are enabled and have what they need. Nothing of a platform that is off is ever loaded. */
-export function configuredPlatforms({ platforms }: WithPlatforms): ConfiguredPlatform[] {
-  return wholeAccounts(platforms).flatMap((account) => (account.sameAs === null ? account : []));
+export function configuredPlatforms(config: WithPlatforms): ConfiguredPlatform[] {
+  return wholeAccounts(config).flatMap((account) => (account.sameAs === null ? account : []));
 }
 
 /** Those that lack nothing; `sameAs` names the one before it that uses the same credential. */
-function wholeAccounts(platforms: PlatformsConfig): (ConfiguredPlatform & { readonly sameAs: string | null })[] {
+function wholeAccounts(config: WithPlatforms): (ConfiguredPlatform & { readonly sameAs: string | null })[] {
   const users = new Map<string, string>();
-  return accountsOf(platforms).flatMap(({ descriptor, account, settings }) => {
+  return accountsOf(config).flatMap(({ descriptor, account, settings }) => {
     if (!isOn(settings) || descriptor.missing(settings).length > 0) return [];
     const secret = descriptor.credential(settings);
     const credential = secret === null ? null : `${descriptor.name}:${digestOf(secret)}`;
@@ -61,17 +63,17 @@ export interface IdlePlatform {
 }
 
 /** Those that were configured and lack what they need, or have what another one uses. One that is turned off is none of them. */
-export function notServed({ platforms }: WithPlatforms): IdlePlatform[] {
-  const twice = wholeAccounts(platforms).flatMap(({ name, sameAs }) =>
+export function notServed(config: WithPlatforms): IdlePlatform[] {
+  const twice = wholeAccounts(config).flatMap(({ name, sameAs }) =>
     sameAs === null
       ? []
       : { name, why: `has the same credential as ${sameAs}, so it is off`, hint: 'Remove one of them.' },
   );
-  return [...lacking(platforms), ...twice];
+  return [...lacking(config), ...twice];
 }
 
-function lacking(platforms: PlatformsConfig): IdlePlatform[] {
-  return accountsOf(platforms).flatMap(({ descriptor, account, settings, given }) => {
+function lacking(config: WithPlatforms): IdlePlatform[] {
+  return accountsOf(config).flatMap(({ descriptor, account, settings, given }) => {
     const missing = descriptor.missing(settings);
     if (!given || !isOn(settings) || missing.length === 0) return [];
     const path = `platforms.${descriptor.name}${account === null ? '' : `.accounts.${account}`}`;
@@ -94,12 +96,12 @@ interface Account {
 }
 
 /** Every account that could be there: of each platform the one without a name, and those that have one. */
-function accountsOf(platforms: PlatformsConfig): Account[] {
+function accountsOf({ platforms, home }: WithPlatforms): Account[] {
   return SERVED.flatMap((descriptor): Account[] => {
     const { settings: declared, name } = descriptor;
     const values = platforms[name];
     const names = Object.keys('accounts' in values ? values.accounts : {});
-    const unset = readSettings(declared, {}, { home: '', variable: () => null }).value;
+    const unset = readSettings(declared, {}, { home, variable: () => null }).value;
     const isGiven = JSON.stringify({ ...values, accounts: {} }) !== JSON.stringify({ ...unset, accounts: {} });
     return [null, ...names].map((account) => ({
       descriptor,
@@ -138,13 +140,13 @@ export const ADDABLE_PLATFORMS: readonly AddablePlatform[] = SERVED.map(({ name,
 }));
 
 /**
- * An account of a platform with settings as they would stand in the file, to be tried before they are written. Throws
- * `bad_input` with all that is wrong with them.
+ * An account of a platform with settings as they would stand in the file of a home, to be tried before they are written.
+ * Throws `bad_input` with all that is wrong with them.
  */
-export function makeUntried(name: string, written: object, runtime: PlatformRuntime): Promise<Platform> {
+export function makeUntried(name: string, written: object, home: string, runtime: PlatformRuntime): Promise<Platform> {
   const descriptor: PlatformDescriptor<string, Section> | undefined = SERVED.find((each) => each.name === name);
   if (descriptor === undefined) throw new MoiraiError('platform_unknown', `there is no platform ${name}`);
-  const { value, issues } = readSettings(descriptor.settings, written, { home: '', variable: () => null });
+  const { value, issues } = readSettings(descriptor.settings, written, { home, variable: () => null });
   const problems = issues.map(({ path, fault }) => `${path.join('.')} is ${fault}`);
   const settings = (issues.length === 0 ? settingsOfAccount(descriptor.settings, value, null) : {}) as never;
   if (issues.length === 0) problems.push(...descriptor.missing(settings).map((key) => `${key} is missing`));
@@ -159,7 +161,7 @@ export type ChatSettings = Pick<CommonValues, 'allow' | 'requireMention' | 'wake
 const DEFAULTS: ChatSettings = { allow: [], requireMention: true, wakeWords: [] };
 
 /** Of a platform or an account of one, by its name. */
-export function chatSettings({ platforms }: WithPlatforms, name: string): ChatSettings {
+export function chatSettings({ platforms }: Pick<WithPlatforms, 'platforms'>, name: string): ChatSettings {
   const { platform, account } = splitPlatformName(name);
   const descriptor = SERVED.find((each) => each.name === platform);
   if (descriptor === undefined) return DEFAULTS;

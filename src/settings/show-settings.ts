@@ -1,6 +1,7 @@
 import { type Declaration, fieldName, type Kind } from './declaration.ts';
 
 const HIDDEN = '***';
+const LEAST_SECRET_OF_MANY = 12;
 
 /**
  * Values as one would write them, every secret as `***`. Plain data; what it shows means the same when it is read again,
@@ -14,11 +15,22 @@ export function showSettings(declaration: Declaration, values: object): unknown 
 export function secretsOf(declaration: Declaration, values: object): string[] {
   const found = new Set<string>();
   mapSettings(declaration, values, ({ secrecy }, value) => {
-    if (typeof value !== 'string' || secrecy === 'none') return;
-    for (const secret of secrecy === 'whole' ? [value] : passwordsIn(value)) found.add(secret);
+    if (secrecy === 'none') return;
+    const texts = textsIn(value);
+    for (const secret of secrecy === 'whole' ? texts : texts.flatMap(passwordsIn)) found.add(secret);
   });
   found.delete('');
   return [...found];
+}
+
+/**
+ * A text, or what a whole object holds that may be a secret: its long texts. Words such as the name of a mode are none, and
+ * would be hidden everywhere.
+ */
+function textsIn(value: unknown, least = 0): string[] {
+  if (typeof value === 'string') return value.length < least ? [] : [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap((inner) => textsIn(inner, LEAST_SECRET_OF_MANY));
 }
 
 /** The same tree under the keys of the file, with every value changed. */

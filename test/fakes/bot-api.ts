@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readHtml } from './bot-api-html.ts';
+import { readMarkdownV2 } from './bot-api-markdown.ts';
 
 /** A call as it came: JSON, or the fields and files of a form. */
 export interface BotCall {
@@ -320,7 +321,7 @@ export class BotApiFake {
   #show(call: BotCall, index: number | null) {
     const { method, payload } = call;
     const text = textOf(payload);
-    const isText = method === 'sendMessage';
+    const isText = isWords(method);
     if (isText && text.trim() === '') refuse('Bad Request: message text is empty');
     if (isText && text.length > MAX_TEXT) refuse('Bad Request: message is too long');
     if (!isText && text.length > MAX_CAPTION) refuse('Bad Request: message caption is too long');
@@ -334,7 +335,7 @@ export class BotApiFake {
   #edit({ method, payload }: BotCall): unknown {
     const shown = this.messages.get(keyOf(payload));
     if (shown === undefined) return refuse('Bad Request: message to edit not found');
-    const isText = shown.method === 'sendMessage';
+    const isText = isWords(shown.method);
     if (method === 'editMessageText' && !isText) refuse('Bad Request: there is no text in the message to edit');
     const text = textOf(payload);
     if (text.length > (isText ? MAX_TEXT : MAX_CAPTION)) refuse('Bad Request: message is too long');
@@ -342,7 +343,8 @@ export class BotApiFake {
       refuse('Bad Request: message is not modified: specified new message content is the same as the current one');
     }
     this.messages.set(keyOf(payload), { ...shown, text, payload: { ...payload, method } });
-    return true;
+    const { messageId: message_id, chat: id } = shown;
+    return { message_id, date: this.#nextSecond++, chat: { id, type: 'private' }, from: this.self, text };
   }
 
   #fileOf(id: string): unknown {
@@ -370,10 +372,16 @@ function markupOf({ reply_markup }: BotCall['payload']): string {
   return JSON.stringify(reply_markup ?? null);
 }
 
-function textOf({ text, caption, parse_mode }: BotCall['payload']): string {
+function isWords(method: string): boolean {
+  return method === 'sendMessage' || method === 'sendRichMessage';
+}
+
+function textOf({ text, caption, parse_mode, rich_message }: BotCall['payload']): string {
+  // What Telegram makes of that by itself is not played here.
+  if (rich_message !== undefined) return String((rich_message as { markdown?: unknown }).markdown);
   const words = String(text ?? caption ?? '');
-  if (parse_mode !== 'HTML') return words;
-  const read = readHtml(words);
+  if (parse_mode !== 'HTML' && parse_mode !== 'MarkdownV2') return words;
+  const read = parse_mode === 'HTML' ? readHtml(words) : readMarkdownV2(words);
   return typeof read === 'string' ? read : refuse(`Bad Request: can't parse entities: ${read.problem}`);
 }
 

@@ -40,7 +40,7 @@ export async function addPlatform(settings: Settings, named: string, options: Ad
   const given = givenAnswers(platform, options.set ?? []);
   const answers = await askInTerminal(platform, given, settings.json);
   const name = platformName({ platform: platform.name, ...(account === null ? {} : { account }) });
-  const identity = await tryAnswers(platform, name, answers, options.force === true);
+  const identity = await tryAnswers(platform, name, answers, settings.home, options.force === true);
   const written = write(settings.home, platform, account, answers);
   const text = [
     identity === null ? `${name} was written without being tried.` : `${name} is ${printable(identity)}.`,
@@ -72,11 +72,12 @@ async function tryAnswers(
   platform: AddablePlatform,
   shown: string,
   answers: ReadonlyMap<string, string>,
+  home: string,
   force: boolean,
 ): Promise<string | null> {
   const raw: Record<string, unknown> = {};
   for (const [key, value] of answers) setIn(raw, key.split('.'), valueOf(platform, key, value));
-  const made = makeUntried(platform.name, raw, tryingRuntime(shown));
+  const made = makeUntried(platform.name, raw, home, tryingRuntime(shown));
   try {
     return await identify(await made);
   } catch (thrown) {

@@ -178,7 +178,8 @@ export class TelegramWorld implements World {
     if (repliesTo === undefined) return {};
     const answered = this.fake.messages.get(`${chat}:${repliesTo}`);
     const from = answered === undefined ? { id: FIRST_PERSON, is_bot: false, first_name: 'Ada' } : this.fake.self;
-    return { reply_to_message: { message_id: Number(repliesTo), from, text: answered?.text } };
+    const about = { message_id: Number(repliesTo), date: 1_700_000_000, chat: { id: chat, type: 'private' } };
+    return { reply_to_message: { ...about, from, text: answered?.text } };
   }
 }
 

@@ -150,7 +150,7 @@ function laneOf(parsed: Parsed): string {
     case 'press':
       return parsed.press.place.chat;
     case 'event':
-      return 'messageId' in parsed.event ? parsed.event.place.chat : '';
+      return parsed.event.place.chat;
     case 'status':
       return `status ${parsed.status.messageId}`;
   }

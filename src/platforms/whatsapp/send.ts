@@ -78,9 +78,10 @@ export class Sending {
 
   #isTooLate({ chat }: Place, { reply }: Outgoing): boolean {
     const now = this.#deps.api.runtime.now();
+    if (this.#deps.ledger.mayAnswer(chat, now)) return false;
     if (reply !== undefined) return reply.until !== null && reply.until <= now;
     // Nothing says that they have written. Without a template the server is asked: it may know better.
-    return this.#deps.template !== null && !this.#deps.ledger.mayAnswer(chat, now);
+    return this.#deps.template !== null;
   }
 
   /** By template, as far as it holds it; what does not fit, or cannot be said so, waits until they write. */

@@ -35,7 +35,8 @@ export async function downloadMedia(
   }
 }
 
-function mediaAddress(given: unknown, apiRoot: string | null): string {
+/** Where a file is read, from what the server says; throws `SendFailure` for an address that is none of Meta's. */
+export function mediaAddress(given: unknown, apiRoot: string | null): string {
   const url = URL.parse(textOf(given) ?? '');
   if (url !== null && apiRoot !== null) return `${apiRoot}${url.pathname}${url.search}`;
   if (url?.protocol === 'https:' && url.port === '' && MEDIA_HOSTS.test(url.hostname)) return url.href;

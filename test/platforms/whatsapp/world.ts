@@ -1,10 +1,12 @@
 import type { Place } from '../../../src/platforms/platform.ts';
+import { WhatsApp, type WhatsAppOptions } from '../../../src/platforms/whatsapp/platform.ts';
 import { type CloudMessage, WhatsAppCloud } from '../../fakes/whatsapp-cloud.ts';
 import { refusal } from '../../fakes/whatsapp-rules.ts';
 import {
   type Forgery,
   type Happening,
   type Shown,
+  testRuntime,
   type UserMessage,
   until,
   type Where,
@@ -17,6 +19,14 @@ const DAY_S = 24 * 3600;
 /** The person with this number among those of the world. */
 export function personId(person = 0): string {
   return String(FIRST_PERSON + person);
+}
+
+/** A platform at a fake, and its runtime. */
+export function whatsappAt(fake: WhatsAppCloud, options: Partial<WhatsAppOptions> = {}, speed = 100) {
+  const runtime = testRuntime('whatsapp', speed);
+  const { phoneNumberId, token, appSecret, verifyToken, url: apiRoot } = fake;
+  const given = { phoneNumberId, token, appSecret, verifyToken, apiRoot, apiVersion: 'v25.0', template: null };
+  return { platform: new WhatsApp({ ...given, runtime, ...options }), runtime };
 }
 
 /** WhatsApp and the people there; every one of them has a chat with the number and nothing else. */

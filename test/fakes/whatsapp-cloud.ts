@@ -76,7 +76,8 @@ export class WhatsAppCloud {
   readonly #windows = new Map<string, number>();
   readonly #pairs = new Map<string, number>();
   #next = 1;
-  #closes: 'at once' | 'later' = 'at once';
+  /** What became of the last message is on its way. */
+  #telling: Promise<unknown> = Promise.resolve();
 
   private constructor() {
     this.webhooks = new WhatsAppWebhooks({ appSecret: this.appSecret, verifyToken: this.verifyToken });
@@ -126,9 +127,8 @@ export class WhatsAppCloud {
     return { id, mime_type: type, sha256: createHash('sha256').update(bytes).digest('base64') };
   }
 
-  /** From now on nobody may be answered until they write again: the call is refused, or a status says so later. */
-  closeWindow(how: 'at once' | 'later' = 'at once'): void {
-    this.#closes = how;
+  /** From now on nobody may be answered until they write again. */
+  closeWindow(): void {
     for (const person of this.#windows.keys()) this.#windows.set(person, 0);
   }
 
@@ -165,7 +165,7 @@ export class WhatsAppCloud {
       if (fault !== undefined && fault !== 'lost') return this.#fail(response, fault);
       const type = request.headers['content-type'] ?? '';
       const result = await this.#perform(url, request.method ?? 'GET', body, type);
-      if (fault === 'lost') return void response.destroy();
+      if (fault === 'lost') return await this.#lose(response);
       this.#answer(response, 200, result);
     } catch (thrown) {
       this.#fail(response, thrown as CloudFault);
@@ -176,6 +176,12 @@ export class WhatsAppCloud {
   #faultFor({ pathname }: URL, body: Buffer): CloudFault | undefined {
     const what = /^\/v25\.0\/\d+\/(messages|media)$/.exec(pathname)?.[1] ?? 'number';
     return body.includes('"status":"read"') ? undefined : this.#faults.get(what)?.shift();
+  }
+
+  /** The answer is on its way for so long that what it is about is told of before. */
+  async #lose(response: ServerResponse): Promise<void> {
+    if (this.webhooks.url !== null) await this.#telling;
+    response.destroy();
   }
 
   #fail(response: ServerResponse, fault: CloudFault): void {
@@ -232,16 +238,15 @@ export class WhatsAppCloud {
     checkMessage(payload, this.templates);
     const to = String(payload.to ?? payload.recipient);
     this.#spend(to);
-    const isOpen = (this.#windows.get(to) ?? 0) > Date.now() || payload.type === 'template';
-    if (!isOpen && this.#closes === 'at once') {
+    if (payload.type !== 'template' && (this.#windows.get(to) ?? 0) <= Date.now()) {
       throw refusal(131047, 'Re-engagement message', 400, undefined, 'More than 24 hours have passed');
     }
     const id = this.#newId('out');
+    const failure = this.failsLater;
     if (payload.type === 'reaction') this.#react(payload);
-    else if (isOpen) this.#show(id, to, payload);
-    const failure = isOpen ? this.failsLater : { code: 131047, title: 'Re-engagement message' };
-    for (const word of failure === null ? ['sent', 'delivered'] : ['failed'])
-      this.#tell(id, to, payload, word, failure);
+    else if (failure === null) this.#show(id, to, payload);
+    const words = failure === null ? ['sent', 'delivered'] : ['failed'];
+    this.#telling = Promise.all(words.map((word) => this.#tell(id, to, payload, word, failure)));
     return { messaging_product: 'whatsapp', contacts: [{ input: to, wa_id: to }], messages: [{ id }] };
   }
 
@@ -274,7 +279,7 @@ export class WhatsAppCloud {
     this.onTaken?.();
   }
 
-  #tell(id: string, to: string, payload: Json, status: string, failure: WhatsAppCloud['failsLater']): void {
+  #tell(id: string, to: string, payload: Json, status: string, failure: WhatsAppCloud['failsLater']): Promise<void> {
     const { biz_opaque_callback_data: data } = payload;
     const error =
       failure === null
@@ -283,7 +288,7 @@ export class WhatsAppCloud {
     const timestamp = String(Math.floor(Date.now() / 1000));
     const told = { id, status, timestamp, recipient_id: to, ...error };
     const statuses = [data === undefined ? told : { ...told, biz_opaque_callback_data: data }];
-    void this.webhooks.bring(this.envelope({ statuses }), 'status', `status ${id}`);
+    return this.webhooks.bring(this.envelope({ statuses }), 'status', `status ${id}`);
   }
 
   #spend(to: string): void {

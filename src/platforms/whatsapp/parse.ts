@@ -5,7 +5,7 @@ import { contentOf } from './parse-content.ts';
 export type Parsed =
   | { readonly kind: 'message'; readonly id: string; readonly message: Incoming }
   | { readonly kind: 'press'; readonly id: string; readonly press: Press; readonly at: number }
-  | { readonly kind: 'event'; readonly id: string; readonly event: Extract<PlatformEvent, { messageId: string }> }
+  | { readonly kind: 'event'; readonly id: string; readonly event: Extract<PlatformEvent, { reaction: string }> }
   | { readonly kind: 'status'; readonly id: string; readonly status: DeliveryStatus };
 
 /** What became of a message of ours. */

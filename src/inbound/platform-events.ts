@@ -3,6 +3,7 @@ import { hasCode } from '../errors/moirai-error.ts';
 import type { EventDraft } from '../lifecycle/events.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Places } from '../outbound/places.ts';
+import { keyOfReply } from '../outbound/reply-shape.ts';
 import { sanitize } from '../platforms/outside-text.ts';
 import type { Place, Platform, PlatformEvent } from '../platforms/platform.ts';
 
@@ -25,9 +26,9 @@ export async function recordPlatformEvent(
 ): Promise<void> {
   const { engine, places } = deps;
   if (event.kind === 'message_failed') {
-    const { key: deliveryId, reason, expired: held } = event;
+    const { key, reason, expired: held } = event;
     const context = engine.commandContext();
-    await engine.store.write('failSent', { context, deliveryId, error: sanitize(reason, 500), held });
+    await engine.store.write('failSent', { context, deliveryId: keyOfReply(key), error: sanitize(reason, 500), held });
     return;
   }
   if (event.kind === 'added') await places.listed(name, [event.place]);

@@ -13,7 +13,7 @@ import { splitText } from '../platforms/split-text.ts';
 import { LATE_TEXT } from '../turns/texts.ts';
 import type { EditPace } from './edit-pace.ts';
 import type { Places } from './places.ts';
-import { isLive, type ReplyShape, shapeOfPart } from './reply-shape.ts';
+import { isLive, keyOfPart, type ReplyShape, shapeOfPart } from './reply-shape.ts';
 
 export interface PlatformSenderDeps {
   readonly places: Places;
@@ -105,10 +105,9 @@ async function sendParts(
   const parts = splitText(text, measureAt(platform, place));
   let sent: SentMessage | null = null;
   for (const [i, part] of parts.entries()) {
-    const partKey = i === 0 ? key : `${key}:part${i + 1}`;
     const own = shapeOfPart(i, parts.length, shape) ?? {};
     // What is sent behind something that opened a place belongs there.
-    sent = await platform.send(sent?.place ?? place, messageOf(platform, place, partKey, part, own), signal);
+    sent = await platform.send(sent?.place ?? place, messageOf(platform, place, keyOfPart(i, key), part, own), signal);
   }
   return sent ?? platform.send(place, messageOf(platform, place, key, text, shape), signal);
 }

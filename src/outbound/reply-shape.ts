@@ -21,6 +21,16 @@ export function isLive(shape: ReplyShape | null): boolean {
   return shape?.edit !== undefined || shape?.stream !== undefined;
 }
 
+/** Every message that a reply becomes has a key of its own. */
+export function keyOfPart(part: number, key: string): string {
+  return part === 0 ? key : `${key}:part${part + 1}`;
+}
+
+/** The reply that a message with this key is a part of. */
+export function keyOfReply(key: string): string {
+  return key.replace(/:part\d{1,6}$/, '');
+}
+
 /**
  * The shape of one of the messages that a reply becomes: the first takes the place of what was shown and quotes, buttons
  * and details belong under the last, and all of them answer the same message.

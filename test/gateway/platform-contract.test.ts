@@ -112,6 +112,23 @@ describe('a reply that comes too late', () => {
   });
 });
 
+describe('a reply that became several messages', () => {
+  test('has failed as a whole when one of them did not arrive', async () => {
+    await open();
+    harbour.can({ maxText: 100 });
+    await harbour.say('hello');
+    await sent(1);
+    await harbour.say('/help');
+    await sent(3);
+    await scene.until('it counts as sent', async () => (await eventsOf('delivery:sent')).length === 2);
+    const [, first, second] = harbour.sent;
+    const { key = '', place } = second!;
+    expect(key).not.toBe(first?.key);
+    await harbour.inbox.happened({ kind: 'message_failed', place, key, reason: 'lost', expired: false });
+    expect(await eventsOf('delivery:failed')).toMatchObject([{ delivery_id: first?.key, error: 'lost' }]);
+  });
+});
+
 describe('a reply of which nobody knows whether it arrived', () => {
   const loseOnce = (): void => {
     let lost = false;

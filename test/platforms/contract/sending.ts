@@ -69,7 +69,9 @@ export function sendingContract(under: PlatformUnderTest): void {
   if (abilities.typing) {
     test('people see that an answer is being made', async () => {
       await using scene = await openStarted(under);
-      await scene.platform.showTyping!(scene.driver.place('dm'), never);
+      // Some platforms show it at the message that is answered.
+      const { reply } = await answerable(scene);
+      await scene.platform.showTyping!(scene.driver.place('dm'), never, reply);
       expect(scene.driver.typed!()).toBe(1);
     });
   }

@@ -34,6 +34,7 @@ export async function driverIn(world: World, { descriptor }: PlatformSubject, sp
   const warnings: string[] = [];
   const make = (): Promise<Platform> => {
     const runtime = testRuntime(name, speed, state);
+    world.setClock?.(runtime.now);
     return descriptor.make(settings, { ...runtime, warn: (...words) => void warnings.push(JSON.stringify(words)) });
   };
   let platform = await make();

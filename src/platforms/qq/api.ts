@@ -2,19 +2,14 @@ import { type Fields, fieldsOf, textOf } from '../fields.ts';
 import { callHttp, type HttpAnswer, retryAfter, unanswered } from '../http.ts';
 import type { PlatformRuntime } from '../platform.ts';
 import { type Redact, redaction } from '../redaction.ts';
+import type { Hosts } from './hosts.ts';
 import { CredentialRefused, QqError } from './qq-error.ts';
 import { AccessToken } from './token.ts';
 
-export interface ApiOptions {
+export interface ApiOptions extends Hosts {
   readonly appId: string;
   /** The AppSecret. */
   readonly clientSecret: string;
-  /** Where access tokens are asked for. */
-  readonly tokenRoot: string;
-  /** Where everything else is. */
-  readonly apiRoot: string;
-  /** Takes the place of every host that files are on; null: the hosts of QQ are used. */
-  readonly mediaRoot: string | null;
   readonly runtime: PlatformRuntime;
 }
 

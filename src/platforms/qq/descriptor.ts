@@ -3,6 +3,7 @@ import { flag, oneOf } from '../../settings/kinds.ts';
 import { credential, ownName, platformSection } from '../chat-settings.ts';
 import { describePlatform } from '../descriptor.ts';
 import { QQ_ABILITIES } from './abilities.ts';
+import { hostsOf } from './hosts.ts';
 
 const settings = platformSection({
   app_id: ownName('the AppID of the bot', 'QQ_APP_ID', 'QQBOT_APP_ID'),
@@ -17,9 +18,6 @@ const settings = platformSection({
 
 type QqSettings = Omit<ValueOf<typeof settings>, 'accounts'>;
 
-const API_ROOT = 'https://api.bot.qq.com';
-const SANDBOX_ROOT = 'https://sandbox.api.bot.qq.com';
-
 export const descriptor = describePlatform({
   name: 'qq',
   label: 'QQ',
@@ -33,12 +31,8 @@ export const descriptor = describePlatform({
   credential: ({ appId }: QqSettings) => appId ?? '',
   async make({ appId, clientSecret, mode, sandbox, apiRoot }: QqSettings, runtime) {
     const { Qq } = await import('./platform.ts');
-    return new Qq({
-      ...{ appId: appId ?? '', clientSecret: clientSecret ?? '', mode, runtime },
-      tokenRoot: apiRoot ?? API_ROOT,
-      apiRoot: apiRoot ?? (sandbox ? SANDBOX_ROOT : API_ROOT),
-      mediaRoot: apiRoot,
-    });
+    const hosts = hostsOf(apiRoot, sandbox);
+    return new Qq({ appId: appId ?? '', clientSecret: clientSecret ?? '', mode, ...hosts, runtime });
   },
   setup: {
     steps: [

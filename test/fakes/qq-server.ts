@@ -47,6 +47,8 @@ export class QqServer {
   /** Seconds for which a token is good. */
   tokenSeconds = 7200;
   tokensGiven = 0;
+  /** What may be sent today is not used up. */
+  takesFiles = true;
   /** Called when a message of the bot was taken, before it is answered. */
   onTaken: (() => void) | null = null;
   readonly #server: Server;
@@ -175,6 +177,7 @@ export class QqServer {
   }
 
   #takeFile(place: string, body: Record<string, unknown>): object {
+    if (!this.takesFiles) throw new QqRefusal(40093002, '超过今天发送文件容量上限');
     const { file_type, file_name, file_data, upload_id } = body;
     const bytes = upload_id === undefined ? Buffer.from(String(file_data), 'base64') : this.#joined(String(upload_id));
     if (upload_id === undefined && bytes.length > MOST_AT_ONCE) throw new QqRefusal(850031, '上传文件超过大小限制');

@@ -132,8 +132,8 @@ export class Qq implements Platform {
     return { messageId: await this.#sending.send(place, message, signal) };
   }
 
-  startStream(place: Place, opening: StreamOpening): Promise<ReplyStream> {
-    return Promise.resolve(startQqStream(this.#streams, place, opening));
+  async startStream(place: Place, opening: StreamOpening): Promise<ReplyStream> {
+    return startQqStream(this.#streams, place, opening);
   }
 
   resumeStream(place: Place, handle: string): ReplyStream {

@@ -15,7 +15,7 @@ export const QQ_ABILITIES: Abilities = {
   buttons: true,
   files: { in: true, out: true, maxBytes: 100 * 1024 * 1024 },
   editEveryMs: 1000,
-  idempotent: true,
+  idempotent: 'answers',
   streams: true,
   needsReply: 'window',
 };

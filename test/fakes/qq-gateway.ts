@@ -55,6 +55,11 @@ export class QqGateway {
     return this.#session?.socket != null;
   }
 
+  /** There is a session that events go into, connected or not. */
+  get hasSession(): boolean {
+    return this.#session !== null;
+  }
+
   /** How many events wait for the client to say that it has them. */
   get unacknowledged(): number {
     const session = this.#session;

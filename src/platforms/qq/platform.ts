@@ -93,7 +93,7 @@ export class Qq implements Platform {
     this.#session = session;
     this.#connection.open(inbox);
     session.run = this.#run(session).catch((thrown: unknown) => {
-      runtime.warn('QQ stopped by itself', { error: this.#api.redact(String(thrown)) });
+      runtime.warn('receiving from QQ has ended unexpectedly', { error: this.#api.redact(String(thrown)) });
     });
   }
 

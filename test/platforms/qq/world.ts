@@ -6,6 +6,7 @@ import { type Happening, type Shown, type UserMessage, until, type Where, type W
 
 export const GROUP = 'GROUP0OPENID00000000000000000001';
 const DELIVER_MS = 10;
+const ONLINE_MS = 60_000;
 /** QQ waits no longer for an answer. */
 const PATIENCE_MS = 3000;
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
@@ -58,6 +59,8 @@ export class QqWorld implements World {
   }
 
   async say({ text, where = 'dm', person = 0, file, repliesTo }: UserMessage): Promise<string> {
+    // Nobody finds a bot that has never been online; what is said to one that is away waits for its session.
+    if (this.#mode === 'websocket') await until(() => this.server.gateway.hasSession, 'the bot online', ONLINE_MS);
     const id = `ROBOT1.0_said-${++this.#count}!!`;
     const ext = [`msg_idx=${referenceOf(id)}`];
     const quoted = this.server.messages.shown.find((message) => nameOf(message) === repliesTo);

@@ -20,6 +20,8 @@ export interface ApiCall {
 }
 
 const CALL_MS = 30_000;
+/** It goes on after a stop: everybody waits for the same one. */
+const TOKEN_MS = 10_000;
 const LONGEST_REASON = 200;
 /** The AppID or the AppSecret is wrong, or the bot is gone; elsewhere the last of them means something else. */
 const NO_SUCH_BOT: ReadonlySet<number> = new Set([100007, 100016, 10004]);
@@ -64,7 +66,7 @@ export class QqApi {
 
   async #askToken(json: Fields, signal: AbortSignal): Promise<Fields> {
     const url = `${this.options.tokenRoot}/app/getAppAccessToken`;
-    const answer = await this.#ask(url, { method: 'POST', json }, CALL_MS, signal);
+    const answer = await this.#ask(url, { method: 'POST', json }, TOKEN_MS, signal);
     const error = errorIn(answer, this.options.runtime.now());
     if (error === null) return fieldsOf(answer.body) ?? {};
     const { message, status, code } = error;

@@ -91,6 +91,7 @@ export class Sending {
 
   async #post(place: Place, occasion: Occasion, step: Step, signal: AbortSignal): Promise<string> {
     const { messageId } = occasion;
+    const isAnswer = messageId !== undefined || occasion.eventId !== undefined;
     for (let form = FIRST_FORM; ; ) {
       this.gate.check(place.chat);
       const number = this.numbers.numberOf(step.key);
@@ -103,7 +104,7 @@ export class Sending {
         if (messageId !== undefined) this.numbers.used(messageId, number);
         return this.taken(name, answer);
       } catch (thrown) {
-        const isTaken = (isDuplicate(thrown) && messageId !== undefined) || awaitsAudit(thrown);
+        const isTaken = (isDuplicate(thrown) && isAnswer) || awaitsAudit(thrown);
         const failure = isTaken ? null : sendFailureOf(thrown, this.#api.redact);
         const mayBeTaken = failure === null || failure.kind === 'uncertain';
         if (messageId !== undefined && mayBeTaken) this.numbers.used(messageId, number);

@@ -127,6 +127,7 @@ function messageOf(platform: Platform, place: Place, key: string, text: string, 
 
 /** The same again does not become a second message: it changes what is there, or the platform knows its key. */
 function isSafeToRepeat(platform: Platform, place: Place, shape: ReplyShape | null): boolean {
+  if (abilitiesAt(platform, place).idempotent === 'answers') return isLive(shape) || shape?.reply !== undefined;
   return isLive(shape) || abilitiesAt(platform, place).idempotent === true;
 }
 

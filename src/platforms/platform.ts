@@ -141,8 +141,11 @@ export interface Abilities {
   readonly files: { readonly in: boolean; readonly out: boolean; readonly maxBytes: number };
   /** How often one message may be changed without annoying the server. */
   readonly editEveryMs: number;
-  /** Sends carry a key, and the server takes the same key once: a repetition after a lost answer is no second message. */
-  readonly idempotent?: boolean;
+  /**
+   * Sends carry a key, and the server takes the same key once: a repetition after a lost answer is no second message.
+   * `answers`: only of what answers a message.
+   */
+  readonly idempotent?: boolean | 'answers';
   /** It shows a reply growing by itself: `startStream`. */
   readonly streams?: boolean;
   /** Long parts of a message can stand apart from its words: `Outgoing.details`. */

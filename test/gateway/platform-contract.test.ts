@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type PlatformSenderDeps, platformSender } from '../../src/outbound/platform-sender.ts';
 import { SendFailure } from '../../src/platforms/platform.ts';
 import { Harbour } from './harbour.ts';
 import { Scene } from './scene.ts';
@@ -154,6 +155,17 @@ describe('a reply of which nobody knows whether it arrived', () => {
     await harbour.say('hello');
     await sent(1);
     expect(harbour.texts).toEqual(['did: hello']);
+  });
+
+  test('is sent again as it is where the platform takes the key of an answer once, and it is one', async () => {
+    await open();
+    harbour.can({ idempotent: 'answers' });
+    const sender = platformSender(harbour, {} as PlatformSenderDeps);
+    const shape = { reply: { messageId: 'm1', data: {}, until: null } };
+    const request = { key: 'dlv', target: { ...GROUP }, text: 'x', sessionId: 's', sessionKey: 'k' };
+    const never = new AbortController().signal;
+    expect(await sender.beforeRepetition?.({ ...request, shape }, never)).toBe('again');
+    expect(await sender.beforeRepetition?.({ ...request, shape: null }, never)).toBe('unknown');
   });
 
   test('is not sent again where it is found', async () => {

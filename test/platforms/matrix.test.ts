@@ -38,7 +38,7 @@ const OF_CHATS: readonly (readonly [string, (subject: PlatformSubject) => string
   ['files out', ({ descriptor }) => shown(descriptor.abilities.files.out)],
   ['changed messages', ({ modes }) => played(modes, ({ changes }) => changes)],
   ['what happens beside messages', ({ modes }) => modes[0]?.plays.happenings?.join(', ') || NO],
-  ['sent once after a lost answer', ({ descriptor }) => shown(descriptor.abilities.idempotent)],
+  ['sent once after a lost answer', ({ descriptor }) => shown((descriptor.abilities.idempotent ?? false) !== false)],
   ['answers only for a while', ({ descriptor }) => shown(descriptor.abilities.needsReply === 'window')],
 ];
 

@@ -29,20 +29,27 @@ export function makerOf(
   { name, settings: declared, make }: PlatformSubject['descriptor'],
   written: World['settings'],
   speed: number,
+  setClock?: World['setClock'],
 ): { readonly make: () => Promise<Platform>; readonly warnings: readonly string[] } {
   const { value, issues } = readSettings(declared, written, { home: '', variable: () => null });
   if (issues.length > 0) throw new TypeError(JSON.stringify(issues));
   const settings = settingsOfAccount(declared, value, null) as never;
   const state = new Map<string, string>();
   const warnings: string[] = [];
-  const warn: PlatformRuntime['warn'] = (...words) => void warnings.push(JSON.stringify(words));
-  return { make: () => make(settings, { ...testRuntime(name, speed, state), warn }), warnings };
+  return {
+    warnings,
+    make: () => {
+      const runtime = testRuntime(name, speed, state);
+      setClock?.(runtime.now);
+      return make(settings, { ...runtime, warn: (...words) => void warnings.push(JSON.stringify(words)) });
+    },
+  };
 }
 
 /** A platform made from its settings, in a world of its own. Its time runs `speed` times as fast. */
 export async function driverIn(world: World, { descriptor }: PlatformSubject, speed = 100): Promise<Driver> {
   const { name } = descriptor;
-  const { make, warnings } = makerOf(descriptor, world.settings, speed);
+  const { make, warnings } = makerOf(descriptor, world.settings, speed, world.setClock?.bind(world));
   let platform = await make();
   const door = await openDoor(() => platform);
   world.bringTo?.(`${door.url}/platforms/${name}`);

@@ -62,6 +62,8 @@ export interface World extends AsyncDisposable {
   readonly settings: Readonly<Record<string, unknown>>;
   /** What must be in no warning and no problem. */
   readonly secrets: readonly string[];
+  /** What time it is for the platform, for worlds that sign with it; that of the machine until then. */
+  setClock?(now: () => number): void;
   place(where: Where, person?: number): Place;
   /** Somebody says something; returns the id of the message. */
   say(said: UserMessage): Promise<string>;

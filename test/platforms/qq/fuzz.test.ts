@@ -1,0 +1,4 @@
+import { fuzzOf } from '../fuzz.ts';
+import { subject } from './subject.ts';
+
+fuzzOf(subject);

@@ -18,8 +18,8 @@ export function platformContract(name: string, under: PlatformUnderTest): void {
 
 /** The same in each of the ways in which a platform can be connected. */
 export function contractOf(subject: PlatformSubject): void {
-  const { label, abilities } = subject.descriptor;
-  for (const { title, plays, open } of subject.modes) {
+  const { label, abilities: usual } = subject.descriptor;
+  for (const { title, plays, open, abilities = usual } of subject.modes) {
     const makeDriver = async () => driverIn(await open(), subject);
     platformContract(`${label}, ${title}`, { abilities, plays, makeDriver });
   }

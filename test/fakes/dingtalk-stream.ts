@@ -38,6 +38,7 @@ export class StreamServer {
   readonly #tickets = new Set<string>();
   readonly #sockets = new Set<WebSocket>();
   readonly #leaving = new Set<WebSocket>();
+  readonly #frozen = new Set<WebSocket>();
   readonly #kept: KeptFrame[] = [];
   readonly #again: NodeJS.Timeout;
   #next = 1;
@@ -53,6 +54,24 @@ export class StreamServer {
   /** How many frames nobody acknowledged. */
   get unacknowledged(): number {
     return this.#kept.length;
+  }
+
+  /** How often the kept frame at a position was brought. */
+  times(position: number): number {
+    return this.#kept[position]?.times ?? 0;
+  }
+
+  /** The connections that are open hear and say nothing any more, as behind a network that forgot them. */
+  freeze(): void {
+    for (const socket of this.#sockets) {
+      this.#frozen.add(socket);
+      socket.pause();
+    }
+  }
+
+  thaw(): void {
+    for (const socket of this.#frozen) socket.terminate();
+    this.#frozen.clear();
   }
 
   ticket(): string {
@@ -143,7 +162,9 @@ export class StreamServer {
   }
 
   #anyone(): WebSocket | null {
-    const [socket] = [...this.#sockets].filter((each) => each.readyState === each.OPEN && !this.#leaving.has(each));
+    const [socket] = [...this.#sockets].filter(
+      (each) => each.readyState === each.OPEN && !this.#leaving.has(each) && !this.#frozen.has(each),
+    );
     return socket ?? null;
   }
 

@@ -40,7 +40,7 @@ export function refusalIn({ status, headers, body }: HttpAnswer, now: number): R
   const fields = fieldsOf(body);
   const number = fields?.errcode;
   const isFine = number === undefined || number === 0;
-  if (status < 400 && status >= 200 && isFine) return null;
+  if (status >= 200 && status < 300 && isFine) return null;
   const code = isFine ? textOf(fields?.code, 120) : String(number).slice(0, 40);
   const words = textOf(fields?.message ?? fields?.errmsg, MOST_REASON);
   const message = [code, words].filter((part) => part).join(': ') || `status ${status}`;

@@ -37,7 +37,9 @@ function parseMessage(data: Fields, robotCode: string): Parsed | null {
   const place = placeOf(data);
   const conversation = idOf(data.conversationId);
   const msgId = idOf(data.msgId);
-  if (place === null || conversation === null || msgId === null || isOwn(data, data.senderId)) return null;
+  const sender = senderOf(data);
+  if (place === null || conversation === null || msgId === null || sender === null) return null;
+  if (isOwn(data, data.senderId)) return null;
   const robot = idOf(data.robotCode) ?? robotCode;
   const kind = textOf(data.msgtype, 64) ?? '';
   const content = contentOf(kind, kind === 'text' ? data.text : data.content, robot);
@@ -52,7 +54,7 @@ function parseMessage(data: Fields, robotCode: string): Parsed | null {
       id: `dingtalk:${conversation}:${msgId}`,
       messageId: messageRef(conversation, msgId),
       place,
-      from: { id: senderOf(data), name: nameOf(data.senderNick), bot: false },
+      from: { id: sender, name: nameOf(data.senderNick), bot: false },
       text,
       files,
       repliesTo: quoted?.quote ?? null,

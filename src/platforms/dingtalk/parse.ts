@@ -9,13 +9,6 @@ export type Parsed =
   | { readonly kind: 'press'; readonly press: Press }
   | ({ readonly kind: 'events' } & EventBatch);
 
-/** Where the people of a message are on DingTalk; kept as `Incoming.reply`. */
-export interface ReplyData {
-  /** Takes answers for a while. */
-  readonly webhook: string | null;
-  readonly conversation: string;
-}
-
 const MOST_ID = 256;
 const MOST_ADDRESS = 2048;
 
@@ -63,15 +56,15 @@ function parseMessage(data: Fields, robotCode: string): Parsed | null {
       edited: false,
       group: null,
       at: integerOf(data.createAt) ?? 0,
-      reply: replyFacts(data, conversation),
+      reply: replyFacts(data),
     },
   };
 }
 
-function replyFacts(data: Fields, conversation: string): ReplyFacts {
+/** An address takes answers to the message for a while. */
+function replyFacts(data: Fields): ReplyFacts {
   const webhook = textOf(data.sessionWebhook, MOST_ADDRESS) || null;
-  const reply: ReplyData = { webhook, conversation };
-  return { data: { ...reply }, until: integerOf(data.sessionWebhookExpiredTime) };
+  return { data: { webhook }, until: integerOf(data.sessionWebhookExpiredTime) };
 }
 
 /** A direct chat is named by who talks there: that is what the API writes to. */

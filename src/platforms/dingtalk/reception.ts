@@ -121,8 +121,7 @@ export class Reception {
     const pressed = this.#inbox.press(press);
     const inTime = new AbortController();
     const late = pause(runtime, PRESS_MS, inTime.signal).then(() => LATE);
-    const shown = await Promise.race([pressed, late]);
-    inTime.abort();
+    const shown = await Promise.race([pressed, late]).finally(() => inTime.abort());
     const response = typeof shown === 'string' ? settledButtons(press.place, shown) : {};
     for (const { frame, answer } of brought) answer(acknowledge(frame, response));
     if (shown !== LATE) return;

@@ -142,19 +142,18 @@ export class Sending {
       } catch (thrown) {
         const { retryAfterMs, message: error, kind } = sendFailureOf(thrown, this.#api.redact);
         // One that may have arrived is not sent twice.
-        if (retryAfterMs === null || kind === 'uncertain' || tries > MORE_TRIES || signal.aborted) {
+        if (kind === 'uncertain') return await this.#tell(place, message, `(${step.carries} may be missing)`, signal);
+        if (retryAfterMs === null || tries > MORE_TRIES || signal.aborted) {
           runtime.warn('a file was not sent', { error });
-          break;
+          return await this.#tell(place, message, `(${step.carries} could not be sent)`, signal);
         }
         await pause(runtime, retryAfterMs, signal);
       }
     }
-    const { buttons: _, files: _files, ...rest } = message;
-    const notice = {
-      ...rest,
-      text: `(${step.carries} could not be sent)`,
-      key: `${message.key ?? ''}:${step.carries}`,
-    };
+  }
+
+  async #tell(place: Place, { reply }: Outgoing, text: string, signal: AbortSignal): Promise<string | null> {
+    const notice = { text, ...(reply === undefined ? {} : { reply }) };
     return await this.#sendText(place, notice, signal).catch(() => null);
   }
 }
@@ -167,7 +166,7 @@ function notReachable(): SendFailure {
 
 function checkTaken(answer: Fields, staff: string): void {
   if (listOf(answer.flowControlledStaffIdList).includes(staff)) {
-    throw new SendFailure('DingTalk wants to bring this person fewer messages', 10_000, 'rate_limited');
+    throw new SendFailure('this person gets too many messages', 10_000, 'rate_limited');
   }
   if (listOf(answer.invalidStaffIdList).includes(staff)) {
     throw new SendFailure('nobody in the organisation has this staff id', null, 'gone');

@@ -1,3 +1,4 @@
+import { ChatQueues } from '../chat-queues.ts';
 import type { Place, ReactionSign } from '../platform.ts';
 import type { DingtalkApi } from './api.ts';
 import { Refusal, sendFailureOf } from './failures.ts';
@@ -5,6 +6,8 @@ import { readMessageRef } from './parse.ts';
 
 const SIGNS: Readonly<Record<ReactionSign, string>> = { seen: '🤔Thinking', done: '🥳Done', failed: '😵Failed' };
 const MOST_REMEMBERED = 2000;
+
+type Target = NonNullable<ReturnType<typeof readMessageRef>>;
 
 /**
  * Signs at messages of people. DingTalk has them and does not say so in its documentation: where they are refused, they
@@ -14,6 +17,8 @@ export class Signs {
   readonly #api: DingtalkApi;
   /** What stands at a message; a message whose sign a process before this one put there is not among them. */
   readonly #shown = new Map<string, ReactionSign>();
+  /** One sign after the other: the next takes the place of the one before. */
+  readonly #queues = new ChatQueues();
   #refused = false;
 
   constructor(api: DingtalkApi) {
@@ -23,7 +28,11 @@ export class Signs {
   /** Throws `SendFailure`, except where signs are refused for good. */
   async put(place: Place, ref: string, sign: ReactionSign | null, signal: AbortSignal): Promise<void> {
     const target = readMessageRef(ref);
-    if (target === null || this.#refused) return;
+    if (target !== null) await this.#queues.run(ref, () => this.#put(place, ref, target, sign, signal));
+  }
+
+  async #put(place: Place, ref: string, target: Target, sign: ReactionSign | null, signal: AbortSignal): Promise<void> {
+    if (this.#refused) return;
     // A message that is being answered had no other sign before.
     const before = this.#shown.get(ref) ?? (sign === 'seen' ? null : 'seen');
     try {
@@ -42,7 +51,7 @@ export class Signs {
 
   async #call(
     what: 'reply' | 'recall',
-    { conversation, msgId }: NonNullable<ReturnType<typeof readMessageRef>>,
+    { conversation, msgId }: Target,
     sign: ReactionSign,
     signal: AbortSignal,
   ): Promise<void> {

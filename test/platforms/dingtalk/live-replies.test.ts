@@ -6,7 +6,7 @@ import { DingtalkWorld, GROUP } from './world.ts';
 
 const CREATE = '/v1.0/card/instances/createAndDeliver';
 const STREAMING = '/v1.0/card/streaming';
-const REPLY = `# Cards\n\n${Array.from({ length: 30 }, (_, line) => `line ${line} *of* it`).join('\n')}\n\n1. end`;
+const REPLY = `# Cards\n\n${Array.from({ length: 10 }, (_, line) => `line ${line} *of* it`).join('\n')}\n\n1. end`;
 const slow: ModelScript = () => ({ text: REPLY, betweenMs: 60 });
 
 /** A gateway process whose replies grow on cards. */
@@ -65,9 +65,10 @@ describe('a reply that grows on a card', () => {
       });
     });
     await at.scene.kill();
-    await at.scene.start();
     const [card] = at.fake.cards.all.values();
-    await at.scene.until('the end again', () => (card?.writes ?? 0) > 1 && card?.stream === 'finished');
+    const before = card?.writes ?? 0;
+    await at.scene.start();
+    await at.scene.until('the end again', () => (card?.writes ?? 0) > before && card?.stream === 'finished');
     await at.world.say({ text: 'and now?' });
     await at.scene.until('the next reply', () => at.world.shown().length === 2, 30_000);
     await at.scene.until('its end', () => at.world.shown()[1]?.stream === 'finished', 30_000);

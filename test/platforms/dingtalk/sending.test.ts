@@ -246,6 +246,16 @@ describe('files', () => {
     expect(scene.warnings.join()).toContain('a file was not sent');
   });
 
+  test('whose message is not answered are not sent twice, and are said to be missing maybe', async () => {
+    await using scene = await openScene();
+    const message = await scene.heard({});
+    scene.fake.failNext(DIRECT_SEND, 'lost');
+    const file: OutgoingFile = { kind: 'document', name: 'a.txt', mime: null, bytes };
+    await scene.platform.send(message.place, { text: 'here', files: [file], reply: contextOf(message) }, never);
+    const shown = scene.fake.messages.map(({ text, files }) => files[0]?.name ?? text);
+    expect(shown).toEqual(['here', 'a.txt', '(a.txt may be missing)']);
+  });
+
   test('whose upload is not answered have not been sent yet', async () => {
     await using scene = await openScene();
     scene.fake.failNext('/media/upload', 'lost');

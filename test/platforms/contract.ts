@@ -19,12 +19,12 @@ export function platformContract(name: string, under: PlatformUnderTest): void {
 
 /** The same in each of the ways in which a platform can be connected. */
 export function contractOf(subject: PlatformSubject | SubmissionSubject): void {
-  const { label, abilities } = subject.descriptor;
+  const { label, abilities: usual } = subject.descriptor;
   if ('kind' in subject) {
     for (const mode of subject.modes) submittingContract(subject, mode);
     return;
   }
-  for (const { title, plays, open } of subject.modes) {
+  for (const { title, plays, open, abilities = usual } of subject.modes) {
     const makeDriver = async () => driverIn(await open(), subject);
     platformContract(`${label}, ${title}`, { abilities, plays, makeDriver });
   }

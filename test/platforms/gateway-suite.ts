@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Abilities } from '../../src/platforms/platform.ts';
 import { until } from '../cli/cli-fixture.ts';
 import type { HttpFake } from '../fakes/http-fake.ts';
 import type { ModelScript } from '../fakes/model-script.ts';
@@ -77,18 +78,24 @@ export class PlatformScene implements AsyncDisposable {
 /** What the gateway does with a platform, whichever it is. */
 export function gatewayOf(subject: PlatformSubject): void {
   const { label } = subject.descriptor;
-  const [usual] = subject.modes;
+  const [usual, ...others] = subject.modes;
   if (usual === undefined) throw new TypeError(`${label} has no mode`);
-  describe(`${label} at a gateway:`, () => {
-    conversations(subject, usual);
-    people(subject, usual);
-    growing(subject, usual);
-  });
+  for (const mode of [usual, ...others.filter(({ abilities }) => abilities !== undefined)]) {
+    describe(mode === usual ? `${label} at a gateway:` : `${label}, ${mode.title}, at a gateway:`, () => {
+      conversations(subject, mode);
+      people(subject, mode);
+      growing(subject, mode);
+    });
+  }
   for (const mode of subject.modes) killed(subject, mode);
 }
 
+function abilitiesIn({ descriptor }: PlatformSubject, mode: PlatformMode): Abilities {
+  return mode.abilities ?? descriptor.abilities;
+}
+
 function conversations(subject: PlatformSubject, mode: PlatformMode): void {
-  const { abilities } = subject.descriptor;
+  const abilities = abilitiesIn(subject, mode);
 
   test.each(Object.entries(subject.keys))('what is said in a %s is a session of the key %s', async (where, key) => {
     await using scene = await PlatformScene.open(subject, mode, { platform: { require_mention: false } });
@@ -124,7 +131,8 @@ function conversations(subject: PlatformSubject, mode: PlatformMode): void {
 }
 
 function people(subject: PlatformSubject, mode: PlatformMode): void {
-  const { abilities, name } = subject.descriptor;
+  const { name } = subject.descriptor;
+  const abilities = abilitiesIn(subject, mode);
   const isDirect = subject.keys.dm !== undefined;
 
   test('a stranger is not answered; who was let in by a code is', async () => {
@@ -167,7 +175,7 @@ function people(subject: PlatformSubject, mode: PlatformMode): void {
 }
 
 function growing(subject: PlatformSubject, mode: PlatformMode): void {
-  const { abilities } = subject.descriptor;
+  const abilities = abilitiesIn(subject, mode);
   if (!abilities.edit && !abilities.streams) return;
   const words = Array.from({ length: 40 }, (_, word) => `word${word}`).join(' ');
   const slow: ModelScript = () => ({ text: words, betweenMs: 100 });
@@ -212,7 +220,8 @@ function isFinished(shown: Shown | undefined): boolean {
  * then it says so.
  */
 function killed(subject: PlatformSubject, mode: PlatformMode): void {
-  const { label, abilities } = subject.descriptor;
+  const { label } = subject.descriptor;
+  const abilities = abilitiesIn(subject, mode);
   const total = CHATS * MESSAGES;
 
   test(`${label}, ${mode.title}: ${total} messages in ${CHATS} chats through two kills and a cut are answered, in order`, async () => {

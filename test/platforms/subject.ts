@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { settingsOfAccount } from '../../src/platforms/chat-settings.ts';
 import type { PlatformDescriptor } from '../../src/platforms/descriptor.ts';
-import type { Platform, PlatformRuntime } from '../../src/platforms/platform.ts';
+import type { Abilities, Platform } from '../../src/platforms/platform.ts';
 import type { Section } from '../../src/settings/declaration.ts';
 import { readSettings } from '../../src/settings/read-settings.ts';
 import { type Driver, type Plays, testRuntime, type Where, type World, webhookRequest } from './contract/scene.ts';
@@ -21,6 +21,8 @@ export interface PlatformSubject {
 export interface PlatformMode {
   readonly title: string;
   readonly plays: Plays;
+  /** What it can do connected in this way, where that is not what its descriptor says. */
+  readonly abilities?: Abilities;
   open(): Promise<World>;
 }
 

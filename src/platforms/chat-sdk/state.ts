@@ -83,12 +83,13 @@ export class AdapterState {
   }
 
   async acquireLock(threadId: string, ttlMs: number): Promise<Lock | null> {
+    // Who only waits for it belongs to its holder as well.
+    this.#requests.current?.locks.add(threadId);
     const now = this.#runtime.now();
     const held = this.#locks.get(threadId);
     if (held !== undefined && held.expiresAt > now) return null;
     const lock = { threadId, token: String(++this.#lastToken), expiresAt: now + ttlMs };
     this.#locks.set(threadId, lock);
-    this.#requests.current?.locks.add(threadId);
     return lock;
   }
 

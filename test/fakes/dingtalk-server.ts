@@ -1,18 +1,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type DingtalkCall, readCall } from './dingtalk-call.ts';
 import { type FakeCard, FakeCards } from './dingtalk-cards.ts';
+import { FakeFiles } from './dingtalk-files.ts';
 import { type DingtalkRefusal, refuse, refuseOld } from './dingtalk-refusal.ts';
 import { StreamServer } from './dingtalk-stream.ts';
-
-/** A call as it came. */
-export interface DingtalkCall {
-  readonly method: string;
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly headers: IncomingMessage['headers'];
-  readonly body: Readonly<Record<string, unknown>>;
-  readonly raw: Buffer<ArrayBuffer>;
-}
 
 /** A message of the robot as people see it. */
 export interface DingtalkMessage {
@@ -47,8 +39,7 @@ export class DingtalkFake {
   readonly messages: DingtalkMessage[] = [];
   /** By the id of the message. */
   readonly signs = new Map<string, string[]>();
-  /** Files of people, by their code. */
-  readonly files = new Map<string, { readonly bytes: Uint8Array; readonly url?: string }>();
+  readonly files = new FakeFiles('robot-1');
   /** Addresses that take answers, with the chat that they belong to and their end. */
   readonly sessions = new Map<string, { readonly chat: string; until: number }>();
   readonly outsiders = new Set<string>();
@@ -61,7 +52,6 @@ export class DingtalkFake {
   /** Called when a message of the robot was taken, before it is answered. */
   onTaken: (() => void) | null = null;
   readonly #tokens = new Set<string>();
-  readonly #media = new Map<string, { readonly name: string; readonly bytes: Uint8Array; readonly type: string }>();
   readonly #faults = new Map<string, DingtalkFault[]>();
   readonly #server: Server;
   #next = 1;
@@ -140,7 +130,7 @@ export class DingtalkFake {
 
   #perform(call: DingtalkCall): unknown {
     const { path, body } = call;
-    if (path.startsWith('/storage/')) return this.#giveFile(path);
+    if (path.startsWith('/storage/')) return this.files.give(path);
     switch (path) {
       case '/v1.0/oauth2/accessToken':
         return this.#giveToken(body);
@@ -149,7 +139,8 @@ export class DingtalkFake {
       case '/robot/sendBySession':
         return this.#answerSession(call);
       case '/media/upload':
-        return this.#keepMedia(call);
+        if (!this.#tokens.has(call.query.get('access_token') ?? '')) return refuseOld(40014, '不合法的access_token');
+        return this.files.upload(call.query.get('type') ?? '', call.raw, call.headers['content-type'] ?? '');
       default:
         this.#checkToken(call.headers['x-acs-dingtalk-access-token']);
         return this.#performWithToken(call);
@@ -162,7 +153,7 @@ export class DingtalkFake {
       case 'POST /v1.0/robot/oToMessages/batchSend':
         return this.#sendMessage(body);
       case 'POST /v1.0/robot/messageFiles/download':
-        return this.#giveAddress(body);
+        return this.files.addressOf(body, this.url);
       case 'POST /v1.0/robot/emotion/reply':
       case 'POST /v1.0/robot/emotion/recall':
         return this.#sign(path.endsWith('reply'), body);
@@ -252,40 +243,7 @@ export class DingtalkFake {
       if (Buffer.byteLength(param.text ?? '') > MOST_BYTES) refuse(400, 'msgParam.tooLong', 'msgParam is too long');
       return { text: asRead(param.text ?? '') };
     }
-    const media = this.#media.get(param.photoURL ?? param.mediaId ?? '');
-    const type = { sampleImageMsg: 'image', sampleFile: 'file', sampleAudio: 'voice' }[msgKey];
-    if (media === undefined || media.type !== type) return refuse(400, 'invalidParameter.msgParam', 'media');
-    if (msgKey === 'sampleAudio' && !/^\d+$/.test(param.duration ?? '')) {
-      return refuse(400, 'invalidParameter.msgParam', 'duration');
-    }
-    if (msgKey === 'sampleFile' && !param.fileType) return refuse(400, 'invalidParameter.msgParam', 'fileType');
-    return { text: '', files: [{ name: param.fileName ?? media.name, bytes: media.bytes }] };
-  }
-
-  async #keepMedia({ query, headers, raw }: DingtalkCall): Promise<unknown> {
-    const token = query.get('access_token') ?? '';
-    if (!this.#tokens.has(token)) return refuseOld(40014, '不合法的access_token');
-    const type = query.get('type') ?? '';
-    if (!['image', 'voice', 'video', 'file'].includes(type)) return refuseOld(40004, '不合法的媒体文件类型');
-    const form = await new Response(raw, { headers: { 'content-type': headers['content-type'] ?? '' } }).formData();
-    const media = form.get('media');
-    if (media === null || typeof media === 'string') return refuseOld(40035, 'media');
-    const media_id = `@lAD${this.#next++}`;
-    this.#media.set(media_id, { name: media.name, bytes: new Uint8Array(await media.arrayBuffer()), type });
-    return { errcode: 0, errmsg: 'ok', media_id, type, created_at: Date.now() };
-  }
-
-  #giveAddress({ downloadCode, robotCode }: DingtalkCall['body']): unknown {
-    const file = this.files.get(String(downloadCode));
-    if (file === undefined || robotCode !== this.robotCode) {
-      return refuse(400, 'invalidParameter.robotCode.downloadCode', '下载码有误或者已经过期');
-    }
-    return { downloadUrl: file.url ?? `${this.url}/storage/${encodeURIComponent(String(downloadCode))}?signature=x` };
-  }
-
-  #giveFile(path: string): Buffer {
-    const file = this.files.get(decodeURIComponent(path.slice('/storage/'.length)));
-    return file === undefined ? refuse(404, 'NoSuchKey', 'there is no such file') : Buffer.from(file.bytes);
+    return { text: '', files: [this.files.shown(msgKey, param)] };
   }
 
   #sign(isPut: boolean, body: DingtalkCall['body']): unknown {
@@ -323,15 +281,4 @@ function reply(response: ServerResponse, status: number, body: unknown, headers:
   if (response.destroyed) return;
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
-}
-
-async function readCall(request: IncomingMessage): Promise<DingtalkCall> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-  const raw = Buffer.concat(chunks);
-  const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://fake');
-  const { method = 'GET', headers } = request;
-  const isJson = headers['content-type'] === 'application/json' && raw.length > 0;
-  const body = isJson ? (JSON.parse(raw.toString('utf8')) as Record<string, unknown>) : {};
-  return { method, path, query, headers, body, raw };
 }

@@ -185,7 +185,7 @@ export class StreamServer {
   #heard(text: string): void {
     const { code, headers, data } = JSON.parse(text) as { code: number; headers: Record<string, string>; data: string };
     const messageId = headers.messageId ?? '';
-    const said = (data === '' ? {} : JSON.parse(data)) as Record<string, unknown>;
+    const said = readObject(data);
     this.answers.push({ code, messageId, data: said, headers, raw: data });
     const at = this.#kept.findIndex(({ id }) => id === messageId);
     const kept = this.#kept[at];
@@ -193,5 +193,14 @@ export class StreamServer {
     if (said.status === 'LATER') return;
     this.#kept.splice(at, 1);
     kept.taken(said);
+  }
+}
+
+/** An answer to a ping holds whatever the ping held. */
+function readObject(text: string): Record<string, unknown> {
+  try {
+    return { ...(JSON.parse(text) as object) };
+  } catch {
+    return {};
   }
 }

@@ -55,13 +55,21 @@ export class Addresses {
     const url = new URL(address);
     if (url.username !== '' || url.password !== '') return null;
     const root = this.#root;
-    if (root !== null && url[like] === root[like] && url.protocol === schemeAs(root, scheme)) return url.href;
+    if (root !== null && isAt(root, url, like) && url.protocol === schemeAs(root, scheme)) return url.href;
     // Storage links are often written with http; DingTalk's hosts all know https.
     const isPlainFile = scheme === 'http' && url.protocol === 'http:' && url.port === '';
     if (!isKnown(url.hostname) || url.port !== '' || !(url.protocol === `${scheme}s:` || isPlainFile)) return null;
     url.protocol = `${scheme}s:`;
     return root === null ? url.href : `${schemeAs(root, scheme)}//${root.host}${url.pathname}${url.search}`;
   }
+}
+
+const THIS_MACHINE = /^(?:localhost|127\.0\.0\.1|\[::1\])$/;
+
+/** On one machine its names mean the same; another port is another server, except where the API itself names it. */
+function isAt(root: URL, url: URL, like: 'host' | 'hostname'): boolean {
+  if (like === 'host' && root.port !== url.port) return false;
+  return root.hostname === url.hostname || (THIS_MACHINE.test(root.hostname) && THIS_MACHINE.test(url.hostname));
 }
 
 /** `wss:` where the root is an `https:` one, and so on. */

@@ -1,39 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { Refusal, refusalIn, sendFailureOf } from '../../../src/platforms/dingtalk/failures.ts';
-import { voiceLength } from '../../../src/platforms/dingtalk/voice-length.ts';
-import type { Incoming, OutgoingFile, Place, ReplyContext } from '../../../src/platforms/platform.ts';
-import { never, TestInbox, until } from '../contract/scene.ts';
-import { DingtalkWorld, dingtalkAt, GROUP, paramOf, staffOf } from './world.ts';
+import type { OutgoingFile, Place } from '../../../src/platforms/platform.ts';
+import { never } from '../contract/scene.ts';
+import { caught, contextOf, DIRECT_SEND, GROUP_SEND, openScene } from './scene.ts';
+import { dingtalkAt, GROUP, staffOf } from './world.ts';
 
-const GROUP_SEND = '/v1.0/robot/groupMessages/send';
-const DIRECT_SEND = '/v1.0/robot/oToMessages/batchSend';
 const WEBHOOK = '/robot/sendBySession';
 const OUTSIDER: Place = { type: 'dm', chat: '$:LWCP_v1:$0' };
 const EMOTION = '/v1.0/robot/emotion/reply';
-
-async function openScene({ speed = 100 } = {}) {
-  const world = await DingtalkWorld.open({ card: false });
-  const { platform, warnings } = dingtalkAt(world.fake, { card: false, speed });
-  const inbox = new TestInbox();
-  await platform.start(inbox);
-  const close = async () => {
-    await platform.stop();
-    await world[Symbol.asyncDispose]();
-  };
-  const heard = async (data: Record<string, unknown>): Promise<Incoming> => {
-    const before = inbox.received.length;
-    world.bring({ ...world.message(), msgtype: 'text', text: { content: 'hello' }, ...data });
-    await until(() => inbox.received.length > before, 'the message');
-    return inbox.received.at(-1)!;
-  };
-  return { world, fake: world.fake, platform, warnings, inbox, heard, [Symbol.asyncDispose]: close };
-}
-
-function contextOf({ messageId, reply }: Incoming): ReplyContext {
-  return { messageId, data: reply?.data ?? {}, until: reply?.until ?? null };
-}
-
-const caught = (thrown: unknown): unknown => thrown;
 
 describe('an answer', () => {
   test('goes to the address that its message brought', async () => {
@@ -213,97 +186,6 @@ describe('chats that are gone', () => {
   });
 });
 
-describe('files', () => {
-  const bytes = new TextEncoder().encode('#!AMR\nvoice');
-
-  test('go as what they are: pictures, recordings that DingTalk plays, and documents', async () => {
-    await using scene = await openScene();
-    const files: OutgoingFile[] = [
-      { kind: 'image', name: 'a.png', mime: 'image/png', bytes },
-      { kind: 'voice', name: 'v.amr', mime: 'audio/amr', bytes: amr(50) },
-      { kind: 'voice', name: 'v.mp3', mime: 'audio/mpeg', bytes: new TextEncoder().encode('ID3 no length') },
-      { kind: 'video', name: '/tmp/secret/v.MP4', mime: 'video/mp4', bytes },
-      { kind: 'document', name: 'noextension', mime: null, bytes },
-    ];
-    await scene.platform.send(scene.world.place('group'), { text: '', files }, never);
-    const sent = scene.fake.callsTo(GROUP_SEND);
-    expect(sent.map(({ body }) => body.msgKey)).toEqual([
-      ...['sampleImageMsg', 'sampleAudio', 'sampleFile', 'sampleFile', 'sampleFile'],
-    ]);
-    expect(paramOf(sent[1]!)).toMatchObject({ duration: '1000' });
-    expect(paramOf(sent[3]!)).toMatchObject({ fileName: 'v.MP4', fileType: 'mp4' });
-    expect(paramOf(sent[4]!)).toMatchObject({ fileName: 'noextension', fileType: 'bin' });
-    const types = scene.fake.callsTo('/media/upload').map(({ query }) => query.get('type'));
-    expect(types).toEqual(['image', 'voice', 'file', 'file', 'file']);
-  });
-
-  test('that fail behind the words are said to be missing, and the words are there once', async () => {
-    await using scene = await openScene();
-    scene.fake.failNext('/media/upload', { status: 200, body: { errcode: 40005, errmsg: 'no such type' } });
-    const file: OutgoingFile = { kind: 'document', name: 'a.exe', mime: null, bytes };
-    await scene.platform.send(scene.world.place('dm'), { text: 'here', files: [file] }, never);
-    expect(scene.fake.messages.map(({ text }) => text)).toEqual(['here', '(a.exe could not be sent)']);
-    expect(scene.warnings.join()).toContain('a file was not sent');
-  });
-
-  test('whose message is not answered are not sent twice, and are said to be missing maybe', async () => {
-    await using scene = await openScene();
-    const message = await scene.heard({});
-    scene.fake.failNext(DIRECT_SEND, 'lost');
-    const file: OutgoingFile = { kind: 'document', name: 'a.txt', mime: null, bytes };
-    await scene.platform.send(message.place, { text: 'here', files: [file], reply: contextOf(message) }, never);
-    const shown = scene.fake.messages.map(({ text, files }) => files[0]?.name ?? text);
-    expect(shown).toEqual(['here', 'a.txt', '(a.txt may be missing)']);
-  });
-
-  test('whose upload is not answered have not been sent yet', async () => {
-    await using scene = await openScene();
-    scene.fake.failNext('/media/upload', 'lost');
-    const file: OutgoingFile = { kind: 'image', name: 'a.png', mime: null, bytes };
-    const failure = await scene.platform
-      .send(scene.world.place('dm'), { text: '', files: [file] }, never)
-      .catch(caught);
-    expect(failure).toMatchObject({ kind: 'transient' });
-    expect(scene.fake.messages).toEqual([]);
-  });
-
-  test('that people send are read by the code they came with, also from DingTalk at another root', async () => {
-    await using scene = await openScene();
-    scene.fake.files.set('code', { bytes, url: 'https://bucket.oss-cn-hangzhou.aliyuncs.com/storage/code' });
-    const read = await scene.platform.openFile('robot-1:code', 1000, never);
-    expect(Buffer.from(read).toString()).toBe('#!AMR\nvoice');
-    const [asked] = scene.fake.callsTo('/v1.0/robot/messageFiles/download');
-    expect(asked?.body).toEqual({ robotCode: 'robot-1', downloadCode: 'code' });
-  });
-
-  test.each([
-    ['a host that is none of DingTalk', 'https://example.org/a'],
-    ['a private address', 'http://169.254.169.254/latest/meta-data'],
-    ['a file of the machine', 'file:///etc/passwd'],
-    ['nothing', ''],
-  ])('are not read where the answer names %s', async (_, url) => {
-    await using scene = await openScene();
-    scene.fake.files.set('code', { bytes, url });
-    const failure = await scene.platform.openFile('robot-1:code', 1000, never).catch(caught);
-    expect(failure).toMatchObject({ name: 'SendFailure', retryAfterMs: null });
-  });
-
-  test('whose code is over cannot be read, now or later', async () => {
-    await using scene = await openScene();
-    const failure = await scene.platform.openFile('robot-1:old', 1000, never).catch(caught);
-    expect(failure).toMatchObject({ name: 'SendFailure', retryAfterMs: null });
-  });
-
-  test('have the length of their recording', () => {
-    expect(voiceLength(amr(100))).toBe(2000);
-    expect(voiceLength(ogg(96_000n))).toBe(2000);
-    for (const odd of ['', '#!AMR\n', 'OggS', 'RIFF....WAVE']) {
-      expect(voiceLength(new TextEncoder().encode(odd))).toBeNull();
-    }
-    expect(voiceLength(ogg(-1n))).toBeNull();
-  });
-});
-
 describe('signs at messages', () => {
   test('are put there by the conversation, also by a process that did not hear the message', async () => {
     await using scene = await openScene();
@@ -339,60 +221,3 @@ describe('signs at messages', () => {
     expect(scene.world.reactions(ref)).toEqual(['🤔Thinking']);
   });
 });
-
-describe('every error that DingTalk has', () => {
-  const asIs = (text: string): string => text;
-  const failureOf = (status: number, body: object) => {
-    const refusal = refusalIn({ status, headers: new Headers(), body }, 0);
-    return refusal === null ? null : sendFailureOf(refusal, asIs);
-  };
-
-  test.each([
-    [200, { errcode: 0, errmsg: 'ok' }, null, null],
-    [200, {}, null, null],
-    [200, { errcode: 300001, errmsg: 'token is not exist' }, 'unknown', null],
-    [200, { errcode: 460101, errmsg: 'message too long, exceed 20000 bytes' }, 'too_long', null],
-    [200, { errcode: 400002, errmsg: 'params error' }, 'bad_format', null],
-    [200, { errcode: 130101, errmsg: 'send too fast, exceed 20 times per minute' }, 'rate_limited', 10_000],
-    [200, { errcode: 90018, errmsg: 'too many calls' }, 'rate_limited', 1000],
-    [200, { errcode: -1, errmsg: 'system busy' }, 'transient', 1000],
-    [200, { errcode: 42001, errmsg: 'access_token expired' }, 'forbidden', 60_000],
-    [400, { code: 'Throttling.Api', message: 'slow down' }, 'rate_limited', 1000],
-    [403, { code: 'Forbidden.AccessDenied.QpsLimitForAppkeyAndApi', message: 'qps' }, 'rate_limited', 1000],
-    [403, { code: 'Forbidden.AccessDenied.AccessTokenPermissionDenied', message: 'scope' }, 'forbidden', null],
-    [401, { code: 'InvalidAuthentication', message: 'token' }, 'forbidden', 60_000],
-    [400, { code: 'invalidClientIdOrSecret', message: 'secret' }, 'forbidden', 60_000],
-    [400, { code: 'invalidParameter.openConversationId.invalid', message: 'group' }, 'gone', null],
-    [400, { code: 'invalidParameter.userIds.invalid', message: 'person' }, 'gone', null],
-    [400, { code: 'invalidParameter.msgParam', message: 'json' }, 'bad_format', null],
-    [400, { code: 'msgParam.tooLong', message: 'long' }, 'too_long', null],
-    [429, '<h1>Too many</h1>', 'rate_limited', 1000],
-    [500, { code: 'ServiceUnavailable', message: 'x' }, 'transient', 1000],
-    [503, '<h1>Bad Gateway</h1>', 'transient', 1000],
-    [302, '', 'unknown', null],
-  ] as const)('%i %j', (status, body, kind, retryAfterMs) => {
-    const failure = failureOf(status, body as object);
-    if (kind === null) expect(failure).toBeNull();
-    else expect(failure).toMatchObject({ name: 'SendFailure', kind, retryAfterMs });
-  });
-
-  test('is told without secrets', () => {
-    const refusal = new Refusal(400, 'x', 'the secret hush-hush is wrong', null);
-    const failure = sendFailureOf(refusal, (text) => text.replaceAll('hush-hush', '<secret>'));
-    expect(failure.message).toBe('the secret <secret> is wrong');
-  });
-});
-
-/** A recording of so many frames of 20 ms. */
-function amr(frames: number): Uint8Array {
-  const frame = [0x3c, ...Array.from({ length: 31 }, () => 1)];
-  return Uint8Array.from([...Buffer.from('#!AMR\n'), ...Array.from({ length: frames }, () => frame).flat()]);
-}
-
-/** Ogg with one page that ends behind so many samples. */
-function ogg(samples: bigint): Uint8Array {
-  const page = Buffer.alloc(28);
-  page.write('OggS', 'latin1');
-  page.writeBigInt64LE(samples, 6);
-  return page;
-}

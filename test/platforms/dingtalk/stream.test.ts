@@ -248,7 +248,10 @@ describe('addresses that come from outside', () => {
     );
     expect(other.file('https://bucket.oss-cn-hangzhou.aliyuncs.com/a')).toBe('http://127.0.0.1:8080/a');
     expect(other.webhook('http://127.0.0.1:8080/robot/sendBySession')).not.toBeNull();
+    expect(other.webhook('http://localhost:8080/robot/sendBySession')).not.toBeNull();
+    expect(other.socket('ws://localhost:9090/connect')?.href).toBe('ws://localhost:9090/connect');
     expect(other.webhook('http://127.0.0.1:9090/admin')).toBeNull();
+    expect(other.webhook('http://localhost:9090/admin')).toBeNull();
     expect(other.webhook('http://127.0.0.2:8080/x')).toBeNull();
   });
 });

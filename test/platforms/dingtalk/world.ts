@@ -1,6 +1,7 @@
 import { Dingtalk } from '../../../src/platforms/dingtalk/platform.ts';
 import type { Place } from '../../../src/platforms/platform.ts';
-import { type DingtalkCall, DingtalkFake, type DingtalkMessage } from '../../fakes/dingtalk-server.ts';
+import type { DingtalkCall } from '../../fakes/dingtalk-call.ts';
+import { DingtalkFake, type DingtalkMessage } from '../../fakes/dingtalk-server.ts';
 import {
   type Happening,
   type Shown,

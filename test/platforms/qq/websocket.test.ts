@@ -23,9 +23,9 @@ describe('a session of the gateway', () => {
     const { gateway } = scene.world.server;
     await until(() => gateway.resumed.length === 1, 'the resumption');
     await until(() => scene.platform.state.phase === 'connected', 'connected again');
+    open();
     // The greeting and the first message have the numbers 1 and 2.
     expect(gateway.resumed).toEqual([{ session: 'session-1', seq: 2 }]);
-    open();
     await until(() => scene.inbox.received.length >= 3, 'all');
     await sleep(20);
     // What came again while it was being handed over was not handed over twice.

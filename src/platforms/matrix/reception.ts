@@ -1,0 +1,224 @@
+import { ChatQueues } from '../chat-queues.ts';
+import type { KeptCursor } from '../cursor.ts';
+import { type Fields, integerOf } from '../fields.ts';
+import { LowWater } from '../low-water.ts';
+import type { Inbox } from '../platform.ts';
+import { ApiError, type MatrixApi } from './api.ts';
+import { type Attempt, GapReader } from './gap.ts';
+import { eventIdOf } from './ids.ts';
+import type { KnownEvents } from './known-events.ts';
+import type { Marks } from './marks.ts';
+import type { Membership } from './membership.ts';
+import { isComing, isWorthAsking, type Parsed, parseEvent } from './parse.ts';
+import type { Names } from './parse-content.ts';
+import type { Departure, Invite, RoomPiece, SyncBatch } from './parse-sync.ts';
+import type { Receipts } from './receipts.ts';
+import { waitToRetry } from './retry.ts';
+import type { Rooms } from './rooms.ts';
+
+/** What is read ahead of what the inbox has: so many events, in so many syncs. */
+const MOST_EVENTS = 500;
+const MOST_BATCHES = 50;
+/** How far clocks of servers may be apart, and more. */
+const CLOCKS_MS = 86_400_000;
+
+export interface ReceptionDeps {
+  readonly self: Names;
+  readonly inbox: Inbox;
+  readonly api: MatrixApi;
+  readonly rooms: Rooms;
+  readonly known: KnownEvents;
+  readonly marks: Marks;
+  readonly receipts: Receipts;
+  readonly membership: Membership;
+  readonly cursor: KeptCursor;
+  readonly signal: AbortSignal;
+}
+
+/** Where a batch was asked for from. */
+export interface Asked {
+  /** Null: the server had forgotten the position, and brings what is newest of every room. */
+  readonly since: string | null;
+  /** When the account was connected for the first time: what was said before is never taken. */
+  readonly begun: number;
+}
+
+/**
+ * Brings what people say to the inbox: one at a time per room, in order, until it is taken. Rooms do not wait for each
+ * other; the position that is kept waits for all of them.
+ */
+export class Reception {
+  readonly #deps: ReceptionDeps;
+  readonly #queues = new ChatQueues();
+  readonly #open = new LowWater<string>();
+  #events = 0;
+  #freed: () => void = () => undefined;
+
+  constructor(deps: ReceptionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when there is room for another batch, or all is over. */
+  async hasRoom(): Promise<void> {
+    const { signal } = this.#deps;
+    while (!signal.aborted && (this.#events >= MOST_EVENTS || this.#open.size >= MOST_BATCHES)) {
+      await new Promise<void>((resolve) => {
+        this.#freed = () => {
+          signal.removeEventListener('abort', this.#freed);
+          resolve();
+        };
+        signal.addEventListener('abort', this.#freed);
+      });
+    }
+  }
+
+  /** Begins to take a batch. Its position is kept once all of it is taken, and all before it. */
+  take(batch: SyncBatch, asked: Asked): void {
+    const { rooms, cursor } = this.#deps;
+    if (batch.direct !== null) rooms.listDirect(batch.direct);
+    const done = this.#open.begin(batch.next);
+    const work = [
+      ...batch.invites.map((invite) => this.#run(invite.room, 1, () => this.#takeInvite(invite))),
+      ...batch.rooms.map((piece) => this.#run(piece.room, piece.events.length, () => this.#takePiece(piece, asked))),
+      ...batch.departures.map((left) => this.#run(left.room, 1, () => this.#takeDeparture(left))),
+    ];
+    void Promise.all(work).then(
+      () => {
+        if (done() && this.#open.mark !== null) cursor.moveTo(this.#open.mark);
+        this.#freed();
+      },
+      // It was stopped: what is not taken comes again to the next one that starts.
+      () => undefined,
+    );
+  }
+
+  /** Lets the inbox finish what it has. */
+  settle(): Promise<void> {
+    return this.#queues.settle();
+  }
+
+  async #run(room: string, events: number, work: () => Promise<void>): Promise<void> {
+    this.#events += events;
+    try {
+      await this.#queues.run(room, work);
+    } finally {
+      this.#events -= events;
+      this.#freed();
+    }
+  }
+
+  async #takePiece(piece: RoomPiece, asked: Asked): Promise<void> {
+    const { self, rooms, marks } = this.#deps;
+    const { room, behind } = piece;
+    await this.#insist(() => rooms.learn(piece), 'what a room is was not kept');
+    const mark = await this.#insist(() => marks.read(room), 'how far a room is taken was not read');
+    const came = piece.events.findLastIndex((event) => isComing(event, self.userId));
+    const known = mark === null ? -1 : piece.events.findIndex((event) => event.event_id === mark.event);
+    // After an answer from a position, what comes twice was brought twice: the inbox knows it by its id.
+    const first = Math.max(came, asked.since === null ? known + 1 : 0);
+    if (behind !== null && came < 0 && known < 0) {
+      const gap = { room, from: behind, to: asked.since, last: mark?.event ?? null, self: self.userId };
+      const after = mark === null ? asked.begun : mark.at - CLOCKS_MS;
+      const reader = new GapReader({ ...gap, after }, this.#deps.api, this.#attempt);
+      for await (const events of reader.pages()) await this.#takeEvents(room, events);
+    }
+    const isNew = (event: Fields) => asked.since !== null || mark !== null || isAfter(event, asked.begun);
+    await this.#takeEvents(room, piece.events.slice(Math.max(first, 0)).filter(isNew));
+  }
+
+  async #takeEvents(room: string, events: readonly Fields[]): Promise<void> {
+    for (const event of events) await this.#insist(() => this.#takeEvent(room, event), 'a message was not taken');
+  }
+
+  async #takeEvent(room: string, event: Fields): Promise<void> {
+    const { self, rooms, known, marks, receipts, signal } = this.#deps;
+    await rooms.learnEvent(room, event);
+    const parsed = await this.#parse(room, event);
+    if (parsed !== null) await this.#hand(room, parsed);
+    known.note(room, event);
+    const id = eventIdOf(event.event_id);
+    if (id === null) return;
+    marks.moveTo(room, id);
+    if (parsed?.kind === 'message' && event.sender !== self.userId && !signal.aborted) receipts.taken(room, id);
+  }
+
+  async #parse(room: string, event: Fields): Promise<Parsed | null> {
+    const { self, rooms, known, signal } = this.#deps;
+    const context = { self, room, direct: false, roomName: null };
+    const lookups = { nameOf: (id: string) => rooms.nameOf(id), known: (id: string | null) => known.peek(room, id) };
+    // Nothing is asked about what means nothing to us.
+    if (!isWorthAsking(event, self.userId)) return null;
+    await known.fetchReferences(room, event, signal);
+    const { direct, name } = await rooms.factsOf(room, signal);
+    signal.throwIfAborted();
+    return parseEvent(event, { ...context, ...lookups, direct, roomName: name });
+  }
+
+  async #hand(room: string, parsed: Parsed): Promise<void> {
+    const { inbox, membership, rooms } = this.#deps;
+    switch (parsed.kind) {
+      case 'message':
+        // Who writes in the clear where everybody else's words are hidden is not answered in the clear.
+        if (await rooms.isEncrypted(room)) return membership.refuseEncrypted(room);
+        return inbox.receive(parsed.message);
+      case 'event':
+        return inbox.happened(parsed.event);
+      case 'moved':
+        await membership.follow(room, parsed.to, parsed.via);
+        return inbox.moved(room, parsed.to);
+      case 'encrypted':
+        await rooms.askEncrypted(room, this.#deps.signal);
+        return membership.refuseEncrypted(room);
+    }
+  }
+
+  async #takeInvite(invite: Invite): Promise<void> {
+    await this.#insist(() => this.#deps.membership.answer(invite), 'an invite was not answered');
+  }
+
+  async #takeDeparture({ room, event }: Departure): Promise<void> {
+    const { inbox, rooms } = this.#deps;
+    const place = { type: 'group', chat: room } as const;
+    const unsaid = { kind: 'event', event: { kind: 'removed', place } } as const;
+    await this.#insist(async () => {
+      const parsed = event === null ? unsaid : await this.#parse(room, event);
+      if (parsed?.kind === 'event') await inbox.happened(parsed.event);
+      await rooms.leave(room);
+    }, 'that the agent left a room was not taken');
+  }
+
+  /** Makes a call until it is answered for good. */
+  readonly #attempt: Attempt = async (call) => {
+    const { signal, api } = this.#deps;
+    for (let tries = 1; ; tries += 1) {
+      signal.throwIfAborted();
+      try {
+        return await call(signal);
+      } catch (thrown) {
+        signal.throwIfAborted();
+        if (thrown instanceof ApiError && !thrown.mayPass) throw thrown;
+        const asked = thrown instanceof ApiError ? thrown.waitMs : null;
+        await waitToRetry(api.runtime, tries, signal, asked ?? 0);
+      }
+    }
+  };
+
+  /** Does something until it succeeds. Rejects only when all is over. */
+  async #insist<T>(work: () => Promise<T>, what: string): Promise<T> {
+    const { signal, api } = this.#deps;
+    for (let tries = 1; ; tries += 1) {
+      signal.throwIfAborted();
+      try {
+        return await work();
+      } catch (thrown) {
+        signal.throwIfAborted();
+        api.runtime.warn(`${what} and will be tried again`, { error: api.redact(String(thrown)) });
+        await waitToRetry(api.runtime, tries, signal);
+      }
+    }
+  }
+}
+
+function isAfter(event: Fields, time: number): boolean {
+  return (integerOf(event.origin_server_ts) ?? 0) >= time;
+}

@@ -1,0 +1,228 @@
+import { type Fields, fieldsOf, nameOf, textOf } from '../fields.ts';
+import type { PlatformRuntime } from '../platform.ts';
+import { at, type MatrixApi } from './api.ts';
+import { localpartOf, userIdOf } from './ids.ts';
+import { isComing } from './parse.ts';
+import { directRooms, type RoomPiece } from './parse-sync.ts';
+import { Recent } from './recent.ts';
+
+/** What a room is to us. */
+export interface RoomFacts {
+  /** A talk between two. */
+  readonly direct: boolean;
+  readonly name: string | null;
+}
+
+/**
+ * What is kept of a room: which conversation it is must not depend on who asks the server when. What is left out is not
+ * known yet.
+ */
+interface Kept extends Partial<RoomFacts> {
+  /** For good: encryption cannot be turned off again. */
+  readonly encrypted?: true;
+  /** People there have been told that we cannot read it. */
+  readonly noticed?: true;
+  /** The room that took its place, and in which we are. */
+  readonly successor?: string;
+}
+
+/** What the server said in passing of a room that nobody has talked to us in. */
+interface Hints {
+  readonly name?: string | null;
+  readonly members?: number;
+}
+
+const MOST_ROOMS = 10_000;
+const MOST_PEOPLE = 10_000;
+
+/** The rooms we are in, and what people there are called. */
+export class Rooms {
+  readonly #api: MatrixApi;
+  readonly #runtime: PlatformRuntime;
+  readonly #kept = new Recent<Kept>(MOST_ROOMS);
+  readonly #hints = new Recent<Hints>(MOST_ROOMS);
+  readonly #people = new Recent<string>(MOST_PEOPLE);
+  /** Those that our account lists as talks between two. */
+  #listed: ReadonlySet<string> = new Set();
+
+  constructor(api: MatrixApi) {
+    this.#api = api;
+    this.#runtime = api.runtime;
+  }
+
+  listDirect(rooms: ReadonlySet<string>): void {
+    this.#listed = rooms;
+  }
+
+  /** Asks which rooms our account lists as talks between two: a sync says it only when it changes. */
+  async askDirect(self: string, signal: AbortSignal): Promise<void> {
+    const list = await this.#api.lookUp(at`/_matrix/client/v3/user/${self}/account_data/m.direct`, signal);
+    this.#listed = directRooms(list) ?? this.#listed;
+  }
+
+  /** What people see; where no name is known, that of their account. */
+  nameOf(userId: string): string {
+    return this.#people.get(userId) ?? localpartOf(userId);
+  }
+
+  /** Learns what a sync says of a room. Rejects where that could not be kept. */
+  async learn({ room, state, members }: RoomPiece): Promise<void> {
+    if (members !== null) this.#hint(room, { members });
+    for (const event of state) await this.learnEvent(room, event);
+  }
+
+  /** Learns what a room is from an event on. Rejects where that could not be kept. */
+  async learnEvent(room: string, event: Fields): Promise<void> {
+    const { type, state_key: key } = event;
+    const content = fieldsOf(event.content);
+    if (typeof key !== 'string' || content === null) return;
+    if (type === 'm.room.member') await this.#learnMember(room, key, event);
+    else if (type === 'm.room.name' && key === '') await this.#learnName(room, nameOf(content.name));
+    else if (type === 'm.room.encryption' && key === '') await this.change(room, { encrypted: true });
+  }
+
+  /** Asks the server where nothing is kept yet. */
+  async factsOf(room: string, signal: AbortSignal): Promise<RoomFacts> {
+    const { direct, name = null } = await this.#recall(room);
+    if (direct !== undefined) return { direct: direct || this.#listed.has(room), name };
+    const asked = name ?? (await this.#askName(room, signal));
+    if (this.#listed.has(room)) return this.#decide(room, { direct: true, name: asked });
+    if (asked !== null) return this.#decide(room, { direct: false, name: asked });
+    const members = await this.#askMembers(room, signal);
+    // Nobody is taken for alone with us because the server does not say.
+    if (members === null) return { direct: false, name: null };
+    return this.#decide(room, { direct: members <= 2, name: null });
+  }
+
+  /** The room that took the place of this one. */
+  async successorOf(room: string): Promise<string | null> {
+    return (await this.#recall(room)).successor ?? null;
+  }
+
+  /** A room goes on as another one: a talk between two stays one. */
+  async succeed(from: string, to: string): Promise<void> {
+    const { direct } = await this.#recall(from);
+    await this.change(from, { successor: to });
+    if (direct !== undefined && (await this.#recall(to)).direct === undefined) await this.change(to, { direct });
+  }
+
+  /** We left: who is there when we come back is another question. */
+  async leave(room: string): Promise<void> {
+    const { direct: _d, name: _n, ...kept } = await this.#recall(room);
+    await this.#keep(room, kept);
+    this.#hints.set(room, {});
+  }
+
+  /** Whether it is known that the room is encrypted. */
+  async isEncrypted(room: string): Promise<boolean> {
+    return (await this.#recall(room)).encrypted === true;
+  }
+
+  /** Whether people there have been told that we cannot read it. */
+  async isNoticed(room: string): Promise<boolean> {
+    return (await this.#recall(room)).noticed === true;
+  }
+
+  /** Whether the room is encrypted, and not only one message in it. */
+  async askEncrypted(room: string, signal: AbortSignal): Promise<boolean> {
+    if (await this.isEncrypted(room)) return true;
+    const state = await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/state/m.room.encryption/`, signal);
+    if (state !== null) await this.change(room, { encrypted: true });
+    return state !== null;
+  }
+
+  /** Rejects where it could not be kept. */
+  async change(room: string, change: Kept): Promise<void> {
+    const known = await this.#recall(room);
+    const kept = { ...known, ...change };
+    if (JSON.stringify(known) === JSON.stringify(kept)) return;
+    await this.#keep(room, kept);
+  }
+
+  async #decide(room: string, facts: RoomFacts): Promise<RoomFacts> {
+    await this.change(room, facts);
+    return facts;
+  }
+
+  async #keep(room: string, kept: Kept): Promise<void> {
+    const isEmpty = Object.keys(kept).length === 0;
+    await this.#runtime.keep(`room:${room}`, isEmpty ? null : JSON.stringify(kept));
+    this.#kept.set(room, kept);
+  }
+
+  async #recall(room: string): Promise<Kept> {
+    const known = this.#kept.get(room);
+    if (known !== undefined) return known;
+    const kept = readKept(await this.#runtime.recall(`room:${room}`));
+    this.#kept.set(room, kept);
+    return kept;
+  }
+
+  #hint(room: string, hint: Hints): void {
+    this.#hints.set(room, { ...this.#hints.get(room), ...hint });
+  }
+
+  async #learnName(room: string, name: string | null): Promise<void> {
+    this.#hint(room, { name });
+    if ((await this.#recall(room)).direct !== undefined) await this.change(room, { name });
+  }
+
+  async #learnMember(room: string, member: string, event: Fields): Promise<void> {
+    const content = fieldsOf(event.content);
+    const userId = userIdOf(member);
+    const name = nameOf(content?.displayname);
+    if (userId !== null && name !== null && content?.membership === 'join') this.#people.set(userId, name);
+    const known = await this.#recall(room);
+    if (known.direct !== true || this.#listed.has(room) || !isComing(event, member)) return;
+    // Somebody comes into a talk between two: whether it still is one is asked again.
+    const { direct: _, ...rest } = known;
+    this.#kept.set(room, rest);
+    const { members: _m, ...hints } = this.#hints.get(room) ?? {};
+    this.#hints.set(room, hints);
+  }
+
+  async #askName(room: string, signal: AbortSignal): Promise<string | null> {
+    const { name } = this.#hints.get(room) ?? {};
+    if (name !== undefined) return name;
+    return nameOf((await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/state/m.room.name/`, signal))?.name);
+  }
+
+  /** How many are there; null where the server does not say. */
+  async #askMembers(room: string, signal: AbortSignal): Promise<number | null> {
+    const { members } = this.#hints.get(room) ?? {};
+    if (members !== undefined) return members;
+    const answer = await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/joined_members`, signal);
+    const joined = fieldsOf(answer?.joined);
+    if (joined === null) return null;
+    const ids = Object.keys(joined);
+    if (ids.length <= MOST_NAMED) for (const id of ids) this.#learnPerson(id, joined[id]);
+    return ids.length;
+  }
+
+  #learnPerson(id: string, profile: unknown): void {
+    const name = nameOf(fieldsOf(profile)?.display_name);
+    if (userIdOf(id) !== null && name !== null) this.#people.set(id, name);
+  }
+}
+
+const MOST_NAMED = 100;
+
+function readKept(text: string | null): Kept {
+  const fields = parsed(text);
+  const { direct, name, encrypted, noticed, successor } = fields ?? {};
+  return {
+    ...(typeof direct === 'boolean' ? { direct } : {}),
+    ...(name === null || typeof name === 'string' ? { name: textOf(name) } : {}),
+    ...(encrypted === true ? { encrypted } : {}),
+    ...(noticed === true ? { noticed } : {}),
+    ...(typeof successor === 'string' ? { successor } : {}),
+  };
+}
+
+function parsed(text: string | null): Fields | null {
+  try {
+    return text === null ? null : fieldsOf(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

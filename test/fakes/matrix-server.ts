@@ -156,10 +156,13 @@ export class MatrixFake {
     else refuse(response, fault.status, fault.errcode, fault.more, fault.headers);
   }
 
-  #sync({ query }: MatrixCall, response: ServerResponse) {
+  #sync({ query }: MatrixCall, response: ServerResponse): void {
     const token = query.get('since');
     const since = token === null ? null : this.rooms.positionOf(token);
-    if (token !== null && since === null) return refuse(response, 400, 'M_UNKNOWN_POS');
+    if (token !== null && since === null) {
+      refuse(response, 400, 'M_UNKNOWN_POS');
+      return;
+    }
     const { limit = 10, types = null } = JSON.parse(query.get('filter') ?? '{}').room?.timeline ?? {};
     const answer = (): void => {
       const news = this.rooms.sync({ since, limit, types });
@@ -180,14 +183,13 @@ export class MatrixFake {
     answer();
   }
 
-  #download({ name, parts }: MatrixCall, response: ServerResponse) {
-    if (this.isOld && name === 'download') return refuse(response, 404, 'M_UNRECOGNIZED');
+  #download({ name, parts }: MatrixCall, response: ServerResponse): void {
     const file = this.media.get(parts.join('/'));
-    if (file === undefined) return refuse(response, 404, 'M_NOT_FOUND');
-    if (file.redirect !== undefined) return response.writeHead(307, { location: file.redirect }).end();
+    if (this.isOld && name === 'download') refuse(response, 404, 'M_UNRECOGNIZED');
+    else if (file === undefined) refuse(response, 404, 'M_NOT_FOUND');
+    else if (file.redirect !== undefined) response.writeHead(307, { location: file.redirect }).end();
     // Without a length: the receiver has to count.
-    response.writeHead(200, { 'content-type': 'application/octet-stream' });
-    response.end(file.bytes);
+    else response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(file.bytes);
   }
 
   #perform(call: MatrixCall): Record<string, unknown> {

@@ -13,7 +13,7 @@ export const MATRIX_ABILITIES: Abilities = {
   threads: true,
   buttons: false,
   files: { in: true, out: true, maxBytes: 50 * 1024 * 1024 },
-  // Each change is an event of its own, and servers allow few of those a second.
-  editEveryMs: 2000,
+  // Each change is an event of its own, and servers allow about one in five seconds, and ten more at once.
+  editEveryMs: 3000,
   idempotent: true,
 };

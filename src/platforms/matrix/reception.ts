@@ -1,6 +1,6 @@
 import { ChatQueues } from '../chat-queues.ts';
 import type { KeptCursor } from '../cursor.ts';
-import { type Fields, integerOf } from '../fields.ts';
+import type { Fields } from '../fields.ts';
 import { LowWater } from '../low-water.ts';
 import type { Inbox } from '../platform.ts';
 import { ApiError, type MatrixApi } from './api.ts';
@@ -35,14 +35,6 @@ export interface ReceptionDeps {
   readonly signal: AbortSignal;
 }
 
-/** Where a batch was asked for from. */
-export interface Asked {
-  /** Null: the server had forgotten the position, and brings what is newest of every room. */
-  readonly since: string | null;
-  /** When the account was connected for the first time: what was said before is never taken. */
-  readonly begun: number;
-}
-
 /**
  * Brings what people say to the inbox: one at a time per room, in order, until it is taken. Rooms do not wait for each
  * other; the position that is kept waits for all of them.
@@ -72,14 +64,27 @@ export class Reception {
     }
   }
 
-  /** Begins to take a batch. Its position is kept once all of it is taken, and all before it. */
-  take(batch: SyncBatch, asked: Asked): void {
+  /** What is there when the account is connected for the first time: it is history. Resolves when that is kept. */
+  async begin({ rooms }: SyncBatch): Promise<void> {
+    const { marks } = this.#deps;
+    for (const { room, events } of rooms) {
+      const last = eventIdOf(events.at(-1)?.event_id);
+      if (last !== null) marks.moveTo(room, last);
+    }
+    await marks.flush();
+  }
+
+  /**
+   * Begins to take what was brought behind a position; null where the server had forgotten it, and brings what is newest
+   * of every room. The position behind it is kept once all of it is taken, and all before it.
+   */
+  take(batch: SyncBatch, since: string | null): void {
     const { rooms, cursor } = this.#deps;
     if (batch.direct !== null) rooms.listDirect(batch.direct);
     const done = this.#open.begin(batch.next);
     const work = [
       ...batch.invites.map((invite) => this.#run(invite.room, 1, () => this.#takeInvite(invite))),
-      ...batch.rooms.map((piece) => this.#run(piece.room, piece.events.length, () => this.#takePiece(piece, asked))),
+      ...batch.rooms.map((piece) => this.#run(piece.room, piece.events.length, () => this.#takePiece(piece, since))),
       ...batch.departures.map((left) => this.#run(left.room, 1, () => this.#takeDeparture(left))),
     ];
     void Promise.all(work).then(
@@ -107,23 +112,22 @@ export class Reception {
     }
   }
 
-  async #takePiece(piece: RoomPiece, asked: Asked): Promise<void> {
-    const { self, rooms, marks } = this.#deps;
-    const { room, behind } = piece;
+  async #takePiece(piece: RoomPiece, since: string | null): Promise<void> {
+    const { self, rooms, marks, api } = this.#deps;
+    const { room, events, behind } = piece;
     await this.#insist(() => rooms.learn(piece), 'what a room is was not kept');
     const mark = await this.#insist(() => marks.read(room), 'how far a room is taken was not read');
-    const came = piece.events.findLastIndex((event) => isComing(event, self.userId));
-    const known = mark === null ? -1 : piece.events.findIndex((event) => event.event_id === mark.event);
-    // After an answer from a position, what comes twice was brought twice: the inbox knows it by its id.
-    const first = Math.max(came, asked.since === null ? known + 1 : 0);
+    const last = mark?.event ?? null;
+    // What was said before we came is not for us.
+    const came = events.findLastIndex((event) => isComing(event, self.userId));
+    const known = last === null ? -1 : events.findIndex((event) => event.event_id === last);
     if (behind !== null && came < 0 && known < 0) {
-      const gap = { room, from: behind, to: asked.since, last: mark?.event ?? null, self: self.userId };
-      const after = mark === null ? asked.begun : mark.at - CLOCKS_MS;
-      const reader = new GapReader({ ...gap, after }, this.#deps.api, this.#attempt);
-      for await (const events of reader.pages()) await this.#takeEvents(room, events);
+      const after = mark === null ? 0 : mark.at - CLOCKS_MS;
+      const gap = { room, from: behind, to: since, last, after, self: self.userId };
+      for await (const page of new GapReader(gap, api, this.#attempt).pages()) await this.#takeEvents(room, page);
     }
-    const isNew = (event: Fields) => asked.since !== null || mark !== null || isAfter(event, asked.begun);
-    await this.#takeEvents(room, piece.events.slice(Math.max(first, 0)).filter(isNew));
+    // Behind a position, what comes twice was brought twice: the inbox knows it by its id.
+    await this.#takeEvents(room, events.slice(Math.max(came, since === null ? known + 1 : 0, 0)));
   }
 
   async #takeEvents(room: string, events: readonly Fields[]): Promise<void> {
@@ -197,8 +201,7 @@ export class Reception {
       } catch (thrown) {
         signal.throwIfAborted();
         if (thrown instanceof ApiError && !thrown.mayPass) throw thrown;
-        const asked = thrown instanceof ApiError ? thrown.waitMs : null;
-        await waitToRetry(api.runtime, tries, signal, asked ?? 0);
+        await waitToRetry(api.runtime, tries, signal, askedWait(thrown));
       }
     }
   };
@@ -213,12 +216,12 @@ export class Reception {
       } catch (thrown) {
         signal.throwIfAborted();
         api.runtime.warn(`${what} and will be tried again`, { error: api.redact(String(thrown)) });
-        await waitToRetry(api.runtime, tries, signal);
+        await waitToRetry(api.runtime, tries, signal, askedWait(thrown));
       }
     }
   }
 }
 
-function isAfter(event: Fields, time: number): boolean {
-  return (integerOf(event.origin_server_ts) ?? 0) >= time;
+function askedWait(thrown: unknown): number {
+  return thrown instanceof ApiError ? (thrown.waitMs ?? 0) : 0;
 }

@@ -1,3 +1,4 @@
+import { ChatQueues } from '../chat-queues.ts';
 import { type Fields, fieldsOf, nameOf, textOf } from '../fields.ts';
 import type { PlatformRuntime } from '../platform.ts';
 import { at, type MatrixApi } from './api.ts';
@@ -42,6 +43,7 @@ export class Rooms {
   readonly #kept = new Recent<Kept>(MOST_ROOMS);
   readonly #hints = new Recent<Hints>(MOST_ROOMS);
   readonly #people = new Recent<string>(MOST_PEOPLE);
+  readonly #changes = new ChatQueues();
   /** Those that our account lists as talks between two. */
   #listed: ReadonlySet<string> = new Set();
 
@@ -68,17 +70,18 @@ export class Rooms {
   /** Learns what a sync says of a room. Rejects where that could not be kept. */
   async learn({ room, state, members }: RoomPiece): Promise<void> {
     if (members !== null) this.#hint(room, { members });
-    for (const event of state) await this.learnEvent(room, event);
+    for (const event of state) await this.#learnState(room, event);
   }
 
   /** Learns what a room is from an event on. Rejects where that could not be kept. */
   async learnEvent(room: string, event: Fields): Promise<void> {
-    const { type, state_key: key } = event;
-    const content = fieldsOf(event.content);
-    if (typeof key !== 'string' || content === null) return;
-    if (type === 'm.room.member') await this.#learnMember(room, key, event);
-    else if (type === 'm.room.name' && key === '') await this.#learnName(room, nameOf(content.name));
-    else if (type === 'm.room.encryption' && key === '') await this.change(room, { encrypted: true });
+    await this.#learnState(room, event);
+    if (typeof event.state_key !== 'string' || !isComing(event, event.state_key) || this.#listed.has(room)) return;
+    if ((await this.#recall(room)).direct !== true) return;
+    // Somebody comes into a talk between two: whether it still is one is asked again.
+    const { members: _, ...hints } = this.#hints.get(room) ?? {};
+    this.#hints.set(room, hints);
+    await this.#update(room, ({ direct: _d, ...kept }) => kept);
   }
 
   /** Asks the server where nothing is kept yet. */
@@ -103,13 +106,12 @@ export class Rooms {
   async succeed(from: string, to: string): Promise<void> {
     const { direct } = await this.#recall(from);
     await this.change(from, { successor: to });
-    if (direct !== undefined && (await this.#recall(to)).direct === undefined) await this.change(to, { direct });
+    if (direct !== undefined) await this.#update(to, (kept) => ({ direct, ...kept }));
   }
 
   /** We left: who is there when we come back is another question. */
   async leave(room: string): Promise<void> {
-    const { direct: _d, name: _n, ...kept } = await this.#recall(room);
-    await this.#keep(room, kept);
+    await this.#update(room, ({ direct: _, name: _n, ...kept }) => kept);
     this.#hints.set(room, {});
   }
 
@@ -133,10 +135,7 @@ export class Rooms {
 
   /** Rejects where it could not be kept. */
   async change(room: string, change: Kept): Promise<void> {
-    const known = await this.#recall(room);
-    const kept = { ...known, ...change };
-    if (JSON.stringify(known) === JSON.stringify(kept)) return;
-    await this.#keep(room, kept);
+    await this.#update(room, (kept) => ({ ...kept, ...change }));
   }
 
   async #decide(room: string, facts: RoomFacts): Promise<RoomFacts> {
@@ -144,10 +143,16 @@ export class Rooms {
     return facts;
   }
 
-  async #keep(room: string, kept: Kept): Promise<void> {
-    const isEmpty = Object.keys(kept).length === 0;
-    await this.#runtime.keep(`room:${room}`, isEmpty ? null : JSON.stringify(kept));
-    this.#kept.set(room, kept);
+  /** One at a time for each room: nothing that was learned may get lost to another change. */
+  async #update(room: string, change: (kept: Kept) => Kept): Promise<void> {
+    await this.#changes.run(room, async () => {
+      const known = await this.#recall(room);
+      const kept = change(known);
+      if (JSON.stringify(known) === JSON.stringify(kept)) return;
+      const isEmpty = Object.keys(kept).length === 0;
+      await this.#runtime.keep(`room:${room}`, isEmpty ? null : JSON.stringify(kept));
+      this.#kept.set(room, kept);
+    });
   }
 
   async #recall(room: string): Promise<Kept> {
@@ -162,23 +167,22 @@ export class Rooms {
     this.#hints.set(room, { ...this.#hints.get(room), ...hint });
   }
 
+  async #learnState(room: string, { type, state_key: key, content: said }: Fields): Promise<void> {
+    const content = fieldsOf(said);
+    if (typeof key !== 'string' || content === null) return;
+    if (type === 'm.room.member' && content.membership === 'join') this.#learnPerson(key, content.displayname);
+    else if (type === 'm.room.name' && key === '') await this.#learnName(room, nameOf(content.name));
+    else if (type === 'm.room.encryption' && key === '') await this.change(room, { encrypted: true });
+  }
+
   async #learnName(room: string, name: string | null): Promise<void> {
     this.#hint(room, { name });
     if ((await this.#recall(room)).direct !== undefined) await this.change(room, { name });
   }
 
-  async #learnMember(room: string, member: string, event: Fields): Promise<void> {
-    const content = fieldsOf(event.content);
-    const userId = userIdOf(member);
-    const name = nameOf(content?.displayname);
-    if (userId !== null && name !== null && content?.membership === 'join') this.#people.set(userId, name);
-    const known = await this.#recall(room);
-    if (known.direct !== true || this.#listed.has(room) || !isComing(event, member)) return;
-    // Somebody comes into a talk between two: whether it still is one is asked again.
-    const { direct: _, ...rest } = known;
-    this.#kept.set(room, rest);
-    const { members: _m, ...hints } = this.#hints.get(room) ?? {};
-    this.#hints.set(room, hints);
+  #learnPerson(id: string, displayName: unknown): void {
+    const name = nameOf(displayName);
+    if (userIdOf(id) !== null && name !== null) this.#people.set(id, name);
   }
 
   async #askName(room: string, signal: AbortSignal): Promise<string | null> {
@@ -195,13 +199,8 @@ export class Rooms {
     const joined = fieldsOf(answer?.joined);
     if (joined === null) return null;
     const ids = Object.keys(joined);
-    if (ids.length <= MOST_NAMED) for (const id of ids) this.#learnPerson(id, joined[id]);
+    if (ids.length <= MOST_NAMED) for (const id of ids) this.#learnPerson(id, fieldsOf(joined[id])?.display_name);
     return ids.length;
-  }
-
-  #learnPerson(id: string, profile: unknown): void {
-    const name = nameOf(fieldsOf(profile)?.display_name);
-    if (userIdOf(id) !== null && name !== null) this.#people.set(id, name);
   }
 }
 

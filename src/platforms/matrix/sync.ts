@@ -3,14 +3,13 @@ import type { KeptCursor } from '../cursor.ts';
 import { SendFailure } from '../platform.ts';
 import { ApiError, type MatrixApi } from './api.ts';
 import { EVENT_TYPES } from './parse.ts';
-import { parseSync, type SyncBatch } from './parse-sync.ts';
+import { parseSync, type RoomPiece, type SyncBatch } from './parse-sync.ts';
 import type { Reception } from './reception.ts';
 
 const WAIT_MS = 30_000;
 const MARGIN_MS = 30_000;
 /** Of one room in one answer; what is more is asked for room by room. */
 const MOST_EVENTS = 50;
-const BEGUN = 'begun';
 
 export interface SyncDeps {
   readonly api: MatrixApi;
@@ -24,8 +23,8 @@ export interface SyncDeps {
 interface Position {
   /** Null: the server is asked for what is newest. */
   readonly since: string | null;
-  /** When the account was connected for the first time; null if it was not yet. */
-  readonly begun: number | null;
+  /** The account was never connected before: what is there is history. */
+  readonly isFirst: boolean;
 }
 
 /** Asks what is new until the signal ends it or there is no use in asking. */
@@ -39,7 +38,7 @@ export async function followSync(deps: SyncDeps): Promise<void> {
     if (signal.aborted) return;
     try {
       // After trouble the first question is a short one: it shows at once whether all is well.
-      const batch = await ask(deps, position.since, isHealthy ? WAIT_MS : 0, most);
+      const batch = await ask(deps, position.since, isHealthy ? WAIT_MS : 0, position.isFirst ? 1 : most);
       position = await take(deps, batch, position);
       connection.succeeded();
       isHealthy = true;
@@ -52,7 +51,7 @@ export async function followSync(deps: SyncDeps): Promise<void> {
           'the server does not know the position any more; what was missed is asked for by room',
           {},
         );
-        position = { ...position, since: null };
+        position = { since: null, isFirst: false };
         continue;
       }
       if (thrown instanceof SendFailure && thrown.kind === 'too_large' && most > 1) {
@@ -64,37 +63,32 @@ export async function followSync(deps: SyncDeps): Promise<void> {
   }
 }
 
-async function recallPosition({ api, cursor }: SyncDeps): Promise<Position> {
-  const begun = Number((await api.runtime.recall(BEGUN)) ?? Number.NaN);
+async function recallPosition({ cursor }: SyncDeps): Promise<Position> {
   const since = await cursor.read();
-  if (Number.isSafeInteger(begun)) return { since, begun };
-  return { since, begun: since === null ? null : api.runtime.now() };
+  return { since, isFirst: since === null };
 }
 
-/** Hands on what was brought, once it is certain that it is not history. Returns where to go on. */
-async function take(deps: SyncDeps, batch: SyncBatch, { since, begun }: Position): Promise<Position> {
-  const { reception, cursor, api } = deps;
-  if (begun !== null) {
-    reception.take(batch, { since, begun });
-    return { since: batch.next, begun };
+/** Hands on what was brought. Returns where to go on. */
+async function take(
+  { reception, cursor }: SyncDeps,
+  batch: SyncBatch,
+  { since, isFirst }: Position,
+): Promise<Position> {
+  if (!isFirst) reception.take(batch, since);
+  else {
+    // From here on nothing is lost, so this is kept before anything else is done.
+    await reception.begin(batch);
+    cursor.moveTo(batch.next);
+    await cursor.flush();
+    reception.take({ ...batch, rooms: batch.rooms.map(withoutHistory) }, since);
   }
-  // The very first time. From here on nothing is lost, so this is kept before anything else is done.
-  const now = api.runtime.now();
-  cursor.moveTo(batch.next);
-  await cursor.flush();
-  await api.runtime.keep(BEGUN, String(now));
-  // What the rooms are is learned; what was said in them is history.
-  const rooms = batch.rooms.map((piece) => ({
-    ...piece,
-    state: [...piece.state, ...piece.events],
-    events: [],
-    behind: null,
-  }));
-  reception.take({ ...batch, rooms }, FIRST);
-  return { since: batch.next, begun: now };
+  return { since: batch.next, isFirst: false };
 }
 
-const FIRST = { since: null, begun: 0 };
+/** What a room is, without what was said there. */
+function withoutHistory(piece: RoomPiece): RoomPiece {
+  return { ...piece, state: [...piece.state, ...piece.events], events: [], behind: null };
+}
 
 async function ask(deps: SyncDeps, since: string | null, waitMs: number, most: number): Promise<SyncBatch> {
   const { api, self, signal } = deps;

@@ -199,15 +199,16 @@ export class FakeRooms {
           isAgain || !isRun(indexes)
             ? { timeline: { events: indexes.map((index) => room.events[index]), limited: false } }
             : this.#piece(room, first, limit, types, came);
-      } else if (own.some(({ index }) => this.#isOwnMembership(room.events[index], 'leave'))) {
+      } else if (own.some(({ index }) => this.#isOwnMembership(room.events[index], 'leave', 'ban'))) {
         leave[room.id] = { timeline: { events: indexes.map((index) => room.events[index]) } };
       }
     }
     return { join, leave, invite: invitesOf(items.flatMap((item) => ('invite' in item ? item : []))) };
   }
 
-  #isOwnMembership(event: RoomEvent | undefined, membership: string): boolean {
-    return event?.type === 'm.room.member' && event.state_key === this.self && event.content.membership === membership;
+  #isOwnMembership(event: RoomEvent | undefined, ...memberships: readonly string[]): boolean {
+    const { type, state_key, content } = event ?? { content: {} as RoomEvent['content'] };
+    return type === 'm.room.member' && state_key === this.self && memberships.includes(String(content.membership));
   }
 
   #piece(room: FakeRoom, first: number, limit: number, types: Question['types'], isNew: boolean) {

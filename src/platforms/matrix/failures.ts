@@ -7,6 +7,7 @@ import { ApiError } from './api.ts';
 const RETRY_MS = 1000;
 /** The token counts no longer, but an operator may bring a new one: what is to be sent waits for that. */
 const NEW_TOKEN_MS = 60_000;
+const NEW_TOKEN = 'Log in with the account once more and give the new token.';
 
 /** The token is that of another account than the one that is configured. */
 export class WrongUser extends Error {
@@ -27,7 +28,11 @@ export function troubleOf(thrown: unknown, redact: Redact): Trouble {
   const { code, status, message, waitMs } = thrown;
   if (NO_ACCOUNT.has(code)) return { ...trouble, phase: 'failed', problem: `the account cannot be used: ${message}` };
   if (status === 401 || NO_TOKEN.has(code)) {
-    return { ...trouble, phase: 'failed', problem: `the homeserver does not take the access token: ${message}` };
+    return {
+      ...trouble,
+      phase: 'failed',
+      problem: `the homeserver does not take the access token: ${message}. ${NEW_TOKEN}`,
+    };
   }
   return { ...trouble, waitMs: waitMs ?? 0 };
 }

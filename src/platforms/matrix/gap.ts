@@ -30,8 +30,8 @@ interface Page {
   /** Newest first. */
   readonly events: readonly Fields[];
   readonly end: string | null;
-  /** `begins`: the gap begins here. `old`: all of it was said too long ago. */
-  readonly sign: 'begins' | 'old' | null;
+  /** Why nothing before it is asked for: the last event that we have, how we came, or that it was said too long ago. */
+  readonly sign: 'known' | 'came' | 'old' | null;
 }
 
 /** Makes a call until it is answered; throws `ApiError` for an answer that stays no. */
@@ -73,8 +73,11 @@ export class GapReader {
       const newer = pages.length - 1 - KEPT_PAGES;
       if (newer >= 0) pages[newer] = pageStart(pages[newer]);
       const hasEnded = page.end === null || page.end === from;
-      this.#isSure = page.sign === 'begins' || (hasEnded && this.#to !== null);
-      if (page.sign !== null || hasEnded) return pages;
+      if (page.sign !== null || hasEnded) {
+        const { last } = this.#gap;
+        this.#isSure = this.#to !== null || page.sign === 'known' || (page.sign === 'came' && last === null);
+        return pages;
+      }
       from = pages.length < MOST_PAGES ? page.end : null;
     }
     this.#warn('it is too long');
@@ -100,7 +103,8 @@ export class GapReader {
     const coming = events.findIndex((event) => isComing(event, self));
     const ends = [known < 0 ? events.length : known, coming < 0 ? events.length : coming + 1];
     const isOld = events.length > 0 && events.every((event) => timeOf(event) < after);
-    const sign = known >= 0 || coming >= 0 ? 'begins' : isOld && this.#to === null ? 'old' : null;
+    const older = isOld && this.#to === null ? 'old' : null;
+    const sign = known >= 0 ? 'known' : coming >= 0 ? 'came' : older;
     return { from, events: events.slice(0, Math.min(...ends)), end: positionOf(answer.end), sign };
   }
 

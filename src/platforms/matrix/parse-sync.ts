@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, integerOf, listOf } from '../fields.ts';
 import { positionOf, roomIdOf, userIdOf } from './ids.ts';
+import { isGoing } from './parse.ts';
 
 /** What a sync brings of one room. */
 export interface RoomPiece {
@@ -92,7 +93,7 @@ function inviteOf(room: string, invited: Fields, self: string): Invite | null {
 
 function departureOf(left: Fields, self: string): Fields | null {
   const events = [...eventsOf(left.state), ...eventsOf(left.timeline)];
-  return events.findLast(({ type, state_key }) => type === 'm.room.member' && state_key === self) ?? null;
+  return events.findLast((event) => isGoing(event, self)) ?? null;
 }
 
 /** The rooms of `m.direct`, whoever they are with. */

@@ -226,6 +226,11 @@ export function isComing(event: Fields, userId: string): boolean {
   return event.type === 'm.room.member' && event.state_key === userId && membershipOf(event)?.present === true;
 }
 
+/** Whether this is the event by which somebody left the room. */
+export function isGoing(event: Fields, userId: string): boolean {
+  return event.type === 'm.room.member' && event.state_key === userId && membershipOf(event)?.present === false;
+}
+
 function reasonOf({ content }: Fields, byUs: boolean): string {
   const fields = fieldsOf(content);
   const words = nameOf(fields?.reason);

@@ -183,10 +183,10 @@ export class Reception {
   async #takeDeparture({ room, event }: Departure): Promise<void> {
     const { inbox, rooms } = this.#deps;
     const place = { type: 'group', chat: room } as const;
-    const unsaid = { kind: 'event', event: { kind: 'removed', place } } as const;
+    const unsaid = { kind: 'removed', place } as const;
     await this.#insist(async () => {
-      const parsed = event === null ? unsaid : await this.#parse(room, event);
-      if (parsed?.kind === 'event') await inbox.happened(parsed.event);
+      const parsed = event === null ? null : await this.#parse(room, event);
+      await inbox.happened(parsed?.kind === 'event' ? parsed.event : unsaid);
       await rooms.leave(room);
     }, 'that the agent left a room was not taken');
   }

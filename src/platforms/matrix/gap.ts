@@ -1,7 +1,8 @@
 import { type Fields, integerOf } from '../fields.ts';
 import { ApiError, at, type MatrixApi } from './api.ts';
+import { isComing } from './comings.ts';
 import { positionOf } from './ids.ts';
-import { EVENT_TYPES, isComing } from './parse.ts';
+import { EVENT_TYPES } from './parse.ts';
 import { eventsIn } from './parse-sync.ts';
 
 const PAGE = 50;

@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, integerOf, listOf } from '../fields.ts';
+import { isGoing } from './comings.ts';
 import { positionOf, roomIdOf, userIdOf } from './ids.ts';
-import { isGoing } from './parse.ts';
 
 /** What a sync brings of one room. */
 export interface RoomPiece {

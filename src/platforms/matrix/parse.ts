@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, integerOf, nameOf } from '../fields.ts';
 import type { Incoming, Person, Place, PlatformEvent, Quote } from '../platform.ts';
+import { comingOf } from './comings.ts';
 import { eventIdOf, roomIdOf, serverOf, userIdOf } from './ids.ts';
 import { type Names, namesUs, parseContent, withoutAddress } from './parse-content.ts';
 
@@ -90,7 +91,7 @@ export function parseEvent(event: Fields, context: EventContext): Parsed | null 
 
 /** Whether an event can mean something to us at all: nothing is asked about any other. */
 export function isWorthAsking(event: Fields, self: string): boolean {
-  if (event.type === 'm.room.member') return membershipOf(event) !== null;
+  if (event.type === 'm.room.member') return comingOf(event) !== null;
   if (event.type === 'm.room.tombstone') return typeof event.state_key === 'string';
   return SAID.has(event.type) && event.sender !== self && event.state_key === undefined;
 }
@@ -200,7 +201,7 @@ function parseState({ event, sender, content }: Origin, key: string, context: Ev
     return to === null || to === context.room ? null : { kind: 'moved', to, via: serverOf(sender) };
   }
   if (event.type !== 'm.room.member') return null;
-  const change = membershipOf(event);
+  const change = comingOf(event);
   const member = userIdOf(key);
   if (change === null || member === null) return null;
   const place = placeOf(context, null);
@@ -210,25 +211,6 @@ function parseState({ event, sender, content }: Origin, key: string, context: Ev
   }
   if (change.present) return { kind: 'event', event: { kind: 'added', place } };
   return { kind: 'event', event: { kind: 'removed', place, reason: reasonOf(event, sender === member) } };
-}
-
-/** Whether somebody came or went; null where neither happened, as when they change their name. */
-function membershipOf(event: Fields): { readonly present: boolean } | null {
-  const is = fieldsOf(event.content)?.membership;
-  const was = fieldsOf(fieldsOf(event.unsigned)?.prev_content)?.membership;
-  if (is === 'join') return was === 'join' ? null : { present: true };
-  const isGone = is === 'ban' || is === 'leave';
-  return isGone && (was === 'join' || was === undefined) ? { present: false } : null;
-}
-
-/** Whether this is the event by which somebody came into the room. */
-export function isComing(event: Fields, userId: string): boolean {
-  return event.type === 'm.room.member' && event.state_key === userId && membershipOf(event)?.present === true;
-}
-
-/** Whether this is the event by which somebody left the room. */
-export function isGoing(event: Fields, userId: string): boolean {
-  return event.type === 'm.room.member' && event.state_key === userId && membershipOf(event)?.present === false;
 }
 
 function reasonOf({ content }: Fields, byUs: boolean): string {

@@ -68,7 +68,7 @@ export const descriptor = describePlatform({
       { key: 'token', question: 'The access token', secret: { variable: 'MATRIX_ACCESS_TOKEN' } },
     ],
     afterwards: [
-      'Make a room without encryption (a switch when the room is made) and invite the agent. Write there: it answers with a code, and moirai pairing approve CODE lets you in.',
+      'Make a room with encryption turned off and invite the agent. Write there: it answers with a code, and moirai pairing approve CODE lets you in.',
     ],
   },
 });

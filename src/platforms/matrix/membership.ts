@@ -14,7 +14,7 @@ export interface MembershipDeps {
 
 /** What people read in a room whose messages we cannot read. */
 export const ENCRYPTED_TEXT =
-  'This room is encrypted, and I cannot read encrypted messages. Please make a room with encryption turned off and invite me there: encryption cannot be turned off in a room that has it.';
+  'I cannot read encrypted messages, and in an encrypted room I say nothing but this. Please make a room with encryption turned off and invite me there: where it is on, it cannot be turned off.';
 
 /** Into which rooms we go, and what we say where we can be of no use. */
 export class Membership {

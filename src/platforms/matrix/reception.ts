@@ -116,8 +116,8 @@ export class Reception {
   async #takePiece(piece: RoomPiece, since: string | null): Promise<void> {
     const { self, rooms, marks, api } = this.#deps;
     const { room, events, behind } = piece;
-    await this.#insist(() => rooms.learn(piece), 'what a room is was not kept');
-    const mark = await this.#insist(() => marks.read(room), 'how far a room is taken was not read');
+    await this.#insist(() => rooms.learn(piece), 'what a room is');
+    const mark = await this.#insist(() => marks.read(room), 'how far a room is taken');
     const last = mark?.event ?? null;
     // What was said before we came is not for us.
     const came = events.findLastIndex((event) => isComing(event, self.userId));
@@ -132,7 +132,7 @@ export class Reception {
   }
 
   async #takeEvents(room: string, events: readonly Fields[]): Promise<void> {
-    for (const event of events) await this.#insist(() => this.#takeEvent(room, event), 'a message was not taken');
+    for (const event of events) await this.#insist(() => this.#takeEvent(room, event), 'an event');
   }
 
   async #takeEvent(room: string, event: Fields): Promise<void> {
@@ -178,7 +178,7 @@ export class Reception {
   }
 
   async #takeInvite(invite: Invite): Promise<void> {
-    await this.#insist(() => this.#deps.membership.answer(invite), 'an invite was not answered');
+    await this.#insist(() => this.#deps.membership.answer(invite), 'an invite');
   }
 
   async #takeDeparture({ room, event }: Departure): Promise<void> {
@@ -189,7 +189,7 @@ export class Reception {
       const parsed = event === null ? null : await this.#parse(room, event);
       await inbox.happened(parsed?.kind === 'event' ? parsed.event : unsaid);
       await rooms.leave(room);
-    }, 'that the agent left a room was not taken');
+    }, 'that the agent left a room');
   }
 
   /** Makes a call until it is answered for good. */
@@ -216,7 +216,10 @@ export class Reception {
         return await work();
       } catch (thrown) {
         signal.throwIfAborted();
-        api.runtime.warn(`${what} and will be tried again`, { error: api.redact(String(thrown)) });
+        api.runtime.warn('something was not taken and will be tried again', {
+          what,
+          error: api.redact(String(thrown)),
+        });
         await waitToRetry(api.runtime, tries, signal, askedWait(thrown));
       }
     }

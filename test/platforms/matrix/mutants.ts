@@ -20,10 +20,10 @@ export const MUTANTS: readonly Mutant[] = [
     layer: { file: SYNCING, titles: 'of 1,000 events is fetched backwards' },
   },
   {
-    name: 'the notice about encryption has another key at every attempt',
-    file: 'src/platforms/matrix/membership.ts',
-    find: '/send/m.room.message/encrypted-room`',
-    replace: '/send/m.room.message/${String(api.runtime.random())}`',
-    layer: { file: ROOMS, titles: 'is told once also when the answer to the notice is lost' },
+    name: 'a reply is sent into an encrypted room in the clear',
+    file: 'src/platforms/matrix/send.ts',
+    find: 'if (!(await this.#deps.rooms.isEncrypted(room))) return room;',
+    replace: 'if (room !== place.thread) return room;',
+    layer: { file: ROOMS, titles: 'is not talked in' },
   },
 ];

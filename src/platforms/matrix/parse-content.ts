@@ -90,8 +90,14 @@ export function namesUs(content: Fields, text: string, { userId, displayName }: 
 
 const MOST_MARKED = 1000;
 
+/** Whether a name stands in a text by itself, and not as a part of another word. */
 function hasWord(text: string, name: string): boolean {
-  return new RegExp(`(?<![\\p{L}\\p{N}_])${RegExp.escape(name)}(?![\\p{L}\\p{N}_])`, 'iu').test(text);
+  const [words, word] = [text.toLowerCase(), name.toLowerCase()];
+  for (let at = words.indexOf(word); at >= 0; at = words.indexOf(word, at + 1)) {
+    const around = [words.slice(Math.max(0, at - 2), at), words.slice(at + word.length, at + word.length + 2)];
+    if (!/[\p{L}\p{N}_]$/u.test(around[0] ?? '') && !/^[\p{L}\p{N}_]/u.test(around[1] ?? '')) return true;
+  }
+  return false;
 }
 
 /** A command behind our name, as in `Moirai: /status`: in rooms it cannot be given otherwise. */

@@ -37,6 +37,8 @@ export class MatrixFake {
   readonly receipts = new Map<string, string>();
   typed = 0;
   revoked = false;
+  /** It answers at once that there is nothing, however long it is asked to wait. */
+  isImpatient = false;
   /** A server of before 2024. */
   isOld = false;
   /** Called when a message of the agent was taken, before it is answered. */
@@ -137,7 +139,7 @@ export class MatrixFake {
       send(response, 200, body);
     };
     const nothing = () => finish({ next_batch: token, rooms: {} });
-    const timer = setTimeout(nothing, Number(query.get('timeout') ?? 0));
+    const timer = setTimeout(nothing, this.isImpatient ? 0 : Number(query.get('timeout') ?? 0));
     this.#waiting.set(response, { answer, timer });
     response.on('close', () => {
       clearTimeout(timer);

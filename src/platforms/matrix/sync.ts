@@ -1,13 +1,16 @@
 import type { Connection } from '../connection.ts';
 import type { KeptCursor } from '../cursor.ts';
+import { pause } from '../deadline.ts';
 import { SendFailure } from '../platform.ts';
 import { ApiError, type MatrixApi } from './api.ts';
 import { EVENT_TYPES } from './parse.ts';
 import { parseSync, type RoomPiece, type SyncBatch } from './parse-sync.ts';
 import type { Reception } from './reception.ts';
+import { waitToRetry } from './retry.ts';
 
 const WAIT_MS = 30_000;
 const MARGIN_MS = 30_000;
+const IMPATIENT_MS = 2000;
 /** Of one room in one answer; what is more is asked for room by room. */
 const MOST_EVENTS = 50;
 
@@ -30,7 +33,8 @@ interface Position {
 /** Asks what is new until the signal ends it or there is no use in asking. */
 export async function followSync(deps: SyncDeps): Promise<void> {
   const { connection, reception, signal } = deps;
-  let position = await connection.keepTrying(() => recallPosition(deps), signal);
+  const { runtime } = deps.api;
+  let position = await recallPosition(deps);
   let isHealthy = false;
   let most = MOST_EVENTS;
   while (position !== null && !signal.aborted) {
@@ -38,11 +42,16 @@ export async function followSync(deps: SyncDeps): Promise<void> {
     if (signal.aborted) return;
     try {
       // After trouble the first question is a short one: it shows at once whether all is well.
-      const batch = await ask(deps, position.since, isHealthy ? WAIT_MS : 0, position.isFirst ? 1 : most);
+      const waitMs = isHealthy ? WAIT_MS : 0;
+      const askedAt = runtime.now();
+      const batch = await ask(deps, position.since, waitMs, position.isFirst ? 1 : most);
+      const isNothing = batch.next === position.since;
       position = await take(deps, batch, position);
       connection.succeeded();
       isHealthy = true;
       most = MOST_EVENTS;
+      // A server that does not wait although it is asked to would be asked without a pause.
+      if (isNothing && waitMs > runtime.now() - askedAt) await pause(runtime, IMPATIENT_MS, signal);
     } catch (thrown) {
       if (signal.aborted) return;
       isHealthy = false;
@@ -63,9 +72,18 @@ export async function followSync(deps: SyncDeps): Promise<void> {
   }
 }
 
-async function recallPosition({ cursor }: SyncDeps): Promise<Position> {
-  const since = await cursor.read();
-  return { since, isFirst: since === null };
+/** Null when all is over. */
+async function recallPosition({ cursor, api, signal }: SyncDeps): Promise<Position | null> {
+  for (let tries = 1; !signal.aborted; tries += 1) {
+    try {
+      const since = await cursor.read();
+      return { since, isFirst: since === null };
+    } catch (thrown) {
+      api.runtime.warn('the position was not read and will be read again', { error: String(thrown) });
+      await waitToRetry(api.runtime, tries, signal);
+    }
+  }
+  return null;
 }
 
 /** Hands on what was brought. Returns where to go on. */

@@ -261,6 +261,34 @@ describe('the connection', () => {
   });
 });
 
+test('a server that does not wait is not asked without a pause', async () => {
+  await using scene = await openMatrix();
+  const { fake, world } = scene;
+  fake.isImpatient = true;
+  const { inbox } = await scene.begin();
+  const before = fake.callsOf('sync').length;
+  await sleep(500);
+  expect(fake.callsOf('sync').length - before).toBeLessThan(40);
+  await world.say({ text: 'hello' });
+  await until(() => inbox.texts.includes('hello'), 'the message');
+});
+
+test('a position that cannot be read is read again, and taken for no first start', async () => {
+  await using scene = await openMatrix();
+  const { world, state } = scene;
+  const { platform } = await scene.begin();
+  await platform.stop();
+  await world.say({ text: 'while nobody was there' });
+  const get = state.get.bind(state);
+  let failures = 2;
+  state.get = (key) => {
+    if (key === 'since' && failures-- > 0) throw new RangeError('the store is away');
+    return get(key);
+  };
+  const next = await scene.begin();
+  await until(() => next.inbox.texts.includes('while nobody was there'), 'the message');
+});
+
 test('an event that a message refers to is asked for until the server is well', async () => {
   await using scene = await openMatrix();
   const { world, fake } = scene;

@@ -89,12 +89,8 @@ export class FakeRooms {
   }
 
   invite(id: string, inviter: string): void {
-    const own = { type: 'm.room.member', state_key: this.self, sender: inviter, content: { membership: 'invite' } };
     const state = [...this.room(id).state.values()].filter(({ type }) => type !== 'm.room.member');
-    this.room(id).state.set(`m.room.member|${this.self}`, {
-      ...{ event_id: '$invite', origin_server_ts: 0 },
-      ...own,
-    });
+    const own = this.member(id, this.self, 'invite', inviter);
     this.#stream.push({ invite: id, state: [...state, own] });
   }
 

@@ -43,6 +43,8 @@ export class MatrixFake {
   isOld = false;
   /** Called when a message of the agent was taken, before it is answered. */
   onTaken: (() => void) | null = null;
+  /** Called when the agent has come into a room, before it is answered. */
+  onJoin: (() => void) | null = null;
   readonly #server: Server;
   readonly #faults = new Map<string, Fault[]>();
   readonly #transactions = new Map<string, string>();
@@ -225,6 +227,7 @@ export class MatrixFake {
     if (rooms.isJoined(room)) return { room_id: room };
     if (!rooms.rooms.has(room)) return error(404, 'M_NOT_FOUND');
     rooms.member(room, self, 'join', self);
+    this.onJoin?.();
     this.wake();
     return { room_id: room };
   }

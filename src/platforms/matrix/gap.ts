@@ -1,6 +1,6 @@
 import { type Fields, integerOf } from '../fields.ts';
 import { ApiError, at, type MatrixApi } from './api.ts';
-import { isComing } from './comings.ts';
+import { isAcceptance, isBeginning } from './comings.ts';
 import { positionOf } from './ids.ts';
 import { EVENT_TYPES } from './parse.ts';
 import { eventsIn } from './parse-sync.ts';
@@ -31,7 +31,7 @@ interface Page {
   /** Newest first. */
   readonly events: readonly Fields[];
   readonly end: string | null;
-  /** Why nothing before it is asked for: the last event that we have, how we came, or that it was said too long ago. */
+  /** Why nothing before it is asked for: the last event that we have, how we came to be there, or that it was said too long ago. */
   readonly sign: 'known' | 'came' | 'old' | null;
 }
 
@@ -100,8 +100,13 @@ export class GapReader {
     const answer = await this.#ask(from, signal);
     const events = eventsIn(answer.chunk);
     const known = last === null ? -1 : events.findIndex((event) => event.event_id === last);
-    // What was said before we came is not for us.
-    const coming = events.findIndex((event) => isComing(event, self));
+    // What was said before is not for us.
+    const coming = events.findIndex((event) => isBeginning(event, self));
+    if (this.#to !== null && coming < 0 && events.some((event) => isAcceptance(event, self))) {
+      // The invite, and what was said since, may lie before the position that the sync began at.
+      this.#to = null;
+      return this.#readPage(from, signal);
+    }
     const ends = [known < 0 ? events.length : known, coming < 0 ? events.length : coming + 1];
     const isOld = events.length > 0 && events.every((event) => timeOf(event) < after);
     const older = isOld && this.#to === null ? 'old' : null;

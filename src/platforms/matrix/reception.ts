@@ -4,7 +4,7 @@ import type { Fields } from '../fields.ts';
 import { LowWater } from '../low-water.ts';
 import type { Inbox } from '../platform.ts';
 import { ApiError, type MatrixApi } from './api.ts';
-import { isComing } from './comings.ts';
+import { isAcceptance, isBeginning } from './comings.ts';
 import { type Attempt, GapReader } from './gap.ts';
 import { eventIdOf } from './ids.ts';
 import type { KnownEvents } from './known-events.ts';
@@ -119,12 +119,14 @@ export class Reception {
     await this.#insist(() => rooms.learn(piece), 'what a room is');
     const mark = await this.#insist(() => marks.read(room), 'how far a room is taken');
     const last = mark?.event ?? null;
-    // What was said before we came is not for us.
-    const came = events.findLastIndex((event) => isComing(event, self.userId));
+    // What was said before is not for us.
+    const came = events.findLastIndex((event) => isBeginning(event, self.userId));
     const known = last === null ? -1 : events.findIndex((event) => event.event_id === last);
     if (behind !== null && came < 0 && known < 0) {
       const after = mark === null ? 0 : mark.at - CLOCKS_MS;
-      const gap = { room, from: behind, to: since, last, after, self: self.userId };
+      // Where we came in by an invite, it may lie before the position.
+      const to = events.some((event) => isAcceptance(event, self.userId)) ? null : since;
+      const gap = { room, from: behind, to, last, after, self: self.userId };
       for await (const page of new GapReader(gap, api, this.#attempt).pages()) await this.#takeEvents(room, page);
     }
     // Behind a position, what comes twice was brought twice: the inbox knows it by its id.

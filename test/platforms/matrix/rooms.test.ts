@@ -104,6 +104,28 @@ describe('an invite', () => {
     await until(() => inbox.texts.includes('welcome'), 'the message');
   });
 
+  test.each([
+    ['soon', 0],
+    ['and much was said since', 120],
+  ])('begins what is for us, and nothing from before: we came %s', async (_, since) => {
+    await using scene = await openMatrix();
+    const { fake, world } = scene;
+    fake.rooms.create(room, [personOf(0)], 'New');
+    world.add(room, 0, text('before the invite'));
+    const { platform } = await scene.begin();
+    await platform.stop();
+    fake.rooms.invite(room, personOf(0));
+    const texts = Array.from({ length: 70 }, (_, index) => `are you there? ${index}`);
+    for (const each of texts) world.add(room, 0, text(each));
+    const later = Array.from({ length: since }, (_each, index) => `welcome ${index}`);
+    fake.onJoin = () => {
+      for (const each of later) world.add(room, 0, text(each));
+    };
+    const { inbox } = await scene.begin();
+    await until(() => inbox.texts.length >= texts.length + later.length, 'what was said meanwhile');
+    expect(inbox.texts).toEqual([...texts, ...later]);
+  });
+
   test('of anybody else is declined, and told in the log', async () => {
     await using scene = await openMatrix();
     const { fake } = scene;

@@ -78,7 +78,7 @@ describe('a gap', () => {
     world.add(room, 0, text('before you came'));
     const { inbox } = await scene.begin();
     fake.cut();
-    fake.rooms.member(room, fake.self, 'join', fake.self, 'invite');
+    fake.rooms.member(room, fake.self, 'join', fake.self, 'leave');
     for (let index = 0; index < 80; index += 1) world.add(room, 0, text(`since you came ${index}`));
     await until(() => inbox.texts.includes('since you came 79'), 'the last');
     expect(inbox.texts).toEqual(Array.from({ length: 80 }, (_, index) => `since you came ${index}`));

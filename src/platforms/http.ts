@@ -21,6 +21,8 @@ export interface HttpCall {
   readonly json?: unknown;
   /** Sent as it is. */
   readonly body?: NonNullable<RequestInit['body']>;
+  /** How large the answer may be, where it brings many messages at once; 4 MB unless said. */
+  readonly mostBytes?: number;
 }
 
 /**
@@ -28,7 +30,7 @@ export interface HttpCall {
  * what `unanswered` understands.
  */
 export async function callHttp(url: string, call: HttpCall, ms: number, signal: AbortSignal): Promise<HttpAnswer> {
-  const { method = 'GET', headers = {}, json } = call;
+  const { method = 'GET', headers = {}, json, mostBytes = MOST_ANSWER_BYTES } = call;
   const body = json === undefined ? call.body : JSON.stringify(json);
   return await withDeadline(signal, ms, async (deadline) => {
     const response = await fetch(url, {
@@ -36,7 +38,7 @@ export async function callHttp(url: string, call: HttpCall, ms: number, signal: 
       headers: { accept: 'application/json', ...(json === undefined ? {} : JSON_HEADER), ...headers },
       ...(body === undefined ? {} : { body }),
     });
-    const text = Buffer.from(await readBytes(response, MOST_ANSWER_BYTES)).toString('utf8');
+    const text = Buffer.from(await readBytes(response, mostBytes)).toString('utf8');
     return { status: response.status, headers: response.headers, body: parsed(text) };
   });
 }

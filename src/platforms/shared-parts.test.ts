@@ -147,6 +147,13 @@ describe('a request', () => {
     expect((await downloadFrom(server.url, {}, 100_000, never)).length).toBe(100_000);
   });
 
+  test('for an answer ends as soon as it is larger than allowed, and more can be allowed', async () => {
+    await using server = await serve((_, response) => response.end(JSON.stringify('x'.repeat(5_000_000))));
+    await expect(callHttp(server.url, {}, 5000, never)).rejects.toMatchObject({ kind: 'too_large' });
+    const { body } = await callHttp(server.url, { mostBytes: 6_000_000 }, 5000, never);
+    expect(body).toHaveLength(5_000_000);
+  });
+
   test('asks for patience in seconds or until a date', () => {
     const headers = (value: string) => new Headers({ 'retry-after': value });
     expect(retryAfter(headers('1.5'), 0)).toBe(1500);

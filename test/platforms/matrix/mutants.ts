@@ -1,0 +1,29 @@
+import type { Mutant } from '../../mutants/mutants.ts';
+
+const SYNCING = 'test/platforms/matrix/syncing.test.ts';
+const ROOMS = 'test/platforms/matrix/rooms.test.ts';
+
+/** Bugs in what only Matrix promises. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a sync counts as taken although a room of it is not',
+    file: 'src/platforms/matrix/reception.ts',
+    find: 'void Promise.all(work).then(',
+    replace: 'void Promise.race(work).then(',
+    layer: { file: SYNCING, titles: 'waits for a room that is slow' },
+  },
+  {
+    name: 'a gap is taken page by page as the server gives it',
+    file: 'src/platforms/matrix/gap.ts',
+    find: 'for (let page = pages.pop(); page !== undefined; page = pages.pop()) {',
+    replace: 'for (let page = pages.shift(); page !== undefined; page = pages.shift()) {',
+    layer: { file: SYNCING, titles: 'of 1,000 events is fetched backwards' },
+  },
+  {
+    name: 'a reply is sent into an encrypted room in the clear',
+    file: 'src/platforms/matrix/send.ts',
+    find: 'if (!(await this.#deps.rooms.isEncrypted(room))) return room;',
+    replace: 'if (room !== place.thread) return room;',
+    layer: { file: ROOMS, titles: 'is not talked in' },
+  },
+];

@@ -1,0 +1,137 @@
+import { ChatQueues } from '../chat-queues.ts';
+import type { Connection } from '../connection.ts';
+import type { Inbox, Incoming } from '../platform.ts';
+import type { Parsed } from './parsed.ts';
+import type { People } from './people.ts';
+import { timeOf } from './places.ts';
+import type { Positions } from './positions.ts';
+import type { SlackBot } from './slack-client.ts';
+
+/** What can be brought to the inbox and is durable then. */
+export type Durable = Extract<Parsed, { kind: 'message' | 'command' | 'event' | 'moved' }>;
+
+/** Slack waits three seconds for an acknowledgement; what takes longer than this comes again. */
+export const TAKE_MS = 2000;
+const MOST_REMEMBERED = 2000;
+
+export interface ReceptionDeps {
+  readonly bot: SlackBot;
+  readonly inbox: Inbox;
+  readonly connection: Connection;
+  readonly positions: Positions;
+  readonly people: People;
+  /** Ends when the platform stops. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Brings what people say to the inbox: one at a time per channel, in order. What the inbox cannot take is tried until it
+ * can, and what was said behind it waits: Slack itself brings things again three times only.
+ */
+export class Reception {
+  readonly #deps: ReceptionDeps;
+  readonly #queues = new ChatQueues();
+  /** On their way, by their ids: what comes again meanwhile is the same. */
+  readonly #underWay = new Map<string, Promise<void>>();
+  /** Taken, but too late to be acknowledged: they come again for that and for nothing else. */
+  readonly #late = new Set<string>();
+  /** Events have no place in the store where a repetition is known. */
+  readonly #events = new Set<string>();
+
+  constructor(deps: ReceptionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether the inbox has it in time to be acknowledged. Never rejects; what is late is still on its way. */
+  async takeInTime(parsed: Durable): Promise<boolean> {
+    const id = idOf(parsed);
+    if (this.#late.delete(id)) return true;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    let isLate = false;
+    const cancel = this.#deps.bot.runtime.after(TAKE_MS, () => {
+      isLate = true;
+      resolve(false);
+    });
+    this.take(parsed).then(
+      () => {
+        if (isLate) remember(this.#late, id);
+        resolve(true);
+      },
+      () => resolve(false),
+    );
+    return await promise.finally(cancel);
+  }
+
+  /** Resolves when the inbox has it; rejects only when the platform is stopped before. */
+  take(parsed: Durable): Promise<void> {
+    const id = idOf(parsed);
+    const underWay = this.#underWay.get(id);
+    if (underWay !== undefined) return underWay;
+    const done = this.inOrder(channelOf(parsed), () => this.bring(parsed)).finally(() => this.#underWay.delete(id));
+    this.#underWay.set(id, done);
+    return done;
+  }
+
+  /** Runs what concerns a channel when everything that came from there before is over. */
+  inOrder<T>(channel: string, work: () => Promise<T>): Promise<T> {
+    return this.#queues.run(channel, work);
+  }
+
+  /** Tries until the inbox has it. For who has waited for its turn. */
+  async bring(parsed: Durable): Promise<void> {
+    const { connection, signal, bot } = this.#deps;
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        await this.#hand(parsed);
+        connection.taken();
+        return;
+      } catch (thrown) {
+        bot.runtime.warn('a message was not taken and will be brought again', { error: bot.redact(String(thrown)) });
+        await connection.untaken(signal);
+      }
+    }
+  }
+
+  /** Lets the inbox finish what it has. */
+  async settle(): Promise<void> {
+    await this.#queues.settle();
+  }
+
+  async #hand(parsed: Durable): Promise<void> {
+    const { inbox } = this.#deps;
+    if (parsed.kind === 'message' || parsed.kind === 'command') return await this.#receive(parsed.message);
+    if (this.#events.has(parsed.id)) return;
+    if (parsed.kind === 'moved') await inbox.moved(parsed.from, parsed.to);
+    else await inbox.happened(parsed.event);
+    remember(this.#events, parsed.id);
+  }
+
+  async #receive(message: Incoming): Promise<void> {
+    const { inbox, people, positions, signal } = this.#deps;
+    await inbox.receive({ ...message, from: await people.named(message.from, signal) });
+    const time = timeOf(message.messageId);
+    if (time !== null && !message.edited) positions.reach(message.place, time);
+  }
+}
+
+function idOf(parsed: Durable): string {
+  return parsed.kind === 'message' || parsed.kind === 'command' ? parsed.message.id : parsed.id;
+}
+
+function channelOf(parsed: Durable): string {
+  switch (parsed.kind) {
+    case 'message':
+    case 'command':
+      return parsed.message.place.chat;
+    case 'event':
+      return parsed.event.place.chat;
+    case 'moved':
+      return parsed.to;
+  }
+}
+
+function remember(ids: Set<string>, id: string): void {
+  ids.add(id);
+  if (ids.size > MOST_REMEMBERED) for (const oldest of ids) return void ids.delete(oldest);
+}

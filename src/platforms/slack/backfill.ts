@@ -65,7 +65,7 @@ export class Backfill {
       );
     }
     const inOrder = missed.toSorted((a, b) => Number(a.messageId) - Number(b.messageId));
-    for (const message of inOrder) await reception.bring({ kind: 'message', message });
+    for (const message of inOrder) await reception.bringMissed(message);
   }
 
   /** What was said in a channel, and in the threads that began there meanwhile. */
@@ -105,7 +105,7 @@ export class Backfill {
       const args = { ...question, limit: PAGE, ...(cursor === null ? {} : { cursor }) };
       const answer: Fields | null = await this.#ask(method, args, position);
       if (answer === null) return found;
-      found.push(...listOf(answer.messages).flatMap((each) => fieldsOf(each) ?? []));
+      found.push(...listOf(answer.messages).flatMap((each): Fields[] => [fieldsOf(each) ?? {}]));
       cursor = textOf(fieldsOf(answer.response_metadata)?.next_cursor);
       if (!cursor || answer.has_more !== true) return found;
     }

@@ -33,8 +33,8 @@ export class Reception {
   readonly #queues = new ChatQueues();
   /** On their way, by their ids: what comes again meanwhile is the same. */
   readonly #underWay = new Map<string, Promise<void>>();
-  /** Taken, but too late to be acknowledged: they come again for that and for nothing else. */
-  readonly #late = new Set<string>();
+  /** Taken without being acknowledged: they come again for that and for nothing else. */
+  readonly #unacknowledged = new Set<string>();
   /** Events have no place in the store where a repetition is known. */
   readonly #events = new Set<string>();
 
@@ -45,7 +45,6 @@ export class Reception {
   /** Whether the inbox has it in time to be acknowledged. Never rejects; what is late is still on its way. */
   async takeInTime(parsed: Durable): Promise<boolean> {
     const id = idOf(parsed);
-    if (this.#late.delete(id)) return true;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     let isLate = false;
     const cancel = this.#deps.bot.runtime.after(TAKE_MS, () => {
@@ -54,7 +53,7 @@ export class Reception {
     });
     this.take(parsed).then(
       () => {
-        if (isLate) remember(this.#late, id);
+        if (isLate) remember(this.#unacknowledged, id);
         resolve(true);
       },
       () => resolve(false),
@@ -67,7 +66,10 @@ export class Reception {
     const id = idOf(parsed);
     const underWay = this.#underWay.get(id);
     if (underWay !== undefined) return underWay;
-    const done = this.inOrder(channelOf(parsed), () => this.bring(parsed)).finally(() => this.#underWay.delete(id));
+    const work = async (): Promise<void> => {
+      if (!this.#unacknowledged.delete(id)) await this.#bring(parsed);
+    };
+    const done = this.inOrder(channelOf(parsed), work).finally(() => this.#underWay.delete(id));
     this.#underWay.set(id, done);
     return done;
   }
@@ -77,8 +79,14 @@ export class Reception {
     return this.#queues.run(channel, work);
   }
 
-  /** Tries until the inbox has it. For who has waited for its turn. */
-  async bring(parsed: Durable): Promise<void> {
+  /** Brings what Slack was asked for, for who has waited for the turn of its channel; Slack may bring it as well. */
+  async bringMissed(message: Incoming): Promise<void> {
+    await this.#bring({ kind: 'message', message });
+    remember(this.#unacknowledged, message.id);
+  }
+
+  /** Tries until the inbox has it. */
+  async #bring(parsed: Durable): Promise<void> {
     const { connection, signal, bot } = this.#deps;
     for (;;) {
       signal.throwIfAborted();

@@ -8,7 +8,7 @@ import { timeOf } from './places.ts';
 import { renderMarkdown } from './render.ts';
 import type { SlackBot } from './slack-client.ts';
 import { escapeSigns } from './text.ts';
-import { uploadFiles } from './upload.ts';
+import { baseName, uploadFiles } from './upload.ts';
 
 /** Slack's own limits. */
 const MOST_LABEL = 75;
@@ -118,7 +118,7 @@ export class Sending {
           continue;
         }
         runtime.warn('a file was not sent', { error: message });
-        const names = files.map(({ name }) => name).join(', ');
+        const names = files.map(baseName).join(', ');
         await this.#post(place, { text: `(${names} could not be sent)` }, signal).catch(() => null);
         return;
       }

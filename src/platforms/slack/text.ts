@@ -29,6 +29,7 @@ function decodeToken(token: string, { userId, name }: Pick<Self, 'userId' | 'nam
   if (target.startsWith('#')) return label === '' ? `<${target}>` : `#${label}`;
   if (target.startsWith('!')) return label === '' ? `@${target.slice(1)}` : label;
   if (!/^(?:https?|mailto|tel|ftp):/i.test(target)) return null;
+  if (/^(?:mailto|tel):/i.test(target)) return label === '' ? target : label;
   // Slack makes links of what looks like one: then the label says the same.
   return label === '' || target.endsWith(label) || target.endsWith(`${label}/`) ? target : `[${label}](${target})`;
 }

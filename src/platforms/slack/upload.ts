@@ -53,6 +53,6 @@ function kindOf(status: number): 'transient' | 'too_large' | 'unknown' {
 }
 
 /** Without its folder, which stays private. */
-function baseName({ name }: OutgoingFile): string {
+export function baseName({ name }: OutgoingFile): string {
   return nameOf(name.split(/[/\\]/).at(-1)) ?? 'file';
 }

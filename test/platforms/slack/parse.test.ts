@@ -72,7 +72,7 @@ test.each([
   ['&lt;@U1&gt; &amp;amp;', '<@U1> &amp;'],
   ['<https://example.org>', 'https://example.org'],
   ['<http://example.org|example.org>', 'http://example.org'],
-  ['<mailto:ada@example.org|ada@example.org>', 'mailto:ada@example.org'],
+  ['<mailto:ada@example.org|ada@example.org>', 'ada@example.org'],
   ['<javascript:alert(1)|click>', '<javascript:alert(1)|click>'],
   ['<!subteam^S1|@team> <!date^1^{date}|today>', '@team today'],
   ['a < b <<@UBOT>>', 'a < b <@moirai>'],

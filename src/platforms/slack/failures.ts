@@ -104,7 +104,7 @@ function reasonOf(thrown: unknown, redact: Redact): string {
   const code = refusalOf(thrown);
   if (code !== null) return `Slack refused: ${code.slice(0, MOST_REASON)}`;
   if (thrown instanceof WebAPIRateLimitedError) return 'Slack asked for patience';
-  if (thrown instanceof WebAPIHTTPError) return `Slack answered with status ${thrown.statusCode}`;
+  if (thrown instanceof WebAPIHTTPError) return `Slack returned status ${thrown.statusCode}`;
   if (thrown instanceof WebAPIRequestError) return unanswered(thrown.original, redact).message;
   if (thrown instanceof SocketLost || thrown instanceof SendFailure) return thrown.message;
   return unanswered(thrown, redact).message;

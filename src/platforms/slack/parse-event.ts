@@ -12,7 +12,7 @@ export function parseEvent(body: Fields, self: Self): Parsed | null {
   const source = { team: idOf(body.team_id) ?? self.teamId, self };
   if (event.type === 'message' || event.type === 'app_mention') return parseMessageEvent(event, source);
   if (event.type === 'assistant_thread_started') return parseOpened(fieldsOf(event.assistant_thread));
-  if (event.type === 'app_uninstalled') return { kind: 'revoked' };
+  if (event.type === 'app_uninstalled' || event.type === 'tokens_revoked') return { kind: 'revoked' };
   const id = nameOf(body.event_id) ?? `${event.type}:${nameOf(event.event_ts) ?? ''}`;
   if (event.type === 'channel_id_changed') return parseMove(event, id);
   const happened = parseHappening(event.type, event, source);

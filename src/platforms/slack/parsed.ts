@@ -11,5 +11,5 @@ export type Parsed =
   | { readonly kind: 'moved'; readonly id: string; readonly from: string; readonly to: string }
   /** Somebody opened a thread of the assistant. */
   | { readonly kind: 'opened'; readonly channel: string; readonly thread: string }
-  /** The app was removed from the workspace. */
+  /** The app was removed from the workspace, or a token taken back. */
   | { readonly kind: 'revoked' };

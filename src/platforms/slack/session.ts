@@ -4,7 +4,7 @@ import type { Fields } from '../fields.ts';
 import type { Inbox } from '../platform.ts';
 import { Backfill } from './backfill.ts';
 import { keepConnected } from './connecting.ts';
-import { UnusableToken } from './failures.ts';
+import { troubleOf } from './failures.ts';
 import { askWho } from './identity.ts';
 import { Interactions } from './interactions.ts';
 import { parsePayload } from './parse.ts';
@@ -27,6 +27,7 @@ export class Session {
   readonly #reception: Reception;
   readonly #interactions: Interactions;
   #self: Self | null = null;
+  #asking = false;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: SlackOptions, bot: SlackBot, connection: Connection, inbox: Inbox) {
@@ -71,22 +72,36 @@ export class Session {
         this.#interactions.open(parsed);
         return NOTHING;
       case 'revoked':
-        void this.#connection.failed(
-          new UnusableToken('the Slack app was removed from the workspace'),
-          this.#stopped.signal,
-        );
+        void this.#askAgain();
         return NOTHING;
       default:
         return (await this.#reception.takeInTime(parsed)) ? NOTHING : null;
     }
   }
 
+  #askWho(): Promise<Self> {
+    return withDeadline(this.#stopped.signal, CALL_MS, (deadline) => askWho(this.#bot, deadline));
+  }
+
+  /** Whether the app is still there is for Slack to say, not for an event. */
+  async #askAgain(): Promise<void> {
+    if (this.#asking) return;
+    this.#asking = true;
+    const { signal } = this.#stopped;
+    try {
+      await this.#askWho();
+    } catch (thrown) {
+      const isOver = troubleOf(thrown, this.#bot.redact).phase === 'failed';
+      if (isOver && !signal.aborted) await this.#connection.failed(thrown, signal);
+    }
+    this.#asking = false;
+  }
+
   async #run(): Promise<void> {
     const { signal } = this.#stopped;
     const [bot, connection] = [this.#bot, this.#connection];
     await this.#positions.load();
-    const ask = () => withDeadline(signal, CALL_MS, (deadline) => askWho(bot, deadline));
-    const self = await connection.keepTrying(ask, signal);
+    const self = await connection.keepTrying(() => this.#askWho(), signal);
     if (self === null) return;
     const [positions, reception] = [this.#positions, this.#reception];
     const backfill = new Backfill({ bot, self, positions, reception, signal });

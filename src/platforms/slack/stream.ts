@@ -102,8 +102,6 @@ export class Streams {
     const rest = isPart ? whole.slice(shown.text.length) : '';
     const buttons = isPart && message.buttons !== undefined ? { blocks: buttonBlocks(message.buttons) } : {};
     const words = rest === '' ? {} : { markdown_text: rest };
-    // An answer that is lost leaves it open whether the rest has arrived.
-    if (shown !== undefined) shown.isOther = true;
     const stopped = await this.#sending.callUnless(
       'chat.stopStream',
       { channel, ts, ...words, ...buttons },

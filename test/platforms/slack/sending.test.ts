@@ -154,11 +154,14 @@ describe('a stream', () => {
     expect(scene.platform.abilitiesAt!(channel)).toMatchObject({ streams: false, edit: true });
   });
 
-  test('whose last addition was not answered ends as the whole reply, once', async () => {
+  test.each([
+    ['arrived', 'lost'],
+    ['did not arrive', { status: 500 }],
+  ] as const)('whose last addition was not answered and %s ends as the whole reply, once', async (_, fault) => {
     await using scene = await openSlack();
     const stream = await scene.platform.startStream!(scene.world.place('dm'), { key: 'k' }, never);
     await stream.append('One', never);
-    scene.fake.failNext('chat.appendStream', 'lost');
+    scene.fake.failNext('chat.appendStream', fault);
     expect(await failureOf(stream.append('One, two', never))).toMatchObject({ kind: 'uncertain' });
     await stream.finish({ text: 'One, two, three' }, never);
     expect(scene.world.shown()).toMatchObject([{ text: 'One, two, three', stream: 'finished' }]);

@@ -65,6 +65,42 @@ describe('an acknowledgement', () => {
   });
 });
 
+describe('what Slack brings once', () => {
+  test('a button that could not be taken says so, and is taken when it is pressed again', async () => {
+    await using scene = await openSlack();
+    const { inbox, world, platform } = scene;
+    const buttons = [[{ label: 'Yes', data: 'yes' }]];
+    const { messageId } = await platform.send(
+      world.place('dm'),
+      { text: 'Allow?', buttons },
+      AbortSignal.timeout(5000),
+    );
+    const { press } = inbox;
+    inbox.press = () => Promise.reject(new RangeError('the inbox cannot take it now'));
+    expect(await world.press(messageId, 'yes')).toBe('This could not be taken. Press the button again.');
+    inbox.press = press;
+    inbox.answer = 'Thanks.';
+    scene.fake.answers.clear();
+    expect(await world.press(messageId, 'yes')).toBe('Thanks.');
+  });
+
+  test('a command that could not be taken before a stop says so, and is taken when it is entered again', async () => {
+    await using scene = await openSlack({ speed: 1 });
+    const { inbox, world, platform, fake, driver } = scene;
+    inbox.refuseNext(1000);
+    const refused = await world.command('/moirai', 'status', 'D42');
+    await platform.stop();
+    expect(fake.answers.get(refused)).toMatchObject({ text: 'This could not be taken. Enter the command again.' });
+    const next = await driver.restart!();
+    const later = new TestInbox();
+    await next.start(later);
+    await until(() => next.state.phase === 'connected', 'connected');
+    await world.command('/moirai', 'status', 'D42');
+    await until(() => later.received.length === 1, 'the command');
+    expect(later.texts).toEqual(['/status']);
+  });
+});
+
 describe('a mention', () => {
   test('that comes as message and as app_mention is the same message, whichever comes first', async () => {
     await using scene = await openSlack();
@@ -167,6 +203,18 @@ describe('a token', () => {
     expect(scene.platform.state.problem).toMatch(/token is that of a person.*bot token, xoxb-/);
     const failure = await scene.platform.identify!(AbortSignal.timeout(5000)).catch((thrown: unknown) => thrown);
     expect(failure).toMatchObject({ name: 'SendFailure', kind: 'forbidden' });
+  });
+
+  test('that is taken back is noticed when Slack tells of it, if that is true', async () => {
+    await using scene = await openSlack();
+    const { fake, world, platform } = scene;
+    world.event({ type: 'tokens_revoked', tokens: { bot: ['UBOT'] } });
+    await until(() => fake.callsOf('auth.test').length === 2, 'the question');
+    await until(() => fake.delivery.pending === 0, 'the acknowledgement');
+    expect(platform.state.phase).toBe('connected');
+    fake.revoked = true;
+    world.event({ type: 'app_uninstalled' });
+    await until(() => platform.state.phase === 'failed', 'failed');
   });
 
   test('that may open no sockets says which scope it lacks', async () => {

@@ -182,6 +182,7 @@ export class SlackDelivery {
     }
     envelope.sentAt = performance.now();
     if (status === 200) this.#acknowledged({ envelope_id: envelope.id });
+    else if (kind !== 'events_api') this.#drop(envelope.id);
   }
 
   #noteSent(envelope: Envelope): void {

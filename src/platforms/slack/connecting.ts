@@ -1,7 +1,10 @@
 import type { Connection } from '../connection.ts';
+import { pause } from '../deadline.ts';
 import { SocketLost } from './failures.ts';
 import type { SlackBot, SlackOptions } from './slack-client.ts';
 import { type SocketHandlers, SocketLink } from './socket.ts';
+
+const PAUSE_MS = 500;
 
 interface ConnectingOptions {
   readonly options: SlackOptions;
@@ -32,9 +35,13 @@ export async function keepConnected(
       old?.finish().catch(() => undefined);
       old = null;
       const end = await endOf(link, signal);
-      if (end === 'replace') old = link;
-      else if (end === 'stopped') return await link.finish();
-      else throw new SocketLost('Slack ended the connection');
+      if (end === 'stopped') return await link.finish();
+      if (end === 'replace') {
+        old = link;
+        // A server that wants each socket replaced at once is not asked without a pause.
+        await pause(bot.runtime, PAUSE_MS, signal);
+      }
+      if (end === 'closed') throw new SocketLost('Slack ended the connection');
     } catch (thrown) {
       if (signal.aborted) break;
       if ((await connection.failed(thrown, signal)).phase === 'failed') break;

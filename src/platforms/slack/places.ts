@@ -11,7 +11,8 @@ interface Spot {
 
 /** A direct chat keeps its type in a thread: the assistant of Slack talks in threads of one. */
 export function placeOf({ team, channel, thread, channelType }: Spot): Place {
-  const isDirect = typeof channelType === 'string' ? channelType === 'im' : channel.startsWith('D');
+  const isDirect =
+    typeof channelType === 'string' ? channelType === 'im' || channelType === 'app_home' : channel.startsWith('D');
   const type = isDirect ? 'dm' : thread === null ? 'channel' : 'thread';
   return { type, chat: channel, scope: team, ...(thread === null ? {} : { thread }) };
 }

@@ -86,8 +86,10 @@ export class Slack implements Platform {
     const challenge = challengeOf(payload);
     if (challenge !== null) return { status: 200, headers: { 'content-type': 'text/plain' }, body: challenge };
     const session = this.#session;
-    if (session === null || (await session.take(payload)) === null) return { status: 503 };
-    this.#guard.taken(request);
+    if (session === null || (await session.take(payload)) === null) {
+      this.#guard.release(request);
+      return { status: 503 };
+    }
     if (this.#session === session) this.#connection.succeeded();
     return { status: 200 };
   }

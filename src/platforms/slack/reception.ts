@@ -1,9 +1,8 @@
 import { ChatQueues } from '../chat-queues.ts';
-import type { Connection } from '../connection.ts';
+import { pause } from '../deadline.ts';
 import type { Inbox, Incoming } from '../platform.ts';
 import type { Parsed } from './parsed.ts';
 import type { People } from './people.ts';
-import { timeOf } from './places.ts';
 import type { Positions } from './positions.ts';
 import type { SlackBot } from './slack-client.ts';
 
@@ -13,11 +12,13 @@ export type Durable = Extract<Parsed, { kind: 'message' | 'command' | 'event' | 
 /** Slack waits three seconds for an acknowledgement; what takes longer than this comes again. */
 export const TAKE_MS = 2000;
 const MOST_REMEMBERED = 2000;
+/** Between two tries at the same message. Its channel waits with it, so it is never long. */
+const LEAST_WAIT_MS = 500;
+const MOST_WAIT_MS = 10_000;
 
 export interface ReceptionDeps {
   readonly bot: SlackBot;
   readonly inbox: Inbox;
-  readonly connection: Connection;
   readonly positions: Positions;
   readonly people: People;
   /** Ends when the platform stops. */
@@ -87,16 +88,14 @@ export class Reception {
 
   /** Tries until the inbox has it. */
   async #bring(parsed: Durable): Promise<void> {
-    const { connection, signal, bot } = this.#deps;
-    for (;;) {
+    const { signal, bot } = this.#deps;
+    for (let wait = LEAST_WAIT_MS; ; wait = Math.min(wait * 2, MOST_WAIT_MS)) {
       signal.throwIfAborted();
       try {
-        await this.#hand(parsed);
-        connection.taken();
-        return;
+        return await this.#hand(parsed);
       } catch (thrown) {
         bot.runtime.warn('a message was not taken and will be brought again', { error: bot.redact(String(thrown)) });
-        await connection.untaken(signal);
+        await pause(bot.runtime, wait * (0.5 + bot.runtime.random() / 2), signal);
       }
     }
   }
@@ -108,7 +107,8 @@ export class Reception {
 
   async #hand(parsed: Durable): Promise<void> {
     const { inbox } = this.#deps;
-    if (parsed.kind === 'message' || parsed.kind === 'command') return await this.#receive(parsed.message);
+    if (parsed.kind === 'command') return await this.#receive(parsed.message);
+    if (parsed.kind === 'message') return await this.#receiveAt(parsed.message);
     if (this.#events.has(parsed.id)) return;
     if (parsed.kind === 'moved') await inbox.moved(parsed.from, parsed.to);
     else await inbox.happened(parsed.event);
@@ -116,10 +116,13 @@ export class Reception {
   }
 
   async #receive(message: Incoming): Promise<void> {
-    const { inbox, people, positions, signal } = this.#deps;
+    const { inbox, people, signal } = this.#deps;
     await inbox.receive({ ...message, from: await people.named(message.from, signal) });
-    const time = timeOf(message.messageId);
-    if (time !== null && !message.edited) positions.reach(message.place, time);
+  }
+
+  async #receiveAt(message: Incoming): Promise<void> {
+    await this.#receive(message);
+    if (!message.edited) this.#deps.positions.reach(message.place, message.messageId);
   }
 }
 

@@ -23,6 +23,14 @@ export const METADATA_TYPE = 'moirai_message';
 /** Refusals of what a text is, not of who sends it or where. */
 const UNREADABLE = ['invalid_blocks', 'invalid_blocks_format', 'msg_blocks_too_long', 'msg_too_long', 'no_text'];
 const NOT_THERE = ['not_in_channel', 'channel_not_found'];
+const NO_THREAD = ['thread_not_found', 'invalid_thread_ts', 'cannot_reply_to_message'];
+
+/** How a message is sent; what the server refuses is changed. */
+interface Form {
+  readonly thread: string | undefined;
+  /** False after Slack could not read our Markdown. */
+  readonly isFormatted: boolean;
+}
 
 /** Calls that concern one channel. */
 export class Sending {
@@ -72,18 +80,20 @@ export class Sending {
   async #post(place: Place, message: Outgoing, signal: AbortSignal): Promise<string> {
     const { key, reply } = message;
     const metadata = key === undefined ? {} : { metadata: { event_type: METADATA_TYPE, event_payload: { key } } };
-    const thread = place.thread === undefined ? {} : { thread_ts: place.thread };
-    const target = { channel: place.chat, ...thread, ...metadata, unfurl_links: false, unfurl_media: false };
+    const target = { channel: place.chat, ...metadata, unfurl_links: false, unfurl_media: false };
     const answerTo = this.#answerAddress(reply);
-    let refused: unknown = null;
-    const mended = (thrown: unknown): boolean => {
-      refused = thrown;
-      return isUnreadable(thrown) || (answerTo !== null && isRefusal(thrown, ...NOT_THERE));
-    };
-    const sent = await this.#tolerant('chat.postMessage', { ...target, ...contentOf(message) }, signal, mended);
-    if (sent !== null) return timeOf(sent.ts) ?? '';
-    if (isUnreadable(refused)) {
-      return timeOf((await this.call('chat.postMessage', { ...target, ...plainOf(message) }, signal)).ts) ?? '';
+    let form: Form | null = { thread: place.thread, isFormatted: true };
+    while (form !== null) {
+      const { thread, isFormatted }: Form = form;
+      const content = isFormatted ? contentOf(message) : plainOf(message);
+      const args = { ...target, ...(thread === undefined ? {} : { thread_ts: thread }), ...content };
+      let next: Form | null = null;
+      const sent = await this.#tolerant('chat.postMessage', args, signal, (thrown) => {
+        next = mend({ thread, isFormatted }, thrown);
+        return next !== null || (answerTo !== null && isRefusal(thrown, ...NOT_THERE));
+      });
+      if (sent !== null) return timeOf(sent.ts) ?? '';
+      form = next;
     }
     return await this.#answer(answerTo as URL, message, signal);
   }
@@ -146,6 +156,13 @@ export class Sending {
 /** Slack counts messages for each channel, and every other method for the whole workspace. */
 function gateOf(method: string, { channel }: Fields): string {
   return method === 'chat.postMessage' ? `${method} ${String(channel)}` : method;
+}
+
+/** What Slack refused is changed, each thing once; null where nothing can be. */
+function mend({ thread, isFormatted }: Form, thrown: unknown): Form | null {
+  if (isFormatted && isUnreadable(thrown)) return { thread, isFormatted: false };
+  const isThreadGone = thread !== undefined && isRefusal(thrown, ...NO_THREAD);
+  return isThreadGone ? { thread: undefined, isFormatted } : null;
 }
 
 function isUnreadable(thrown: unknown): boolean {

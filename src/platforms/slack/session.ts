@@ -37,7 +37,7 @@ export class Session {
     this.#positions = new Positions(bot.runtime);
     const { signal } = this.#stopped;
     const people = new People(bot);
-    this.#reception = new Reception({ bot, inbox, connection, positions: this.#positions, people, signal });
+    this.#reception = new Reception({ bot, inbox, positions: this.#positions, people, signal });
     this.#interactions = new Interactions(bot, inbox, this.#reception);
   }
 

@@ -37,6 +37,7 @@ export class SocketLink {
   readonly #ended = Promise.withResolvers<'closed' | 'replace'>();
   readonly #working = new Set<Promise<void>>();
   #problem: unknown = null;
+  #isReady = false;
   #isClosed = false;
 
   private constructor(client: SocketModeClient, bot: SlackBot, handlers: SocketHandlers) {
@@ -137,6 +138,8 @@ export class SocketLink {
     const frame = frameOf(data);
     if (frame === null || this.#isClosed) return;
     if (frame.type === 'hello') {
+      if (this.#isReady) return;
+      this.#isReady = true;
       this.#handlers.opened();
       this.#open.resolve();
       this.#client.emit('connected');

@@ -8,7 +8,7 @@ const MOST_REMEMBERED = 20_000;
 export class RequestGuard {
   readonly #secret: string;
   readonly #clock: () => number;
-  /** Signatures of requests that were taken, with the time at which they are too old by themselves. */
+  /** Signatures of requests that were admitted, with the time at which they are too old by themselves. */
   readonly #taken = new Map<string, number>();
 
   constructor(secret: string, clock: () => number) {
@@ -16,19 +16,26 @@ export class RequestGuard {
     this.#clock = clock;
   }
 
-  /** False for what Slack has not signed, for what is too old, and for what was taken before. */
+  /**
+   * False for what Slack has not signed, for what is too old, and for what was admitted before: the same request, to the
+   * byte, is somebody else's.
+   */
   admits({ headers, body }: WebhookRequest): boolean {
     const time = headers['x-slack-request-timestamp'];
     const signature = headers['x-slack-signature'];
     if (signature === undefined || time === undefined || !isFresh(time, this.#clock())) return false;
     const own = `v0=${hmacSha256(this.#secret, [`v0:${time}:`, body], 'hex')}`;
-    return isSame(signature, own) && !this.#taken.has(signature);
+    if (!isSame(signature, own) || this.#taken.has(signature)) return false;
+    this.#remember(signature);
+    return true;
   }
 
-  /** The request has been taken: the same one, to the byte, is somebody else's. */
-  taken({ headers }: WebhookRequest): void {
-    const signature = headers['x-slack-signature'];
-    if (signature === undefined) return;
+  /** It could not be taken, and Slack may bring it again within the same second. */
+  release({ headers }: WebhookRequest): void {
+    this.#taken.delete(headers['x-slack-signature'] ?? '');
+  }
+
+  #remember(signature: string): void {
     const now = this.#clock();
     if (this.#taken.size >= MOST_REMEMBERED) {
       for (const [old, until] of this.#taken) if (until < now) this.#taken.delete(old);

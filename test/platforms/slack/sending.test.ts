@@ -40,6 +40,13 @@ describe('a message', () => {
     expect(scene.world.shown()).toMatchObject([{ messageId, text: '<d>' }]);
   });
 
+  test('to a thread whose beginning was deleted goes to its channel', async () => {
+    await using scene = await openSlack();
+    const gone: Place = { ...channel, type: 'thread', thread: '1700000000.000100' };
+    await scene.platform.send(gone, { text: 'still here' }, never);
+    expect(scene.world.shown()).toMatchObject([{ text: 'still here', chat: 'C1', thread: null }]);
+  });
+
   test('calls no whole channel, whatever the model says', async () => {
     await using scene = await openSlack();
     const text = '<!channel> <!HERE> `<!everyone>` <!subteam^S1> <@U42> <!DOCTYPE html>';

@@ -139,6 +139,30 @@ describe('a mention', () => {
   });
 });
 
+test('a reaction that Slack brings again is told of once', async () => {
+  await using scene = await openSlack();
+  const { inbox, world, fake } = scene;
+  const messageId = world.tell({ text: 'look', channel: 'C1' }).ts;
+  await world.happen('reaction', messageId);
+  await until(() => inbox.events.length === 1, 'the event');
+  await world.bringAgain();
+  await until(() => fake.delivery.pending === 0, 'the acknowledgement');
+  await world.happen('joined', messageId);
+  await until(() => inbox.events.length > 1, 'the next event');
+  expect(inbox.events.map(({ kind }) => kind)).toEqual(['reaction_added', 'member_joined']);
+});
+
+test('an inbox that can take nothing for a while keeps no channel waiting long afterwards', async () => {
+  await using scene = await openSlack();
+  const { inbox, world } = scene;
+  inbox.refuseNext(40);
+  for (let person = 0; person < 20; person += 1) await world.say({ text: `from ${person}`, person });
+  const started = performance.now();
+  await until(() => inbox.received.length === 20, 'all of them');
+  // A hundred seconds of the platform's time, most of them for the machine.
+  expect(performance.now() - started).toBeLessThan(patience(1000));
+});
+
 describe('a socket', () => {
   test('that Slack is going to end stays until another is open, and nothing is asked for', async () => {
     await using scene = await openSlack();

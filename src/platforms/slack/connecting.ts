@@ -1,6 +1,6 @@
 import type { Connection } from '../connection.ts';
 import { pause } from '../deadline.ts';
-import { SocketLost } from './failures.ts';
+import { SocketLost, troubleOf, UnusableToken } from './failures.ts';
 import type { SlackBot, SlackOptions } from './slack-client.ts';
 import { type SocketHandlers, SocketLink } from './socket.ts';
 
@@ -44,10 +44,16 @@ export async function keepConnected(
       if (end === 'closed') throw new SocketLost('Slack ended the connection');
     } catch (thrown) {
       if (signal.aborted) break;
-      if ((await connection.failed(thrown, signal)).phase === 'failed') break;
+      if ((await connection.failed(namingToken(thrown, bot), signal)).phase === 'failed') break;
     }
   }
   await old?.finish();
+}
+
+/** There are two tokens, and sockets are opened with the other one. */
+function namingToken(thrown: unknown, { redact }: SlackBot): unknown {
+  const { phase, problem } = troubleOf(thrown, redact);
+  return phase === 'failed' ? new UnusableToken(`app_token: ${problem}`) : thrown;
 }
 
 async function endOf(link: SocketLink, signal: AbortSignal): Promise<'closed' | 'replace' | 'stopped'> {

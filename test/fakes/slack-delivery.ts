@@ -32,6 +32,8 @@ export class SlackDelivery {
   readonly signingSecret: string;
   readonly sockets = new Set<WebSocket>();
   readonly acks: Acknowledgement[] = [];
+  /** As many sockets were open at once. */
+  mostConnections = 0;
   /** How long an acknowledgement is waited for. */
   retryMs = 500;
   /** Attempts at the same; what is not taken then is never brought again. */
@@ -90,6 +92,7 @@ export class SlackDelivery {
   connected(socket: WebSocket): void {
     this.forgets = false;
     this.sockets.add(socket);
+    this.mostConnections = Math.max(this.mostConnections, this.sockets.size);
     socket.on('close', () => this.sockets.delete(socket));
     socket.on('message', (data) => this.#acknowledged(JSON.parse(String(data)) as { envelope_id: string }));
     for (const envelope of this.#pending.values()) this.#send(envelope);

@@ -21,13 +21,13 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/platforms/slack/stream.ts',
     find: 'Object.assign(shown, { text: wanted, isOther: true });',
     replace: 'Object.assign(shown, { text: wanted });',
-    layer: { file: 'test/platforms/slack/sending.test.ts', titles: 'last addition' },
+    layer: { file: 'test/platforms/slack/streaming.test.ts', titles: 'last addition' },
   },
   {
     name: 'what was said while nobody was connected to Slack is not asked for',
     file: 'src/platforms/slack/connecting.ts',
     find: 'if (old?.isOpen !== true) gap();',
     replace: 'if (old?.isOpen === true) gap();',
-    layer: { file: 'test/platforms/slack/socket.test.ts', titles: 'what was missed' },
+    layer: { file: 'test/platforms/slack/backfill.test.ts', titles: 'what was missed' },
   },
 ];

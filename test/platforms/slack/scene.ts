@@ -1,8 +1,19 @@
+import type { SendFailure } from '../../../src/platforms/platform.ts';
 import type { SlackServer } from '../../fakes/slack-server.ts';
 import { TestInbox, until } from '../contract/scene.ts';
 import { driverIn } from '../subject.ts';
 import { subject } from './subject.ts';
 import { SlackWorld } from './world.ts';
+
+/** What a call fails with; throws if it does not. */
+export async function failureOf(work: Promise<unknown>): Promise<SendFailure> {
+  const thrown = await work.then(
+    () => null,
+    (reason: SendFailure) => reason,
+  );
+  if (thrown === null) throw new RangeError('it did not fail');
+  return thrown;
+}
 
 interface SceneOptions {
   readonly mode?: 'socket' | 'http';

@@ -1,22 +1,11 @@
-import { WebAPIHTTPError, WebAPIPlatformError, WebAPIRateLimitedError, WebAPIRequestError } from '@slack/web-api';
 import { describe, expect, test } from 'vitest';
-import type { Outgoing, Place, SendFailure } from '../../../src/platforms/platform.ts';
-import { addressAt } from '../../../src/platforms/slack/addresses.ts';
-import { sendFailureOf } from '../../../src/platforms/slack/failures.ts';
-import { renderBeginning, renderMarkdown } from '../../../src/platforms/slack/render.ts';
+import type { Outgoing, Place } from '../../../src/platforms/platform.ts';
 import { never, until } from '../contract/scene.ts';
-import { openSlack } from './scene.ts';
+import { failureOf, openSlack } from './scene.ts';
 
 type Scene = Awaited<ReturnType<typeof openSlack>>;
 
 const channel: Place = { type: 'channel', chat: 'C1', scope: 'T1' };
-const failureOf = (work: Promise<unknown>): Promise<SendFailure> =>
-  work.then(
-    () => {
-      throw new RangeError('it did not fail');
-    },
-    (thrown: SendFailure) => thrown,
-  );
 
 describe('a message', () => {
   test('goes to its channel or its thread, as Markdown, and opens no previews', async () => {
@@ -137,76 +126,6 @@ describe('an answer to a command', () => {
   });
 });
 
-describe('a stream', () => {
-  const reply = { messageId: '1.1', data: { user: 'U42', team: 'T1' }, until: null };
-
-  test('in a channel is for whom it answers, and needs a thread', async () => {
-    await using scene = await openSlack();
-    const place = scene.world.place('thread');
-    const stream = await scene.platform.startStream!(place, { key: 'k', reply }, never);
-    expect(scene.fake.callsOf('chat.startStream')).toMatchObject([
-      { recipient_user_id: 'U42', recipient_team_id: 'T1' },
-    ]);
-    await stream.append('One', never);
-    await stream.finish({ text: 'One, two', buttons: [[{ label: 'More', data: 'more' }]] }, never);
-    expect(scene.world.shown()).toMatchObject([{ text: 'One, two', thread: place.thread, buttons: ['More'] }]);
-    expect(scene.fake.callsOf('chat.update')).toEqual([]);
-    for (const [where, opening] of [
-      [place, { key: 'k' }],
-      [channel, { key: 'k', reply }],
-    ] as const) {
-      expect(await failureOf(scene.platform.startStream!(where, opening, never))).toMatchObject({ retryAfterMs: null });
-    }
-    expect(scene.platform.abilitiesAt!(place)).toMatchObject({ streams: true, typing: false });
-    expect(scene.platform.abilitiesAt!(channel)).toMatchObject({ streams: false, edit: true });
-  });
-
-  test.each([
-    ['arrived', 'lost'],
-    ['did not arrive', { status: 500 }],
-  ] as const)('whose last addition was not answered and %s ends as the whole reply, once', async (_, fault) => {
-    await using scene = await openSlack();
-    const stream = await scene.platform.startStream!(scene.world.place('dm'), { key: 'k' }, never);
-    await stream.append('One', never);
-    scene.fake.failNext('chat.appendStream', fault);
-    expect(await failureOf(stream.append('One, two', never))).toMatchObject({ kind: 'uncertain' });
-    await stream.finish({ text: 'One, two, three' }, never);
-    expect(scene.world.shown()).toMatchObject([{ text: 'One, two, three', stream: 'finished' }]);
-  });
-
-  test('whose end was not answered is ended again without saying anything twice', async () => {
-    await using scene = await openSlack();
-    const place = scene.world.place('dm');
-    const stream = await scene.platform.startStream!(place, { key: 'k' }, never);
-    await stream.append('One', never);
-    scene.fake.failNext('chat.stopStream', 'lost');
-    const finish = () => scene.platform.resumeStream!(place, stream.handle).finish({ text: 'One, two' }, never);
-    expect(await failureOf(finish())).toMatchObject({ kind: 'uncertain' });
-    await finish();
-    expect(scene.world.shown()).toMatchObject([{ text: 'One, two', stream: 'finished' }]);
-  });
-
-  test('that a person stops says the whole reply in the end', async () => {
-    await using scene = await openSlack();
-    const stream = await scene.platform.startStream!(scene.world.place('dm'), { key: 'k' }, never);
-    scene.fake.failNext('chat.appendStream', { error: 'stopped_by_user' });
-    for (const text of ['One', 'One, two']) await stream.append(text, never);
-    expect(scene.fake.callsOf('chat.appendStream')).toHaveLength(1);
-    await stream.finish({ text: 'One, two, three' }, never);
-    expect(scene.world.shown()).toMatchObject([{ text: 'One, two, three', stream: 'finished' }]);
-  });
-
-  test('calls no whole channel, however its words are parted', async () => {
-    await using scene = await openSlack();
-    const stream = await scene.platform.startStream!(scene.world.place('dm'), { key: 'k' }, never);
-    for (const text of ['Hi <', 'Hi <!', 'Hi <!chan', 'Hi <!channel> all']) await stream.append(text, never);
-    await stream.finish({ text: 'Hi <!channel> all.' }, never);
-    const sent = scene.fake.callsOf('chat.appendStream').map(({ markdown_text: text }) => text);
-    expect(sent.join('')).not.toContain('<!');
-    expect(scene.world.shown()[0]?.text).toBe('Hi <\u2060!channel> all.');
-  });
-});
-
 describe('the assistant', () => {
   test('offers prompts in a thread that somebody opens', async () => {
     await using scene = await openSlack();
@@ -268,66 +187,4 @@ test('people have the names that Slack knows them by, asked for once', async () 
   await until(() => scene.inbox.received.length === 2, 'both');
   expect(scene.inbox.received.map(({ from }) => from.name)).toEqual(['Person U42', 'Person U42']);
   expect(scene.fake.callsOf('users.info')).toHaveLength(1);
-});
-
-describe('an address', () => {
-  test.each([
-    ['https://files.slack.com/a?b=1', null, 'https://files.slack.com/a?b=1'],
-    ['wss://wss-primary.slack.com/link/?ticket=1', null, 'wss://wss-primary.slack.com/link/?ticket=1'],
-    ['http://files.slack.com/a', null, null],
-    ['https://slack.com.elsewhere.test/a', null, null],
-    ['https://notslack.com/a', null, null],
-    ['https://slack.com@elsewhere.test/a', null, null],
-    ['file:///etc/passwd', null, null],
-    ['https://files.slack.com/a?b=1', 'http://127.0.0.1:9', 'http://127.0.0.1:9/a?b=1'],
-    ['wss://wss-primary.slack.com/link/?t=1', 'https://slack.test', 'wss://slack.test/link/?t=1'],
-    ['ws://127.0.0.1:8/link', 'http://127.0.0.1:9', 'ws://127.0.0.1:8/link'],
-    ['file:///etc/passwd', 'http://127.0.0.1:9', null],
-    [7, 'http://127.0.0.1:9', null],
-  ])('of Slack is used, others are not: %s at %s', (url, root, used) => {
-    expect(addressAt(url, root)?.href ?? null).toBe(used);
-  });
-});
-
-describe('an error of Slack', () => {
-  const platformError = (error: string) => new WebAPIPlatformError({ ok: false, error });
-
-  test.each([
-    [platformError('channel_not_found'), 'gone', null],
-    [platformError('is_archived'), 'gone', null],
-    [platformError('not_in_channel'), 'gone', null],
-    [platformError('restricted_action_read_only_channel'), 'forbidden', null],
-    [platformError('missing_scope'), 'forbidden', null],
-    [platformError('invalid_auth'), 'forbidden', 60_000],
-    [platformError('msg_too_long'), 'too_long', null],
-    [platformError('invalid_blocks'), 'bad_format', null],
-    [platformError('internal_error'), 'uncertain', 1000],
-    [platformError('fatal_error'), 'uncertain', 1000],
-    [platformError('<html>Bad gateway</html>'), 'uncertain', 1000],
-    [platformError('ratelimited'), 'rate_limited', 30_000],
-    [platformError('something_new'), 'unknown', null],
-    [new WebAPIRateLimitedError(12), 'rate_limited', 12_000],
-    [new WebAPIHTTPError(503, '', {}, ''), 'transient', 1000],
-    [new WebAPIHTTPError(500, '', {}, ''), 'uncertain', 1000],
-    [new WebAPIHTTPError(404, '', {}, ''), 'unknown', null],
-    [new WebAPIRequestError(new TypeError('fetch failed', { cause: { code: 'x' } })), 'uncertain', 1000],
-    [new WebAPIRequestError(Object.assign(new Error('no'), { code: 'ECONNREFUSED' })), 'transient', 1000],
-    [new RangeError('of our own'), 'uncertain', 1000],
-  ])('says whether to try again: %s', (thrown, kind, retryAfterMs) => {
-    expect(sendFailureOf(thrown, (text) => text)).toMatchObject({ kind, retryAfterMs });
-  });
-
-  test('holds no token', () => {
-    const { message } = sendFailureOf(platformError('xoxb-1-secret refused'), (text) =>
-      text.replace('xoxb-1-secret', '<secret>'),
-    );
-    expect(message).toBe('Slack refused: <secret> refused');
-  });
-});
-
-test('what was begun is the beginning of what it becomes', () => {
-  const text = 'a <!channel> b <!here> <c> <';
-  for (let end = 0; end <= text.length; end += 1) {
-    expect(renderMarkdown(text).startsWith(renderBeginning(text.slice(0, end)))).toBe(true);
-  }
 });

@@ -32,7 +32,7 @@ describe('an acknowledgement', () => {
   });
 
   test('is not given for what cannot be taken within two seconds: it comes again, and is handed over once', async () => {
-    await using scene = await openSlack({ speed: 1, before: ({ delivery }) => (delivery.retryMs = 4000) });
+    await using scene = await openSlack({ speed: 1, before: ({ delivery }) => (delivery.retryMs = 7000) });
     const { fake, inbox, world } = scene;
     const open = inbox.hold();
     await world.say({ text: 'slow' });
@@ -42,9 +42,9 @@ describe('an acknowledgement', () => {
     await until(() => inbox.received.length === 1, 'the message');
     await sleep(200);
     expect(fake.delivery.pending).toBe(1);
-    await until(() => fake.delivery.pending === 0, 'the acknowledgement of the next one');
+    await until(() => fake.delivery.pending === 0, 'the acknowledgement of the next one', 20_000);
     expect(inbox.tried.map(({ text }) => text)).toEqual(['slow']);
-  }, 30_000);
+  }, 60_000);
 
   test('of a button and of a command does not wait for an inbox that takes nothing', async () => {
     await using scene = await openSlack();
@@ -156,11 +156,11 @@ test('a reaction that Slack brings again is told of once', async () => {
 test('an inbox that can take nothing for a while keeps no channel waiting long afterwards', async () => {
   await using scene = await openSlack();
   const { inbox, world } = scene;
-  inbox.refuseNext(40);
+  inbox.refuseNext(100);
   for (let person = 0; person < 20; person += 1) await world.say({ text: `from ${person}`, person });
   const started = performance.now();
   await until(() => inbox.received.length === 20, 'all of them');
-  // A hundred seconds of the platform's time, most of them for the machine.
+  // Each was refused five times, which is about a quarter of a minute of the platform's time.
   expect(performance.now() - started).toBeLessThan(patience(1000));
 });
 

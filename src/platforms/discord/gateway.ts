@@ -157,12 +157,8 @@ export class Gateway {
     return BASE_INTENTS | (hearsAll ? CONTENT.intent : 0) | (this.#members ? MEMBERS.intent : 0);
   }
 
-  /** The token goes there: nobody but Discord may name the place. */
   #isTrusted(address: string): boolean {
-    if (!URL.canParse(address)) return false;
-    const { protocol, hostname } = new URL(address);
-    if (this.#deps.api.apiRoot !== null) return protocol === 'ws:' || protocol === 'wss:';
-    return protocol === 'wss:' && (hostname === 'gateway.discord.gg' || hostname.endsWith('.discord.gg'));
+    return isGatewayAddress(address, this.#deps.api.apiRoot);
   }
 
   #begin(resumption: Resumption, position: number, ready: Fields): void {
@@ -241,6 +237,14 @@ export class Gateway {
     const session = { resumption, self, position: this.#position };
     this.#deps.kept.moveTo({ session, completeAt: this.#completeAt });
   }
+}
+
+/** The token goes there: nobody but Discord may name the place, or the host that stands for it. */
+export function isGatewayAddress(address: string, apiRoot: string | null): boolean {
+  if (!URL.canParse(address)) return false;
+  const { protocol, hostname } = new URL(address);
+  if (apiRoot !== null) return protocol === 'ws:' || protocol === 'wss:';
+  return protocol === 'wss:' && hostname.endsWith('.discord.gg');
 }
 
 function selfIn(ready: Fields, members: boolean): Self | null {

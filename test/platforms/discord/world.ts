@@ -61,6 +61,8 @@ export class DiscordWorld implements World {
   }
 
   async say({ text, where = 'dm', person: who = 0, file, repliesTo }: UserMessage): Promise<string> {
+    // What was said before the bot was ever there nobody tells it.
+    await until(() => this.fake.gateway.beginnings.length > 0, 'somebody who listens', 30_000);
     const channel = this.#channel(where, who);
     const answered = this.fake.historyOf(channel).find(({ id }) => id === repliesTo);
     const message = this.fake.say(channel, person(who), {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { ReplyContext } from '../../../src/platforms/platform.ts';
-import { startOpenAiServer } from '../../fakes/openai-server.ts';
+import type { ModelScript } from '../../fakes/model-script.ts';
 import { never, until } from '../contract/scene.ts';
 import { PlatformScene } from '../gateway-suite.ts';
 import { openScene, sentTo } from './scene.ts';
@@ -148,18 +148,15 @@ test('a button is acknowledged while the inbox takes nothing, and what comes of 
 });
 
 test('at a gateway, /new is acknowledged within three seconds while a turn runs for long, and answered', async () => {
-  const model = await startOpenAiServer(() => ({ text: 'word '.repeat(200), betweenMs: 200 }));
-  await using scene = await PlatformScene.open(subject, subject.modes[0]!, {
-    model: { base_url: model.url, name: 'fake-model', api_key: 'key' },
-  });
+  const slow: ModelScript = () => ({ text: 'word '.repeat(200), betweenMs: 200 });
+  await using scene = await PlatformScene.open(subject, subject.modes[0]!, {}, slow);
   const { fake } = scene.world as DiscordWorld;
   await scene.until('the commands', () => fake.commands.some(({ name }) => name === 'new'));
   await scene.world.say({ text: 'tell me a long story' });
-  await scene.until('the turn', () => model.requests.length > 0);
+  await scene.until('the turn', () => scene.model.requests.length > 0);
   const givenAt = Date.now();
   const { interaction } = fake.interact(dmOf(), person(), { type: 2, data: { name: 'new', type: 1, options: [] } });
   await scene.until('the acknowledgement', () => interaction.acknowledgedAt !== null);
   expect(interaction.acknowledgedAt! - givenAt).toBeLessThan(ANSWER_WITHIN_MS);
   await scene.until('the answer', () => String(interaction.original?.content).includes('fresh session'));
-  await model.close();
 });

@@ -8,7 +8,7 @@ import { GUILD } from '../../fakes/discord-state.ts';
 import { readSamples } from '../samples.ts';
 import { CHANNEL, FORUM, POST } from './world.ts';
 
-export const self: Self = {
+const self: Self = {
   id: '100000000000000777',
   name: 'Moirai',
   application: '100000000000000778',
@@ -77,7 +77,7 @@ describe('a message', () => {
 
   test.each([
     ['no id', { id: undefined }],
-    ['a number for an id', { id: 1438000000000000001 }],
+    ['a number for an id', { id: 1_438_000_000_000 }],
     ['an id that is a path', { id: '../../users/1' }],
     ['no author', { author: null }],
     ['a channel that is none', { channel_id: 'constructor' }],

@@ -1,0 +1,39 @@
+import type { Mutant } from '../../mutants/mutants.ts';
+
+const SESSION = 'test/platforms/discord/session.test.ts';
+const INTERACTIONS = 'test/platforms/discord/interactions.test.ts';
+const SENDING = 'test/platforms/discord/sending.test.ts';
+
+/** Bugs in what Discord promises by itself. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'Discord: a position is passed before the inbox has the message',
+    file: 'src/platforms/discord/gateway.ts',
+    find: 'const done = live.water.begin(position);',
+    replace: 'const done = live.water.begin(position);\n    done();',
+    layer: { file: SESSION, titles: 'stays before the first message that is not taken' },
+  },
+  {
+    name: 'Discord: a new session is kept before what was missed is durable',
+    file: 'src/platforms/discord/gateway.ts',
+    find: 'kept.moveTo({ session: null, completeAt: this.#completeAt });',
+    replace: 'this.#keep(live);',
+    layer: { file: SESSION, titles: 'begins anew and asks for it' },
+  },
+  {
+    name: 'Discord: a command is acknowledged in its turn',
+    file: 'src/platforms/discord/reception.ts',
+    find: 'const acknowledged = interactions.acknowledge(interaction, parsed.kind, self.application);',
+    replace: `const acknowledged = this.#queues.run(snowflakeOf(fields.channel_id) ?? '', () =>
+      interactions.acknowledge(interaction, parsed.kind, self.application),
+    );`,
+    layer: { file: INTERACTIONS, titles: 'a command is acknowledged within three seconds while the inbox' },
+  },
+  {
+    name: 'Discord: the key of a message is not looked at by the server',
+    file: 'src/platforms/discord/message-body.ts',
+    find: 'enforce_nonce: true',
+    replace: 'enforce_nonce: false',
+    layer: { file: SENDING, titles: 'the same at every attempt' },
+  },
+];

@@ -32,7 +32,8 @@ export async function fetchMail(client: ImapFlow, uid: number): Promise<FetchedM
       return client.fetchOne(String(uid), query, { uid: true });
     });
   if (!mail) return null;
-  const head = await readHead(partOf(mail, 'header'));
+  if (!mail.headers) throw Object.assign(new Error('the mail came without its header'), { code: 'InvalidResponse' });
+  const head = await readHead(mail.headers);
   const at = mail.internalDate instanceof Date ? mail.internalDate.getTime() : 0;
   return { uid, head, parts: readParts(mail.bodyStructure), at };
 }

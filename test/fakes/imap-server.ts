@@ -16,7 +16,6 @@ export class Folder {
   mails: StoredMail[] = [];
   validity = 1000;
   #nextUid = 1;
-  #second = Date.UTC(2026, 0, 1);
 
   constructor(name: string, use: string | null = null) {
     this.name = name;
@@ -28,8 +27,7 @@ export class Folder {
   }
 
   add(raw: Buffer, flags: readonly string[] = []): StoredMail {
-    this.#second += 1000;
-    const mail = { uid: this.#nextUid++, raw, at: new Date(this.#second), flags: new Set(flags) };
+    const mail = { uid: this.#nextUid++, raw, at: new Date(), flags: new Set(flags) };
     this.mails = [...this.mails, mail];
     return mail;
   }
@@ -52,6 +50,8 @@ export class ImapServer {
   readonly folders = [new Folder('INBOX'), new Folder('Sent', '\\Sent')];
   /** Every command that came, without its tag. */
   readonly commands: string[] = [];
+  /** Mails that the server cannot give out, by their UID. */
+  readonly unreadable = new Set<number>();
   readonly #login: () => Login;
   readonly #server: Server;
   readonly #sessions = new Set<ImapSession>();
@@ -130,6 +130,7 @@ class ImapSession {
   constructor(socket: Socket, server: ImapServer) {
     this.#socket = socket;
     this.#server = server;
+    socket.setNoDelay(true);
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => this.#read(chunk));
     this.#send('* OK [CAPABILITY IMAP4rev1] ready');
@@ -229,6 +230,9 @@ class ImapSession {
     const byUid = command.startsWith('UID ');
     switch (command.replace('UID ', '')) {
       case 'FETCH':
+        if (this.#range(String(words[0]), byUid).some(({ uid }) => this.#server.unreadable.has(uid))) {
+          return 'NO [SERVERBUG] the mail cannot be read';
+        }
         for (const mail of this.#range(String(words[0]), byUid)) this.#fetch(mail, listOf(words[1]));
         return 'OK';
       case 'SEARCH':

@@ -55,6 +55,11 @@ export class Intake {
     this.#guard = new ExchangeGuard(deps.runtime);
   }
 
+  /** Writes down that there was a start; what comes from now on is for us. */
+  async start(): Promise<void> {
+    await this.#position.start();
+  }
+
   /** Finds out where to go on in the mailbox that was opened. */
   async enter(client: ImapFlow, mailbox: MailboxObject): Promise<void> {
     const found = await findPosition(client, mailbox, this.#position, this.#deps.runtime);

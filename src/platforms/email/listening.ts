@@ -49,6 +49,7 @@ export async function listen(deps: ListeningDeps, signal: AbortSignal): Promise<
   while (!signal.aborted) {
     const ended = new AbortController();
     try {
+      await deps.intake.start();
       await session(deps, await openImap(deps.account.imap, AbortSignal.any([signal, ended.signal])), signal);
     } catch (thrown) {
       if (signal.aborted) return;

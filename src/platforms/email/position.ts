@@ -13,6 +13,8 @@ interface Kept {
 }
 
 const KEY = 'inbox';
+/** When the mailbox was first listened to, or was to be. */
+const SINCE = 'since';
 const MOST_RECENT = 100;
 
 /**
@@ -26,9 +28,12 @@ export class Position {
   #validity = '';
   #uid = 0;
   #recent: string[] = [];
+  /** Epoch milliseconds: what came before the very first start is not for us. */
+  #since: number;
 
   constructor(runtime: PlatformRuntime) {
     this.#runtime = runtime;
+    this.#since = runtime.now();
     this.#cursor = new KeptCursor(runtime, KEY);
   }
 
@@ -39,6 +44,17 @@ export class Position {
   /** How many mails are on their way to the inbox. */
   get open(): number {
     return this.#water.size;
+  }
+
+  get since(): number {
+    return this.#since;
+  }
+
+  /** Writes down when the first start was: it may take long until the server can be reached. */
+  async start(): Promise<void> {
+    const kept = Number((await this.#runtime.recall(SINCE)) ?? Number.NaN);
+    if (Number.isSafeInteger(kept)) this.#since = kept;
+    else await this.#runtime.keep(SINCE, String(Math.floor(this.#since)));
   }
 
   /** No mail is known: the mailbox was empty when it was opened first. */

@@ -21,6 +21,8 @@ export function withoutQuotes(text: string): string {
       kept.push(line);
     }
   }
+  // Some programs draw a line above what they quote.
+  while (end < lines.length && /^\s*(?:[-_=]{3,}\s*)?$/.test(kept.at(-1) ?? 'none')) kept.pop();
   return kept.join('\n').trim();
 }
 
@@ -53,11 +55,7 @@ function quotedRest(lines: readonly string[]): number {
     if (ORIGINAL.test(line) || (/^_{10,}$/.test(line) && isHeaderBlock(lines, at + 1))) return at;
     if (isHeaderBlock(lines, at)) return at;
     const length = attributionAt(lines, at);
-    if (length === 0) continue;
-    const next = nextLine(lines, at + length);
-    const words = lines.slice(at, at + length).join(' ');
-    // Somebody may begin a sentence like this: only a time or an address makes it one of a program.
-    if (!isQuoted(next) && /\d{1,2}[:.h]\d{2}|[\w.+-]@[\w-]/.test(words)) return at;
+    if (length > 0 && !isQuoted(nextLine(lines, at + length))) return at;
   }
   return lines.length;
 }
@@ -94,7 +92,10 @@ function attributionAt(lines: readonly string[], at: number): number {
     words = `${words} ${line}`;
     if (!/[:：]$/.test(line)) continue;
     const isJapanese = /\d{4}年\d{1,2}月\d{1,2}日/.test(words) && /<[^<>]{3,320}>[:：]$/.test(words);
-    return /\d/.test(words) && (WROTE.test(words) || isJapanese) ? length : 0;
+    if (!/\d/.test(words) || !(WROTE.test(words) || isJapanese)) return 0;
+    // People begin sentences like this, too: where no quote follows, only a time or an address shows a program.
+    const isOfProgram = isQuoted(nextLine(lines, at + length)) || /\d{1,2}[:.h]\d{2}|[\w.+-]@[\w-]/.test(words);
+    return isOfProgram ? length : 0;
   }
   return 0;
 }

@@ -13,10 +13,11 @@ export interface FoundPosition {
 
 /** How far back what was taken is looked for once the numbers have changed. */
 const MOST_LOOKED_AT = 500;
+const MOST_NOTED = 20;
 
 /**
  * Where to go on in a mailbox that was opened; null where nothing has changed since it was opened last. At the very first
- * start that is behind what is there: old mail is not answered.
+ * start that is behind what came before: old mail is not answered.
  */
 export async function findPosition(
   client: ImapFlow,
@@ -28,10 +29,13 @@ export async function findPosition(
   if (position.validity === validity) return null;
   const kept = await position.recall();
   if (kept === null) {
-    const newest = newestBefore(mailbox);
-    for (const { uid, id } of await idsOf(client, mailbox, 1)) if (uid <= newest && id !== null) position.note(id);
-    await position.beginAt(validity, newest);
-    return { after: newest, renumberedTo: 0 };
+    const mails = await newestOf(client, mailbox);
+    // Servers tell the time of a mail in whole seconds.
+    const first = mails.find(({ at }) => at >= Math.floor(position.since / 1000) * 1000);
+    const after = Math.min(newestBefore(mailbox), (first?.uid ?? Number.POSITIVE_INFINITY) - 1);
+    for (const { uid, id } of mails.slice(-MOST_NOTED)) if (uid <= after && id !== null) position.note(id);
+    await position.beginAt(validity, after);
+    return { after, renumberedTo: 0 };
   }
   const after = kept.validity === validity ? kept.uid : await findAgain(client, mailbox, position, runtime);
   await position.beginAt(validity, after);
@@ -46,7 +50,7 @@ async function findAgain(
   runtime: PlatformRuntime,
 ): Promise<number> {
   if (position.isFresh) return 0;
-  const known = (await idsOf(client, mailbox, MOST_LOOKED_AT)).filter(({ id }) => id !== null && position.hasSeen(id));
+  const known = (await newestOf(client, mailbox)).filter(({ id }) => id !== null && position.hasSeen(id));
   if (known.length > 0) return Math.min(...known.map(({ uid }) => uid)) - 1;
   runtime.warn('the mailbox was made anew and holds nothing that is known: only what comes from now on is answered');
   return newestBefore(mailbox);
@@ -56,13 +60,17 @@ function newestBefore({ uidNext }: MailboxObject): number {
   return Math.max(0, uidNext - 1);
 }
 
-/** The numbers and ids of the newest mails. */
-async function idsOf(
+/** The newest mails, oldest first. */
+async function newestOf(
   client: ImapFlow,
   { exists }: MailboxObject,
-  most: number,
-): Promise<{ readonly uid: number; readonly id: string | null }[]> {
+): Promise<{ readonly uid: number; readonly id: string | null; readonly at: number }[]> {
   if (exists === 0) return [];
-  const mails = await client.fetchAll(`${Math.max(1, exists - most + 1)}:*`, { uid: true, headers: ['message-id'] });
-  return mails.map(({ uid, headers }) => ({ uid, id: idsIn(String(headers ?? ''))[0] ?? null }));
+  const range = `${Math.max(1, exists - MOST_LOOKED_AT + 1)}:*`;
+  const mails = await client.fetchAll(range, { uid: true, internalDate: true, headers: ['message-id'] });
+  return mails.map(({ uid, headers, internalDate }) => ({
+    uid,
+    id: idsIn(String(headers ?? ''))[0] ?? null,
+    at: internalDate instanceof Date ? internalDate.getTime() : 0,
+  }));
 }

@@ -30,7 +30,11 @@ export class EmailWorld implements World {
   }
 
   static async open({ idle = true } = {}): Promise<EmailWorld> {
-    return new EmailWorld(await MailServer.start({ address: AGENT, idle }));
+    return EmailWorld.at(await MailServer.start({ address: AGENT, idle }));
+  }
+
+  static at(server: MailServer): EmailWorld {
+    return new EmailWorld(server);
   }
 
   place(_: Where, person = 0): Place {

@@ -61,6 +61,6 @@ export async function withMailbox<T>(
 
 /** The folder of what was sent; null where the server has none. */
 export async function sentFolder(client: ImapFlow): Promise<string | null> {
-  const folders = await client.list({ listOnly: true });
+  const folders = await client.list();
   return folders.find(({ specialUse }) => specialUse === '\\Sent')?.path ?? null;
 }

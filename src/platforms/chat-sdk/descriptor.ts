@@ -44,16 +44,18 @@ export const descriptor = describePlatform({
   abilities: CHAT_SDK_ABILITIES,
   missing: ({ adapter }: ChatSdkSettings) => (adapter === null ? ['adapter'] : []),
   credential: ({ adapter, options }: ChatSdkSettings) => JSON.stringify([adapter, options]),
-  async make({ adapter, options, factory, packagesFrom }: ChatSdkSettings, runtime) {
+  async make({ adapter, options, factory, packagesFrom, apiRoot }: ChatSdkSettings, runtime) {
     const { openChatSdk } = await import('./platform.ts');
     const wanted = { name: adapter ?? '', from: packagesFrom, factory };
-    return openChatSdk({ package: wanted, options: options ?? {} }, runtime);
+    // Adapters agree on its name.
+    const root = apiRoot === null ? {} : { apiUrl: apiRoot };
+    return openChatSdk({ package: wanted, options: { ...root, ...options } }, runtime);
   },
   setup: {
     steps: [
       'Choose an adapter of the Chat SDK, such as @chat-adapter/teams; its page says what to click where.',
       'Install it where the gateway looks: npm install --prefix <home of the gateway> @chat-adapter/teams',
-      'Let the platform bring its messages to https://<this gateway>/platforms/chat-sdk',
+      'At the platform, give its webhook the address https://<this gateway>/platforms/chat-sdk',
     ],
     asks: [{ key: 'adapter', question: 'The package of the adapter' }],
     afterwards: [

@@ -87,7 +87,7 @@ export class ChatSdk implements Platform {
     this.#chat.open(inbox);
     this.#connection.open(inbox);
     session.run = this.#run(session.stopped.signal).catch((thrown: unknown) => {
-      this.#runtime.warn(`${this.#package} stopped by itself`, { error: this.#redact(String(thrown)) });
+      this.#runtime.warn('an adapter ended unexpectedly', { error: this.#redact(String(thrown)) });
     });
   }
 

@@ -46,7 +46,7 @@ test('adapters beside each other are accounts: one from the home, one from elsew
     response.end();
   });
   await using model = await startOpenAiServer(({ body }) => ({ text: `did: ${lastUserLine(body.messages)}` }));
-  const { token, secret: webhookSecret, url: apiUrl, self } = github;
+  const { token, secret: webhookSecret, self } = github;
   const gateway = new GatewayProcess({
     model: { base_url: model.url, name: 'fake-model', api_key: 'key' },
     platforms: {
@@ -55,7 +55,7 @@ test('adapters beside each other are accounts: one from the home, one from elsew
           parrot: { adapter: 'chat-adapter-parrot', options: { url: parrots.url, secret: 'polly-wants-a-cracker' } },
           github: {
             ...{ adapter: '@chat-adapter/github', packages_from: PACKAGES },
-            options: { token, webhookSecret, apiUrl, userName: self.login },
+            ...{ api_root: github.url, options: { token, webhookSecret, userName: self.login } },
           },
           lost: { adapter: 'chat-adapter-lost' },
         },

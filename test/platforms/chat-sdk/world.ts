@@ -15,6 +15,7 @@ export class TelegramAdapterWorld implements World {
   readonly secrets: readonly string[];
   readonly #inner: TelegramWorld;
   readonly #fake: BotApiFake;
+  #door: string | null = null;
 
   private constructor(inner: TelegramWorld) {
     this.#inner = inner;
@@ -115,7 +116,14 @@ export class TelegramAdapterWorld implements World {
   }
 
   bringTo(url: string | null): void {
+    this.#door = url;
     this.#inner.bringTo(url);
+  }
+
+  /** Brings one update, whatever waits; returns the status of the answer. */
+  async post(update: Record<string, unknown>): Promise<number> {
+    const headers = { 'content-type': 'application/json', 'x-telegram-bot-api-secret-token': SECRET };
+    return (await fetch(this.#door ?? '', { method: 'POST', headers, body: JSON.stringify(update) })).status;
   }
 
   forge(how: Forgery): Promise<number> {

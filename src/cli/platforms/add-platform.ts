@@ -76,7 +76,7 @@ async function tryAnswers(
   force: boolean,
 ): Promise<string | null> {
   const raw: Record<string, unknown> = {};
-  for (const [key, value] of answers) setIn(raw, key.split('.'), valueOf(platform, key, value));
+  for (const [key, value] of answers) setIn(raw, key.split('.'), valueFor(platform, key, value));
   const made = makeUntried(platform.name, raw, home, tryingRuntime(shown));
   try {
     return await identify(await made);
@@ -87,7 +87,7 @@ async function tryAnswers(
 }
 
 /** What was asked for is text; anything else is written as in the file: a list, a flag, a number. */
-function valueOf({ asks }: AddablePlatform, key: string, text: string): unknown {
+function valueFor({ asks }: AddablePlatform, key: string, text: string): unknown {
   return asks.some((question) => question.key === key) ? text : parse(text);
 }
 
@@ -113,7 +113,7 @@ function write(
   for (const [key, value] of answers) {
     const variable = variableOf(asks, key, account);
     if (variable !== null) secrets.set(variable, value);
-    values.push([[...above, ...key.split('.')], variable === null ? valueOf(platform, key, value) : `\${${variable}}`]);
+    values.push([[...above, ...key.split('.')], variable === null ? valueFor(platform, key, value) : `\${${variable}}`]);
   }
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (secrets.size > 0) writeDotEnv(env, secrets);

@@ -9,13 +9,19 @@ import type { PlatformDescriptor, PlatformSetup } from './descriptor.ts';
 import type { Platform, PlatformRuntime } from './platform.ts';
 import { SERVED } from './served.ts';
 
-/** What stands under `platforms` in the configuration. */
-export const platformSettings = section({
+const allPlatforms = section({
   ...settingsByName(SERVED),
   web: section({ enabled: setting(flag, true, 'the web chat and the dashboard, at the port of the gateway') }),
 });
 
-export type PlatformsConfig = ValueOf<typeof platformSettings>;
+type AllPlatforms = typeof allPlatforms;
+/** Named, because a type that is written out wherever it is used becomes too long for the compiler. */
+export interface PlatformSettings extends AllPlatforms {}
+
+/** What stands under `platforms` in the configuration. */
+export const platformSettings: PlatformSettings = allPlatforms;
+
+export type PlatformsConfig = ValueOf<PlatformSettings>;
 
 /** An account of a platform that is to be there, not loaded yet. */
 export interface ConfiguredPlatform {

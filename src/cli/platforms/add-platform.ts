@@ -113,7 +113,10 @@ function write(
   for (const [key, value] of answers) {
     const variable = variableOf(asks, key, account);
     if (variable !== null) secrets.set(variable, value);
-    values.push([[...above, ...key.split('.')], variable === null ? valueFor(platform, key, value) : `\${${variable}}`]);
+    values.push([
+      [...above, ...key.split('.')],
+      variable === null ? valueFor(platform, key, value) : `\${${variable}}`,
+    ]);
   }
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (secrets.size > 0) writeDotEnv(env, secrets);

@@ -34,18 +34,18 @@ const LEAST_INTERVAL_MS = 1000;
 
 /** One connection to the gateway; resolves when the signal has ended it, rejects with why it is over otherwise. */
 export async function talkToGateway(options: SocketOptions, signal: AbortSignal): Promise<void> {
-  const talk = new Talk(options);
-  const abort = () => talk.end(null);
+  const socket = new GatewaySocket(options);
+  const abort = () => socket.end(null);
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
   try {
-    await talk.over;
+    await socket.over;
   } finally {
     signal.removeEventListener('abort', abort);
   }
 }
 
-class Talk {
+class GatewaySocket {
   readonly over: Promise<void>;
   readonly #options: SocketOptions;
   readonly #socket: WebSocket;

@@ -91,20 +91,21 @@ export class Sending {
 
   async #post(place: Place, occasion: Occasion, step: Step, signal: AbortSignal): Promise<string> {
     const { messageId } = occasion;
+    const isNumbered = isNumberedAt(place);
     const isAnswer = messageId !== undefined || occasion.eventId !== undefined;
     for (let form = FIRST_FORM; ; ) {
       this.gate.check(place.chat);
       const number = this.numbers.numberOf(step.key);
-      if (messageId !== undefined) this.#checkAnswers(place, messageId, number);
+      if (isNumbered && messageId !== undefined) this.#checkAnswers(messageId, number);
       // QQ gives no id when it refuses a repetition: an answer is called by what it carries.
-      const name = messageId === undefined ? '' : `${messageId}/${number}`;
+      const name = isNumbered && messageId !== undefined ? `${messageId}/${number}` : '';
       try {
         const json = { ...(await step.make(form, signal)), ...contextOf(place, occasion, number) };
         const answer = await this.#api.call({ method: 'POST', path: `${pathOf(place)}/messages`, json }, signal);
         if (messageId !== undefined) this.numbers.used(messageId, number);
         return this.taken(name, answer);
       } catch (thrown) {
-        const isTaken = (isDuplicate(thrown) && isAnswer) || awaitsAudit(thrown);
+        const isTaken = (isDuplicate(thrown) && isNumbered && isAnswer) || awaitsAudit(thrown);
         const failure = isTaken ? null : sendFailureOf(thrown, this.#api.redact);
         const mayBeTaken = failure === null || failure.kind === 'uncertain';
         if (messageId !== undefined && mayBeTaken) this.numbers.used(messageId, number);
@@ -125,9 +126,7 @@ export class Sending {
     return name === '' ? audit : name;
   }
 
-  #checkAnswers(place: Place, messageId: string, number: number): void {
-    const scene = sceneOf(place);
-    if (scene !== 'person' && scene !== 'group') return;
+  #checkAnswers(messageId: string, number: number): void {
     if (this.numbers.isUsedUp(messageId, number)) {
       throw new SendFailure('QQ takes five answers to a message, and this one has them', null, 'expired');
     }
@@ -153,9 +152,8 @@ export class Sending {
 
   #stepsOf(place: Place, message: Outgoing & { readonly key: string }): readonly [Step, ...Step[]] {
     const { key, files = [], text } = message;
-    const scene = sceneOf(place);
     if (files.length === 0) return [this.#textStep(place, message)];
-    if (scene === 'channel' || scene === 'guild-direct') {
+    if (!isNumberedAt(place)) {
       const missing = `(${files.map(({ name }) => name).join(', ')} could not be sent: bots send no files in guilds)`;
       return [this.#textStep(place, { ...message, text: text.trim() === '' ? missing : `${text}\n\n${missing}` })];
     }
@@ -186,11 +184,15 @@ export class Sending {
 }
 
 function contextOf(place: Place, { messageId, eventId }: Occasion, number: number): Fields {
-  const scene = sceneOf(place);
-  const isNumbered = scene === 'person' || scene === 'group';
   return {
     ...(messageId === undefined ? {} : { msg_id: messageId }),
     ...(eventId === undefined ? {} : { event_id: eventId }),
-    ...(isNumbered ? { msg_seq: number } : {}),
+    ...(isNumberedAt(place) ? { msg_seq: number } : {}),
   };
+}
+
+/** People and groups have the newer interface; that of guilds knows neither numbers nor files. */
+function isNumberedAt(place: Place): boolean {
+  const scene = sceneOf(place);
+  return scene === 'person' || scene === 'group';
 }

@@ -72,7 +72,7 @@ export class Email implements Platform {
     }
     connection.open(inbox);
     const run = listen({ account, runtime, connection, intake, bell }, signal).catch((thrown: unknown) => {
-      runtime.warn('Email stopped by itself', { error: this.#redact(String(thrown)) });
+      runtime.warn('the mailbox is listened to no more', { error: this.#redact(String(thrown)) });
     });
     this.#session = { intake, stopped, bell, run };
   }

@@ -54,7 +54,9 @@ export const descriptor = describePlatform({
   },
   async make(given: EmailSettings, runtime) {
     const { Email } = await import('./platform.ts');
-    return new Email({ account: accountOf(accountSettings(given)), runtime });
+    // Whoever has started the gateway may write before it listens to the mailbox.
+    const startedAt = runtime.now() - process.uptime() * 1000;
+    return new Email({ account: accountOf(accountSettings(given)), runtime, startedAt });
   },
   setup: {
     steps: [

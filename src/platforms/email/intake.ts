@@ -19,6 +19,7 @@ import { isProven } from './trust.ts';
 export interface IntakeDeps {
   readonly account: MailAccount;
   readonly runtime: PlatformRuntime;
+  readonly startedAt: number;
   readonly inbox: Inbox;
   readonly connection: Connection;
   /** Ends the trying; what the inbox has in hand it finishes. */
@@ -51,7 +52,7 @@ export class Intake {
 
   constructor(deps: IntakeDeps) {
     this.#deps = deps;
-    this.#position = new Position(deps.runtime);
+    this.#position = new Position(deps.runtime, deps.startedAt);
     this.#guard = new ExchangeGuard(deps.runtime);
   }
 

@@ -14,6 +14,8 @@ import { MailSender, overSmtp } from './send.ts';
 export interface EmailOptions {
   readonly account: MailAccount;
   readonly runtime: PlatformRuntime;
+  /** Epoch milliseconds: at its very first start it takes what has come since then. */
+  readonly startedAt: number;
 }
 
 const CALL_MS = 60_000;
@@ -35,15 +37,17 @@ export class Email implements Platform {
   readonly abilities = EMAIL_ABILITIES;
   readonly #account: MailAccount;
   readonly #runtime: PlatformRuntime;
+  readonly #startedAt: number;
   readonly #redact: Redact;
   readonly #connection: Connection;
   readonly #sender: MailSender;
   #session: Session | null = null;
 
-  constructor({ account, runtime }: EmailOptions) {
+  constructor({ account, runtime, startedAt }: EmailOptions) {
     this.name = runtime.name;
     this.#account = account;
     this.#runtime = runtime;
+    this.#startedAt = startedAt;
     const redact = redaction(account.imap.password, account.smtp.password);
     this.#redact = redact;
     this.#connection = new Connection({ label: 'Email', runtime, troubleOf: (thrown) => troubleOf(thrown, redact) });
@@ -60,7 +64,7 @@ export class Email implements Platform {
     const [stopped, bell] = [new AbortController(), new Bell()];
     const { signal } = stopped;
     const taken = (): void => bell.ring('taken');
-    const intake = new Intake({ account, runtime, inbox, connection, signal, taken });
+    const intake = new Intake({ account, runtime, startedAt: this.#startedAt, inbox, connection, signal, taken });
     if (account.authservId === null) {
       runtime.warn('anybody can write to the agent in the name of others: authserv_id is not set', {
         address: account.address,
@@ -68,7 +72,7 @@ export class Email implements Platform {
     }
     connection.open(inbox);
     const run = listen({ account, runtime, connection, intake, bell }, signal).catch((thrown: unknown) => {
-      runtime.warn('Email stopped by itself', { error: this.#redact(String(thrown)) });
+      runtime.warn('the mailbox is listened to no more', { error: this.#redact(String(thrown)) });
     });
     this.#session = { intake, stopped, bell, run };
   }

@@ -31,9 +31,9 @@ export class Position {
   /** Epoch milliseconds: what came before the very first start is not for us. */
   #since: number;
 
-  constructor(runtime: PlatformRuntime) {
+  constructor(runtime: PlatformRuntime, startedAt: number) {
     this.#runtime = runtime;
-    this.#since = runtime.now();
+    this.#since = startedAt;
     this.#cursor = new KeptCursor(runtime, KEY);
   }
 

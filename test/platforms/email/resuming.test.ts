@@ -13,15 +13,12 @@ function age(world: EmailWorld, ms = 3_600_000): void {
 }
 
 describe('the very first start', () => {
-  // What the server says of the time of a mail is compared with ours.
-  const runtime = { now: Date.now };
-
   test('leaves old mail alone, whether somebody has read it or not, and takes what came meanwhile', async () => {
     await using world = await EmailWorld.open();
     for (const text of ['old', 'older']) world.deliver(writeMail({ ...from(1), text }).raw);
     age(world);
     world.server.imap.cut();
-    const { platform } = emailOf(world, { runtime });
+    const { platform } = emailOf(world);
     const inbox = new TestInbox();
     await platform.start(inbox);
     world.deliver(writeMail({ ...from(2), text: 'while it connects' }).raw);
@@ -35,7 +32,7 @@ describe('the very first start', () => {
     const state = new Map<string, string>();
     const { password } = world.server;
     world.revoke();
-    const first = emailOf(world, { state, runtime });
+    const first = emailOf(world, { state });
     await first.platform.start(new TestInbox());
     await until(() => first.platform.state.phase === 'failed', 'failed');
     await first.platform.stop();

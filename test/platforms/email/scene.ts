@@ -1,6 +1,5 @@
 import { accountOf } from '../../../src/platforms/email/account.ts';
 import { Email } from '../../../src/platforms/email/platform.ts';
-import type { PlatformRuntime } from '../../../src/platforms/platform.ts';
 import { type KeptState, never, TestInbox, testRuntime, until } from '../contract/scene.ts';
 import { EmailWorld } from './world.ts';
 
@@ -8,13 +7,12 @@ interface SceneOptions {
   readonly authservId?: string | null;
   readonly world?: EmailWorld;
   readonly state?: KeptState;
-  readonly runtime?: Partial<PlatformRuntime>;
 }
 
 const server = { host: '127.0.0.1', user: null, password: null, tls: false };
 
 /** The platform as its settings make it, at a world. */
-export function emailOf(world: EmailWorld, { authservId = null, state = new Map(), runtime = {} }: SceneOptions = {}) {
+export function emailOf(world: EmailWorld, { authservId = null, state = new Map() }: SceneOptions = {}) {
   const { address, imap, smtpPort } = world.server;
   const [password = ''] = world.secrets;
   const account = accountOf({
@@ -25,8 +23,8 @@ export function emailOf(world: EmailWorld, { authservId = null, state = new Map(
     authservId,
     apiRoot: null,
   });
-  const timed = testRuntime('email', 100, state);
-  return { platform: new Email({ account, runtime: { ...timed, ...runtime } }), warnings: timed.warnings };
+  const runtime = testRuntime('email', 100, state);
+  return { platform: new Email({ account, runtime, startedAt: Date.now() }), warnings: runtime.warnings };
 }
 
 /** A world with the platform in it, connected; senders need no proof unless a server is named that gives it. */

@@ -1,0 +1,35 @@
+import type { Mutant } from '../../mutants/mutants.ts';
+
+const FOLDER = 'test/platforms/email';
+
+/** Bugs in what Email promises. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'Email believes whatever result stands in a mail',
+    file: 'src/platforms/email/trust.ts',
+    find: 'const own = results.find(({ authserv }) => authserv === authservId);',
+    replace: 'const own = results.findLast(({ authserv }) => authserv === authservId);',
+    layer: { file: `${FOLDER}/trust.test.ts`, titles: 'below the one of our server' },
+  },
+  {
+    name: 'Email answers programs',
+    file: 'src/platforms/email/automatic.ts',
+    find: "if (fields.has('auto-submitted') && firstWord('auto-submitted') !== 'no') return 'Auto-Submitted';",
+    replace: '',
+    layer: { file: `${FOLDER}/parse.test.ts`, titles: 'A notice of a program' },
+  },
+  {
+    name: 'Email goes on behind a mail that was not taken',
+    file: 'src/platforms/email/position.ts',
+    find: 'const done = water.begin(uid);',
+    replace: 'const done = () => (this.#uid = uid) > 0;',
+    layer: { file: `${FOLDER}/resuming.test.ts`, titles: 'does not pass a mail' },
+  },
+  {
+    name: 'Email takes mails again when the mailbox has other numbers',
+    file: 'src/platforms/email/intake.ts',
+    find: 'if (uid <= this.#renumbered && this.#position.hasSeen(head.id)) return leaveOut();',
+    replace: '',
+    layer: { file: `${FOLDER}/resuming.test.ts`, titles: 'is known by its id' },
+  },
+];

@@ -18,11 +18,16 @@ export function problemAt(path: Path, message: string, source: YamlFile, nearest
   return { file: source.file, ...source.placeOf(path), path: dotted(path), message, nearest };
 }
 
-/** A neighbour, unless the very name is at home in one other section. */
+/** A neighbour, unless the very name is at home in one other section, or in one that is nearer to the top than the rest. */
 function nearestKey(key: string, section: Path, root: Declaration): string | null {
-  const elsewhere = allKeys(root).filter(({ path }) => path.endsWith(`.${key}`));
+  const depthOf = (path: string): number => path.split('.').length;
+  const elsewhere = allKeys(root)
+    .map(({ path }) => path)
+    .filter((path) => path.endsWith(`.${key}`))
+    .sort((a, b) => depthOf(a) - depthOf(b));
   const neighbours = keysUnder(root, section);
-  if (elsewhere.length === 1) return elsewhere[0]!.path;
+  const [highest, next] = elsewhere;
+  if (highest !== undefined && (next === undefined || depthOf(highest) < depthOf(next))) return highest;
   return neighbours.length === 0 ? null : nearestName(key, neighbours);
 }
 

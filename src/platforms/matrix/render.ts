@@ -9,12 +9,16 @@ export interface RenderedMessage {
   readonly formatted: string | null;
 }
 
+/** More fits into no event, in any form: texts are cut into messages before. */
+const LONGEST = 65_536;
+
 /**
  * Markdown, as models write it, as a Matrix message: the HTML has only what the specification allows. What is not known
  * stays as it is, escaped.
  */
 export function renderMessage(markdown: string): RenderedMessage {
   const body = markdown.toWellFormed().replaceAll('\0', '');
+  if (body.length > LONGEST) return { body, formatted: null };
   const blocks = blocksOf(body.split('\n'), 0);
   if (blocks.every((block) => !block.isMarked)) return { body, formatted: null };
   return { body, formatted: joined(blocks) };

@@ -5,7 +5,8 @@ import { findHome } from '../outbound/home-channel.ts';
 import { outgoingTo } from '../outbound/outgoing.ts';
 import { type Access, promotionHint } from '../people/access.ts';
 import { approvalButtons } from '../people/approval-texts.ts';
-import type { Platform } from '../platforms/platform.ts';
+import { abilitiesAt } from '../platforms/abilities.ts';
+import type { Platform, Place as PlatformPlace } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import { accountOf, deliverable } from '../turns/reply-target.ts';
@@ -32,14 +33,16 @@ export async function questions(
   speaker: Speaker,
   { id, action }: ApprovalRequest & { readonly id: string },
 ): Promise<DeliveryToMake[]> {
+  const hasButtons = ({ platform: name, target }: Place): boolean => {
+    const platform = deps.find(name);
+    return platform !== null && abilitiesAt(platform, target as unknown as PlatformPlace).buttons;
+  };
   const send = (place: Place, text: string, buttons: boolean): DeliveryToMake[] => {
-    const platform = deps.find(place.platform);
-    const shape = buttons && (platform?.abilities.buttons ?? false) ? { buttons: approvalButtons(id) } : {};
-    return outgoingTo(place, text, platform, deps.newDeliveryId(), shape);
+    const shape = buttons && hasButtons(place) ? { buttons: approvalButtons(id) } : {};
+    return outgoingTo(place, text, deps.find(place.platform), deps.newDeliveryId(), shape);
   };
   const sendElsewhere = (place: Place, text: string): DeliveryToMake[] => {
-    const hasButtons = deps.find(place.platform)?.abilities.buttons ?? false;
-    return send(place, hasButtons ? text : `${text}\n/approve ${id} or /deny ${id}`, true);
+    return send(place, hasButtons(place) ? text : `${text}\n/approve ${id} or /deny ${id}`, true);
   };
   const here = { platform: accountOf(session), target: session.origin ?? {} };
   if (await deps.access.mayApproveOwn(session.platform, speaker.userId)) return send(here, questionText(action), true);

@@ -5,11 +5,12 @@ import type { Session } from '../lifecycle/session.ts';
 import { isSharedKey, keyFor, parseKey, splitPlatformName } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Places } from '../outbound/places.ts';
+import { keyOfPart } from '../outbound/reply-shape.ts';
 import { type Access, type Requester, requesterOf } from '../people/access.ts';
 import { ANSWERED_TEXTS, readApprovalButton } from '../people/approval-texts.ts';
 import type { Approvals } from '../people/approvals.ts';
 import { offerCode, pairingText } from '../people/pairing.ts';
-import { abilitiesAt } from '../platforms/abilities.ts';
+import { abilitiesAt, measureAt } from '../platforms/abilities.ts';
 import { sanitize } from '../platforms/outside-text.ts';
 import type {
   Inbox,
@@ -23,6 +24,7 @@ import type {
   SubmissionReceipt,
 } from '../platforms/platform.ts';
 import { chatSettings } from '../platforms/registry.ts';
+import { splitText } from '../platforms/split-text.ts';
 import type { ReadResult } from '../store/catalogue.ts';
 import type { Store } from '../store/port.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
@@ -263,9 +265,12 @@ export class Reception implements Inbox {
   /** Where there is no session to keep it with. Once: a stranger is not worth more. */
   async #sendNow(message: Incoming, text: string): Promise<void> {
     const { place } = message;
+    const key = `${this.#refOf(message.id)}:answer`;
+    const signal = AbortSignal.timeout(SEND_MS);
     try {
-      const answer = { text, key: `${this.#refOf(message.id)}:answer`, reply: replyTo(message) };
-      await this.#platform.send(place, answer, AbortSignal.timeout(SEND_MS));
+      for (const [i, part] of splitText(text, measureAt(this.#platform, place)).entries()) {
+        await this.#platform.send(place, { text: part, key: keyOfPart(i, key), reply: replyTo(message) }, signal);
+      }
     } catch (thrown) {
       const error = MoiraiError.wrap(thrown);
       this.#deps.log.warn('answer outside of any session not sent', { place: place.chat, error });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type QuestionDeps, questions } from '../../src/gateway/questions.ts';
 import { type PlatformSenderDeps, platformSender } from '../../src/outbound/platform-sender.ts';
 import { SendFailure } from '../../src/platforms/platform.ts';
 import { Harbour } from './harbour.ts';
@@ -110,6 +111,52 @@ describe('a reply that comes too late', () => {
     await harbour.say('two', { reply });
     await sent(3);
     expect(harbour.texts.filter((text) => text.includes('did: one'))).toHaveLength(2);
+  });
+});
+
+describe('what is answered where no session is', () => {
+  test('comes in parts where it is longer than one message', async () => {
+    await open();
+    harbour.can({ maxText: 100 });
+    await harbour.say('/help');
+    await sent(3);
+    expect(harbour.texts.every((text) => text.length <= 100)).toBe(true);
+    expect(new Set(harbour.sent.map(({ key }) => key)).size).toBe(harbour.sent.length);
+    expect(harbour.texts.join('\n')).toContain('/whoami');
+    expect((await scene.gateway.engine.store.read('stats', {})).total).toBe(0);
+  });
+});
+
+describe('an admin who is asked', () => {
+  const session = {
+    kind: 'chat',
+    key: 'agent:main:harbour:dm:9',
+    platform: 'harbour',
+    origin: { type: 'dm', chat: '9' },
+  };
+  const deps = {
+    access: { mayApproveOwn: async () => false, admins: async () => [{ platform: 'harbour', userId: '9' }] },
+    store: { read: async () => ({ sessions: [session] }) },
+    newDeliveryId: () => 'dlv',
+  };
+
+  test.each([
+    ['gets buttons where the place has them', true],
+    ['is told the commands where the place has no buttons', false],
+  ])('%s', async (_, buttons) => {
+    await open();
+    const platform = Object.assign(Object.create(harbour) as Harbour, {
+      abilitiesAt: () => ({ ...harbour.abilities, buttons }),
+    });
+    const asked = await questions(
+      { ...deps, find: () => platform } as unknown as QuestionDeps,
+      { ...session, key: 'agent:main:harbour:dm:42', origin: { type: 'dm', chat: '42' } } as never,
+      { userId: '42', userName: null },
+      { id: 'apr_1', action: 'spin the wheel' } as never,
+    );
+    const question = asked.find(({ target }) => target.chat === '9');
+    expect(question?.text.includes('/approve apr_1')).toBe(!buttons);
+    expect('buttons' in (question?.shape ?? {})).toBe(buttons);
   });
 });
 

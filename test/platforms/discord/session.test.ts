@@ -2,9 +2,10 @@ import { createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { isGatewayAddress } from '../../../src/platforms/discord/gateway.ts';
+import { Discord } from '../../../src/platforms/discord/platform.ts';
 import { GUILD } from '../../fakes/discord-state.ts';
 import { patience } from '../../support/patience.ts';
-import { TestInbox, until } from '../contract/scene.ts';
+import { TestInbox, testRuntime, until } from '../contract/scene.ts';
 import { keptPosition, openScene } from './scene.ts';
 import { CHANNEL, dmOf, FORUM, person } from './world.ts';
 
@@ -83,6 +84,23 @@ describe('the kept position', () => {
     const sizes = [...scene.state.values()].map((value) => value.length);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(60_000);
   });
+});
+
+test('what was kept and cannot be read at once is read later, before anything is begun', async () => {
+  await using scene = await openScene();
+  const runtime = testRuntime('discord', 100, scene.state);
+  let failures = 2;
+  const recall = async (key: string): Promise<string | null> => {
+    if (failures-- > 0) throw new RangeError('the store is away');
+    return runtime.recall(key);
+  };
+  const options = { token: scene.fake.token, apiRoot: scene.fake.url, runtime: { ...runtime, recall } };
+  const platform = new Discord(options);
+  await platform.start(scene.inbox);
+  await until(() => platform.state.phase === 'degraded', 'degraded');
+  expect(scene.fake.calls).toEqual([]);
+  await until(() => platform.state.phase === 'connected', 'connected');
+  await platform.stop();
 });
 
 describe('the end of a connection', () => {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { RESTPostAPIChannelMessageJSONBody } from 'discord-api-types/v10';
 import { type Button, type Detail, type Outgoing, type OutgoingFile, SendFailure } from '../platform.ts';
 import { codeBlock, countPoints, renderDiscord } from './render.ts';
 import { snowflakeOf } from './snowflake.ts';
@@ -28,7 +29,11 @@ export function nonceOf(key: string | undefined) {
 }
 
 /** A message as Discord takes it; of one that is changed everything is said anew. */
-export function bodyOf({ text, buttons, details }: Pick<Outgoing, 'text' | 'buttons' | 'details'>) {
+export function bodyOf({
+  text,
+  buttons,
+  details,
+}: Pick<Outgoing, 'text' | 'buttons' | 'details'>): RESTPostAPIChannelMessageJSONBody {
   return {
     content: renderDiscord(text),
     ...NOBODY,

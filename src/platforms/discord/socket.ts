@@ -65,6 +65,7 @@ export class GatewaySocket {
   #connected = false;
   /** The server has said that the session is over. */
   #invalid = false;
+  #isOver = false;
   #reason = 'the connection was cut';
 
   constructor(options: SocketOptions) {
@@ -147,6 +148,7 @@ export class GatewaySocket {
           if (typeof code === 'string') this.#reason = `the connection failed: ${code}`;
         });
         socket.on('close', (code) => this.#over(Number(code)));
+        if (this.#isOver) socket.terminate();
       },
     });
   }
@@ -221,6 +223,7 @@ export class GatewaySocket {
   }
 
   #over(code: number): void {
+    this.#isOver = true;
     clearTimeout(this.#tooLate);
     this.#settle(new SocketClosed(code, `${this.#reason} (${code})`));
   }

@@ -70,6 +70,26 @@ describe('the kept position', () => {
     expect(scene.fake.gateway.beginnings.at(-1)).toBe('identify');
   });
 
+  test('lets the next process know places of which Discord tells nothing again', async () => {
+    await using scene = await openScene();
+    await scene.connected();
+    await scene.platform.stop();
+    const inbox = new TestInbox();
+    await scene.restart().start(inbox);
+    await scene.world.say({ text: 'in the post', where: 'thread' });
+    await scene.world.say({ text: 'in the channel', where: 'group' });
+    const hidden = { channel_id: '200000000000003999', guild_id: GUILD };
+    scene.fake.gateway.dispatch('MESSAGE_CREATE', {
+      ...{ ...hidden, id: scene.fake.nextId(), author: person(), content: 'where nobody else sees it' },
+    });
+    await until(() => inbox.received.length === 3, 'all of them');
+    expect(scene.fake.gateway.beginnings).toEqual(['identify', 'resume']);
+    const places = Object.fromEntries(inbox.received.map(({ text, place }) => [text, place]));
+    expect(places['in the post']).toMatchObject(scene.world.place('thread'));
+    expect(places['in the channel']).toMatchObject(scene.world.place('group'));
+    expect(places['where nobody else sees it']).toEqual({ type: 'channel', chat: hidden.channel_id, scope: GUILD });
+  });
+
   test('takes little room, however many channels there are', async () => {
     await using scene = await openScene();
     await scene.connected();

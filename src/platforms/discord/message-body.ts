@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { RESTPostAPIChannelMessageJSONBody } from 'discord-api-types/v10';
 import { type Button, type Detail, type Outgoing, type OutgoingFile, SendFailure } from '../platform.ts';
 import { codeBlock, countPoints, renderDiscord } from './render.ts';
 import { snowflakeOf } from './snowflake.ts';
@@ -29,11 +28,7 @@ export function nonceOf(key: string | undefined) {
 }
 
 /** A message as Discord takes it; of one that is changed everything is said anew. */
-export function bodyOf({
-  text,
-  buttons,
-  details,
-}: Pick<Outgoing, 'text' | 'buttons' | 'details'>): RESTPostAPIChannelMessageJSONBody {
+export function bodyOf({ text, buttons, details }: Pick<Outgoing, 'text' | 'buttons' | 'details'>) {
   return {
     content: renderDiscord(text),
     ...NOBODY,

@@ -1,4 +1,3 @@
-import type { RESTPutAPIApplicationCommandsJSONBody } from 'discord-api-types/v10';
 import { Connection } from '../connection.ts';
 import { fieldsOf, nameOf } from '../fields.ts';
 import type {
@@ -142,7 +141,7 @@ export class Discord implements Platform {
 
   /** Those Discord can show, each with one field for what follows the name. */
   async offerCommands(commands: readonly { name: string; summary: string }[], signal: AbortSignal): Promise<void> {
-    const offered: RESTPutAPIApplicationCommandsJSONBody = commands
+    const offered = commands
       .filter(({ name, summary }) => /^[a-z0-9_-]{1,32}$/.test(name) && summary.trim() !== '')
       .slice(0, MOST_COMMANDS)
       .map(({ name, summary }) => ({

@@ -121,8 +121,3 @@ export function codeOf(thrown: unknown): number | null {
 export function statusOf(thrown: unknown): number | null {
   return thrown instanceof DiscordAPIError || thrown instanceof HTTPError ? thrown.status : null;
 }
-
-/** The chat itself is as it was; what the call was about is not there. */
-export function isMissing(thrown: unknown): boolean {
-  return statusOf(thrown) === 404;
-}

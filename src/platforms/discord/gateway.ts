@@ -5,7 +5,7 @@ import { LowWater } from '../low-water.ts';
 import { type PlatformRuntime, SendFailure } from '../platform.ts';
 import type { DiscordApi } from './api.ts';
 import { type SocketClosed, statusOf } from './failures.ts';
-import type { KeptSessions } from './kept-state.ts';
+import type { KeptMarks, KeptSessions } from './kept-state.ts';
 import type { Self } from './parse.ts';
 import type { Reception } from './reception.ts';
 import { snowflakeOf } from './snowflake.ts';
@@ -24,6 +24,7 @@ export interface GatewayDeps {
   readonly api: DiscordApi;
   readonly connection: Connection;
   readonly kept: KeptSessions;
+  readonly marks: KeptMarks;
   readonly reception: Reception;
   readonly signal: AbortSignal;
   /** We know who we are. */
@@ -61,8 +62,8 @@ export class Gateway {
 
   /** Goes on until the signal ends it, or there is no use in trying. */
   async run(): Promise<void> {
-    const { connection, kept, signal } = this.#deps;
-    await this.#recall(kept);
+    const { connection, signal } = this.#deps;
+    if ((await connection.keepTrying(() => this.#recall(), signal)) === null) return;
     while (!signal.aborted) {
       try {
         await this.#connectOnce();
@@ -73,14 +74,20 @@ export class Gateway {
     }
   }
 
-  async #recall(kept: KeptSessions): Promise<void> {
-    const { session, completeAt } = await kept.read();
+  /** What a process before this one has kept. */
+  async #recall(): Promise<true> {
+    const { kept, marks } = this.#deps;
+    const read = Promise.all([kept.read(), marks.read()]);
+    const [{ session, completeAt }] = await read.catch(() => {
+      throw new SendFailure('what was kept of the session cannot be read', 1000, 'transient');
+    });
     this.#completeAt = completeAt;
-    if (session === null || !this.#isTrusted(session.resumption.url)) return;
+    if (session === null || !this.#isTrusted(session.resumption.url)) return true;
     const { resumption, self, position } = session;
     this.#live = { resumption, self, base: position, water: new LowWater() };
     this.#handled = position;
     this.#deps.known(self);
+    return true;
   }
 
   /** One connection, from its beginning to its end. Throws when that was none that Discord itself wished. */

@@ -21,9 +21,12 @@ const MOST_CLAIMS = 1000;
 export class Interactions {
   readonly #api: DiscordApi;
   readonly #runtime: PlatformRuntime;
-  readonly #underWay = new Set<Promise<void>>();
-  /** Which message has taken the place of the deferred answer, by the token of the command. */
-  readonly #claims = new Map<string, string>();
+  readonly #underWay = new Set<Promise<unknown>>();
+  /**
+   * Which message has taken the place of the deferred answer, by the token of the command; null while none has. Those of a
+   * process before this one are not here.
+   */
+  readonly #claims = new Map<string, string | null>();
   readonly #givingUp = new Set<() => void>();
   #stopped = new AbortController();
 
@@ -39,10 +42,12 @@ export class Interactions {
   /** Resolves when Discord has been told, or cannot be. */
   async acknowledge({ id, token }: Interaction, kind: 'command' | 'press', application: string): Promise<void> {
     const call = { body: { type: DEFERRED[kind] }, auth: false, ms: ACKNOWLEDGE_MS };
-    await this.#try('a command or button was not acknowledged', () =>
+    const isAcknowledged = await this.#try('a command or button was not acknowledged', () =>
       this.#api.raw('POST', `/interactions/${id}/${token}/callback`, call, this.#stopped.signal),
     );
-    if (kind === 'command') this.#giveUpLater(application, token);
+    if (kind !== 'command' || !isAcknowledged) return;
+    this.#claim(token, null);
+    this.#giveUpLater(application, token);
   }
 
   /** Shows something to who pressed a button. Nobody waits for it. */
@@ -77,20 +82,20 @@ export class Interactions {
     if (reply === undefined || application === null || !token || !/^[\w.~-]+$/.test(token)) return null;
     if (reply.until !== null && reply.until <= this.#runtime.now()) return null;
     const claimed = this.#claims.get(token);
-    if (claimed !== undefined && (key === null || claimed !== key)) return null;
+    if (typeof claimed === 'string' && (key === null || claimed !== key)) return null;
     const route = `/webhooks/${application}/${token}/messages/@original` as const;
     try {
       if (claimed === undefined) {
+        // A process before this one has deferred it, and may have answered: with this, or with something else.
         const original = fieldsOf(await this.#api.raw('GET', route, { auth: false }, signal));
         const id = snowflakeOf(original?.id);
-        // A process before this one has answered: with this, or with something else.
         if (((integerOf(original?.flags) ?? 0) & LOADING) === 0) {
-          const isThis = id !== null && original?.content === fieldsOf(call.body)?.content;
+          const isThis = id !== null && wordsIn(original) === wordsIn(call.body);
           this.#claim(token, isThis && key !== null ? key : '');
           return isThis ? { messageId: id } : null;
         }
-        this.#claim(token, key ?? '');
       }
+      this.#claim(token, key ?? '');
       const changed = fieldsOf(await this.#api.raw('PATCH', route, { ...call, auth: false }, signal));
       return sentMessage(changed);
     } catch (thrown) {
@@ -109,7 +114,7 @@ export class Interactions {
     this.#stopped.abort();
   }
 
-  #claim(token: string, key: string): void {
+  #claim(token: string, key: string | null): void {
     const [oldest] = this.#claims.keys();
     if (this.#claims.size >= MOST_CLAIMS && oldest !== undefined) this.#claims.delete(oldest);
     this.#claims.set(token, key);
@@ -119,7 +124,7 @@ export class Interactions {
   #giveUpLater(application: string, token: string): void {
     const cancel = this.#runtime.after(GIVE_UP_MS, () => {
       this.#givingUp.delete(cancel);
-      if (this.#claims.has(token)) return;
+      if (this.#claims.get(token) !== null) return;
       this.#claim(token, '');
       const route = `/webhooks/${application}/${token}/messages/@original` as const;
       this.#track(
@@ -131,18 +136,25 @@ export class Interactions {
     this.#givingUp.add(cancel);
   }
 
-  #track(work: Promise<void>): void {
+  #track(work: Promise<unknown>): void {
     const tracked = work.finally(() => this.#underWay.delete(tracked));
     this.#underWay.add(tracked);
   }
 
-  async #try(trouble: string, call: () => Promise<unknown>): Promise<void> {
+  async #try(trouble: string, call: () => Promise<unknown>): Promise<boolean> {
     try {
       await call();
+      return true;
     } catch (thrown) {
       this.#runtime.warn(trouble, { error: sendFailureOf(thrown, this.#api.redact).message });
+      return false;
     }
   }
+}
+
+/** Discord cuts blanks at both ends. */
+function wordsIn(message: unknown): string {
+  return (textOf(fieldsOf(message)?.content) ?? '').trim();
 }
 
 /** What Discord says it made. Throws `SendFailure`. */

@@ -2,7 +2,7 @@ import { type Fields, fieldsOf, integerOf, listOf, nameOf, textOf } from '../fie
 import type { Incoming, Person, PlatformEvent, Press, Quote } from '../platform.ts';
 import { type Channel, channelOf, directChannel, placeOf } from './channels.ts';
 import { parseFiles, parseWords } from './parse-content.ts';
-import { snowflakeOf, timeOf } from './snowflake.ts';
+import { holdsTime, snowflakeOf, timeOf } from './snowflake.ts';
 
 /** Who we are on Discord. */
 export interface Self {
@@ -52,7 +52,7 @@ export function parseMessage(message: Fields, channel: Channel, self: Self, fres
   const id = snowflakeOf(message.id);
   const author = fieldsOf(message.author);
   if (id === null || author === null || author.id === self.id) return null;
-  const type = integerOf(message.type);
+  const type = typeIn(message);
   if (fresh && !SAID.has(type)) return parseNote(message, channel, self);
   const changedAt = fresh ? null : Date.parse(textOf(message.edited_timestamp, 64) ?? '');
   // Link previews and pins change a message, too; its words only with this time.
@@ -79,9 +79,13 @@ export function parseMessage(message: Fields, channel: Channel, self: Self, fres
       addressed: place.type === 'dm' || isNamed || isOurs,
       edited: changedAt !== null,
       group: null,
-      at: changedAt ?? timeOf(id),
+      at: changedAt ?? saidAt(message, id),
     },
   };
+}
+
+function saidAt({ timestamp }: Fields, id: string): number {
+  return holdsTime(id) ? timeOf(id) : Date.parse(textOf(timestamp, 64) ?? '') || 0;
 }
 
 function mentionedIn(message: Fields): Fields[] {
@@ -106,6 +110,11 @@ function withoutOurName(text: string, { name }: Self): string {
   if (!text.startsWith(call)) return text;
   const rest = text.slice(call.length).replace(/^[,:]?\s+/, '');
   return rest === '' ? text : rest;
+}
+
+/** A text, where it does not say. */
+function typeIn({ type }: Fields): number | null {
+  return type === undefined ? 0 : integerOf(type);
 }
 
 /** Notes of Discord about people who come and go, where nothing else tells. */
@@ -148,7 +157,7 @@ function quoteOf(message: Fields, self: Self): Quote | null {
 }
 
 /** The press of a button, or a command; null for everything else that can be done with an application. */
-export function parseInteraction(fields: Fields, find: (id: string) => Channel | null): Parsed | null {
+export function parseInteraction(fields: Fields, find: (id: string) => Channel | null, now: number): Parsed | null {
   const id = snowflakeOf(fields.id);
   const token = textOf(fields.token, 1024);
   const guild = snowflakeOf(fields.guild_id);
@@ -164,7 +173,7 @@ export function parseInteraction(fields: Fields, find: (id: string) => Channel |
   if (fields.type === 3) {
     const messageId = snowflakeOf(fieldsOf(fields.message)?.id);
     const pressed = textOf(data.custom_id, 100);
-    if (messageId === null || pressed === null || data.component_type !== 2) return null;
+    if (messageId === null || pressed === null || (data.component_type ?? 2) !== 2) return null;
     return {
       kind: 'press',
       interaction,
@@ -172,9 +181,8 @@ export function parseInteraction(fields: Fields, find: (id: string) => Channel |
     };
   }
   const name = nameOf(data.name);
-  if (fields.type !== 2 || name === null || integerOf(data.type) !== 1) return null;
+  if (fields.type !== 2 || name === null || (data.type ?? 1) !== 1) return null;
   const values = listOf(data.options).flatMap((each) => textOf(fieldsOf(each)?.value) ?? []);
-  const at = timeOf(id);
   const message: Incoming = {
     id: `discord:interaction:${id}`,
     messageId: `interaction-${id}`,
@@ -186,8 +194,8 @@ export function parseInteraction(fields: Fields, find: (id: string) => Channel |
     addressed: true,
     edited: false,
     group: null,
-    at,
-    reply: { data: { token }, until: at + ANSWERABLE_MS },
+    at: now,
+    reply: { data: { token }, until: now + ANSWERABLE_MS },
   };
   return { kind: 'command', interaction, message };
 }

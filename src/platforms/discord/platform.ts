@@ -77,16 +77,12 @@ export class Discord implements Platform {
     const known = (self: Self) => {
       this.#self = self;
     };
-    const gateway = new Gateway({ api, connection, kept, reception, signal, known });
+    const gateway = new Gateway({ api, connection, kept, marks, reception, signal, known });
     const session: Session = { reception, marks, kept, stopped, run: Promise.resolve() };
     this.#session = session;
     this.#interactions.start();
     this.#connection.open(inbox);
-    const run = async () => {
-      await marks.read();
-      await gateway.run();
-    };
-    session.run = run().catch((thrown: unknown) => {
+    session.run = gateway.run().catch((thrown: unknown) => {
       runtime.warn('Discord stopped by itself', { error: redact(String(thrown)) });
     });
   }

@@ -10,7 +10,7 @@ import type { Interactions } from './interactions.ts';
 import type { KeptMarks } from './kept-state.ts';
 import { channelIn, parseInteraction, parseMessage, type Self } from './parse.ts';
 import { parseEvents } from './parse-events.ts';
-import { compareIds, laterOf, snowflakeAt, snowflakeOf } from './snowflake.ts';
+import { compareIds, holdsTime, laterOf, snowflakeAt, snowflakeOf } from './snowflake.ts';
 
 export interface ReceptionDeps {
   readonly api: DiscordApi;
@@ -114,7 +114,7 @@ export class Reception {
 
   async #takeInteraction(fields: Fields, self: Self): Promise<void> {
     const { inbox, interactions } = this.#deps;
-    const parsed = parseInteraction(fields, (id) => this.#directory.find(id));
+    const parsed = parseInteraction(fields, (id) => this.#directory.find(id), this.#deps.api.runtime.now());
     if (parsed === null || parsed.kind === 'message' || parsed.kind === 'event') return;
     const { interaction } = parsed;
     // Before anything else: Discord takes it for three seconds only, however long the inbox needs.
@@ -166,7 +166,7 @@ export class Reception {
 
   /** A server: at the beginning of a session what was missed in it is asked for, later it is a new one. */
   async #takeGuild(fields: Fields, self: Self): Promise<void> {
-    const { marks, inbox, api } = this.#deps;
+    const { inbox, api } = this.#deps;
     const guild = snowflakeOf(fields.id);
     if (guild === null) return;
     const channels = this.#directory.noteGuild(fields);
@@ -180,9 +180,13 @@ export class Reception {
     }
     const since = this.#since;
     if (since === null) return;
-    // Those that are known have been asked already, and so have threads that were archived meanwhile.
-    const unknown = channels.filter(({ id, last }) => marks.find(id) === null && isBehind(last, since));
-    await Promise.all(unknown.map(({ id }) => this.#backfill(id, since, self)));
+    const told = channels.map((channel) => this.#backfillUnknown(channel, since, self));
+    const listed = new Set(channels.map(({ id }) => id));
+    const active = fieldsOf(await this.#ask(`/guilds/${guild}/threads/active`, {}));
+    const threads = listOf(active?.threads).flatMap((each) => channelOf(each, guild) ?? []);
+    const others = threads.filter(({ id }) => !listed.has(id));
+    for (const thread of others) this.#directory.note(thread);
+    await Promise.all([...told, ...others.map((thread) => this.#backfillUnknown(thread, since, self))]);
   }
 
   async #leaveGuild(fields: Fields): Promise<void> {
@@ -204,11 +208,17 @@ export class Reception {
     await this.#persist(() => this.#deps.inbox.happened(event));
   }
 
+  /** Those that are known have been asked when the session began, also threads that were archived meanwhile. */
+  async #backfillUnknown({ id, last }: Channel, since: string, self: Self): Promise<void> {
+    const isBehind = last !== null && compareIds(last, since) > 0;
+    if (isBehind && this.#deps.marks.find(id) === null) await this.#backfill(id, since, self);
+  }
+
   /** Asks for what was said behind a message, and takes it before all that comes now. */
   async #backfill(channel: string, mark: string, self: Self): Promise<void> {
     const oldest = snowflakeAt(this.#deps.api.runtime.now() - OLDEST_MS);
     await this.#queues.run(channel, async () => {
-      for (let after = laterOf(mark, oldest); ; ) {
+      for (let after = holdsTime(mark) ? laterOf(mark, oldest) : mark; ; ) {
         const page = await this.#asking.run(`${BigInt(channel) % BigInt(ASKED_AT_ONCE)}`, () =>
           this.#ask(`/channels/${channel}/messages`, { after, limit: String(PAGE) }),
         );
@@ -236,11 +246,16 @@ export class Reception {
     const id = snowflakeOf(fields.channel_id);
     if (known !== null || id === null) return known;
     const { runtime } = this.#deps.api;
-    if ((this.#unknown.get(id) ?? 0) > runtime.now()) return null;
-    const channel = channelOf(await this.#ask(`/channels/${id}`, {}));
-    if (channel !== null) this.#directory.note(channel);
-    else this.#noteUnknown(id, runtime.now() + NOBODY_KNOWS_MS);
-    return channel;
+    if ((this.#unknown.get(id) ?? 0) <= runtime.now()) {
+      const channel = channelOf(await this.#ask(`/channels/${id}`, {}));
+      if (channel !== null) {
+        this.#directory.note(channel);
+        return channel;
+      }
+      this.#noteUnknown(id, runtime.now() + NOBODY_KNOWS_MS);
+    }
+    // Something was said there, so it is one.
+    return channelOf({ id, type: 0 }, snowflakeOf(fields.guild_id));
   }
 
   #noteUnknown(id: string, until: number): void {
@@ -279,9 +294,4 @@ export class Reception {
       }
     }
   }
-}
-
-/** Something was said behind a moment. */
-function isBehind(last: string | null, since: string): boolean {
-  return last !== null && compareIds(last, since) > 0;
 }

@@ -19,6 +19,8 @@ const CLOCKS_MS = 60_000;
 const PATIENT_MS = 5000;
 const [UNKNOWN_MESSAGE, UNKNOWN_EMOJI] = [10008, 10014];
 
+type Kind = 'send' | 'edit' | 'remove' | 'type';
+
 /** Calls that concern one channel. */
 export class Sending {
   readonly #api: DiscordApi;
@@ -63,9 +65,9 @@ export class Sending {
       ...(files.length === 0 ? {} : { ms: UPLOAD_MS }),
     };
     if (place.opens !== undefined) {
-      return await this.#guarded(place, () => this.#open(place, message.key ?? null, call, signal));
+      return await this.#guarded('send', place, () => this.#open(place, message.key ?? null, call, signal));
     }
-    return await this.#guarded(place, async () => {
+    return await this.#guarded('send', place, async () => {
       const application = this.#self()?.application ?? null;
       const answered = await this.#interactions.answer(application, message, call, signal);
       if (answered !== null) return answered;
@@ -110,18 +112,16 @@ export class Sending {
 
   async edit(place: Place, messageId: string, message: Outgoing, signal: AbortSignal): Promise<void> {
     const route = this.#route(place, messageId);
-    await this.#guarded(place, () => this.#api.raw('PATCH', route, { body: bodyOf(message) }, signal));
+    await this.#guarded('edit', place, () => this.#api.raw('PATCH', route, { body: bodyOf(message) }, signal));
   }
 
   async remove(place: Place, messageId: string, signal: AbortSignal): Promise<void> {
     const route = this.#route(place, messageId);
-    await this.#guarded(place, () => unless(this.#api.raw('DELETE', route, {}, signal), UNKNOWN_MESSAGE));
+    await this.#guarded('remove', place, () => unless(this.#api.raw('DELETE', route, {}, signal), UNKNOWN_MESSAGE));
   }
 
   async showTyping(place: Place, signal: AbortSignal): Promise<void> {
-    // A sign of life is no reason to annoy a server that asked for patience.
-    if (this.#gate.closedFor(channelId(place)) > 0) return;
-    await this.#guarded(place, () => this.#api.raw('POST', `/channels/${channelId(place)}/typing`, {}, signal));
+    await this.#guarded('type', place, () => this.#api.raw('POST', `/channels/${channelId(place)}/typing`, {}, signal));
   }
 
   async react(place: Place, messageId: string, sign: ReactionSign | null, signal: AbortSignal): Promise<void> {
@@ -152,13 +152,14 @@ export class Sending {
     }
   }
 
-  async #guarded<T>(place: Place, call: () => Promise<T>): Promise<T> {
-    const channel = channelId(place);
-    this.#gate.check(channel);
+  /** Sending, changing and typing have limits of their own in each channel. */
+  async #guarded<T>(kind: Kind, place: Place, call: () => Promise<T>): Promise<T> {
+    const bucket = `${kind}:${channelId(place)}`;
+    this.#gate.check(bucket);
     try {
       return await call();
     } catch (thrown) {
-      throw this.#gate.note(channel, sendFailureOf(thrown, this.#api.redact));
+      throw this.#gate.note(bucket, sendFailureOf(thrown, this.#api.redact));
     }
   }
 

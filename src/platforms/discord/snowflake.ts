@@ -4,7 +4,7 @@ const EPOCH_MS = 1_420_070_400_000n;
 
 /** An id from outside; null for what is none. */
 export function snowflakeOf(value: unknown): string | null {
-  return typeof value === 'string' && /^\d{15,20}$/.test(value) ? value : null;
+  return typeof value === 'string' && /^[1-9]\d{0,19}$/.test(value) ? value : null;
 }
 
 /** When it was made, epoch milliseconds. */
@@ -12,10 +12,15 @@ export function timeOf(id: string): number {
   return Number((BigInt(id) >> 22n) + EPOCH_MS);
 }
 
+/** Those of a server that is not Discord's own may hold no time. */
+export function holdsTime(id: string): boolean {
+  return id.length >= 17;
+}
+
 /** The first id of a moment. */
 export function snowflakeAt(ms: number): string {
   const since = BigInt(Math.max(0, Math.floor(ms))) - EPOCH_MS;
-  return String((since < 0n ? 0n : since) << 22n).padStart(15, '0');
+  return String((since < 0n ? 0n : since) << 22n);
 }
 
 export function compareIds(one: string, other: string): number {

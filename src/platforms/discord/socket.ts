@@ -30,10 +30,10 @@ export interface SocketOptions {
 const CLOSE_MS = 1000;
 const READY_MS = 60_000;
 const HELLO_MS = 30_000;
-/** What any server may ask for: more often is no heartbeat, and less often none either. */
-const [SHORTEST_BEAT_MS, LONGEST_BEAT_MS] = [10, 300_000];
+/** What a timer takes: at anything else it would never rest. */
+const [SHORTEST_BEAT_MS, LONGEST_BEAT_MS] = [1, 2_147_483_647];
 /** After these the session is over; after all others it can go on. */
-const OVER: ReadonlySet<number> = new Set([1000, 1001, 4003, 4005, 4007, 4009]);
+const OVER: ReadonlySet<number> = new Set([4007, 4009]);
 
 /** The socket under the library's shard, and the methods by which its frames are looked at first. */
 interface ShardInside {
@@ -65,6 +65,7 @@ export class GatewaySocket {
   #connected = false;
   /** The server has said that the session is over. */
   #invalid = false;
+  #isOver = false;
   #reason = 'the connection was cut';
 
   constructor(options: SocketOptions) {
@@ -147,6 +148,7 @@ export class GatewaySocket {
           if (typeof code === 'string') this.#reason = `the connection failed: ${code}`;
         });
         socket.on('close', (code) => this.#over(Number(code)));
+        if (this.#isOver) socket.terminate();
       },
     });
   }
@@ -221,6 +223,7 @@ export class GatewaySocket {
   }
 
   #over(code: number): void {
+    this.#isOver = true;
     clearTimeout(this.#tooLate);
     this.#settle(new SocketClosed(code, `${this.#reason} (${code})`));
   }

@@ -23,7 +23,7 @@ describe('10,000 odd frames', () => {
       const events = parseEvents(typeof t === 'string' ? t : '', fields, directory, self);
       for (const parsed of [
         message,
-        parseInteraction(fields, find),
+        parseInteraction(fields, find, 0),
         ...events.map((event) => ({ kind: 'event', event }) as const),
       ]) {
         if (parsed === null) continue;

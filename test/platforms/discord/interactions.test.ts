@@ -94,6 +94,21 @@ test('an answer that a process before this one gave is not given again', async (
   expect(scene.world.shown().map(({ text }) => text)).toEqual(['Done.']);
 });
 
+test('a command that a process before this one acknowledged is answered by the next one where it was given', async () => {
+  await using scene = await openScene();
+  await scene.connected();
+  const { interaction, reply } = await command(scene);
+  await scene.platform.stop();
+  const next = scene.restart();
+  await next.start(scene.inbox);
+  await until(() => next.state.phase === 'connected', 'connected');
+  const place = scene.world.place('dm');
+  const { messageId } = await next.send(place, { text: 'Done.', key: 'dlv_1', reply }, never);
+  expect(messageId).toBe(interaction.original?.id);
+  await next.send(place, { text: 'And more.', key: 'dlv_2', reply }, never);
+  expect(scene.world.shown().map(({ text }) => text)).toEqual(['Done.', 'And more.']);
+});
+
 test('an answer that comes when the time for it is over is a message like any other', async () => {
   await using scene = await openScene();
   await scene.connected();

@@ -39,7 +39,7 @@ function parse(frame: unknown): unknown {
   const directory = furnished();
   const find = (id: string) => directory.find(id);
   if (t === 'INTERACTION_CREATE') {
-    const parsed = parseInteraction(fields, find);
+    const parsed = parseInteraction(fields, find, 0);
     return parsed === null ? null : parsed.kind === 'press' ? parsed.press : Reflect.get(parsed, 'message');
   }
   if (t !== 'MESSAGE_CREATE' && t !== 'MESSAGE_UPDATE')

@@ -42,6 +42,7 @@ export const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
         ...{ user: author, data: { name: text, type: 1, options: [{ value: text }] } },
       },
       () => null,
+      0,
     ),
   'an event of Discord': (text) => {
     const thread = { id: channel.id, type: 11, parent_id: channel.id, guild_id: channel.guild, name: text };

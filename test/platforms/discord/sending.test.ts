@@ -147,6 +147,25 @@ describe("Discord's limits", () => {
     expect(sentTo(scene.fake, dmOf())).toEqual([]);
   });
 
+  test('for typing and for changes keep no message back', async () => {
+    await using scene = await openScene();
+    const place = scene.world.place('dm');
+    const { messageId } = await scene.platform.send(place, { text: 'one' }, never);
+    const headers = { 'retry-after': '30', 'x-ratelimit-scope': 'user' };
+    const limited = { status: 429, body: { message: 'No', retry_after: 30, global: false }, headers };
+    scene.fake.failNext('POST /typing', limited);
+    scene.fake.failNext('PATCH /messages', limited);
+    await failureOf(scene.platform.showTyping!(place, never));
+    const failure = await failureOf(scene.platform.edit!(place, messageId, { text: 'two' }, never));
+    expect(failure).toMatchObject({ kind: 'rate_limited' });
+    expect(failure.retryAfterMs).toBeGreaterThanOrEqual(30_000);
+    // Not asked again before that.
+    await failureOf(scene.platform.edit!(place, messageId, { text: 'two' }, never));
+    expect(scene.fake.callsOf('PATCH', /messages/)).toHaveLength(1);
+    await scene.platform.send(place, { text: 'three' }, never);
+    expect(scene.world.shown().map(({ text }) => text)).toEqual(['one', 'three']);
+  });
+
   test('for signs are waited for: the last sign stands alone in the end, also in the next process', async () => {
     await using scene = await openScene(1);
     const messageId = await (async () => {

@@ -2,9 +2,10 @@ import { createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { isGatewayAddress } from '../../../src/platforms/discord/gateway.ts';
+import { Discord } from '../../../src/platforms/discord/platform.ts';
 import { GUILD } from '../../fakes/discord-state.ts';
 import { patience } from '../../support/patience.ts';
-import { TestInbox, until } from '../contract/scene.ts';
+import { TestInbox, testRuntime, until } from '../contract/scene.ts';
 import { keptPosition, openScene } from './scene.ts';
 import { CHANNEL, dmOf, FORUM, person } from './world.ts';
 
@@ -69,6 +70,26 @@ describe('the kept position', () => {
     expect(scene.fake.gateway.beginnings.at(-1)).toBe('identify');
   });
 
+  test('lets the next process know places of which Discord tells nothing again', async () => {
+    await using scene = await openScene();
+    await scene.connected();
+    await scene.platform.stop();
+    const inbox = new TestInbox();
+    await scene.restart().start(inbox);
+    await scene.world.say({ text: 'in the post', where: 'thread' });
+    await scene.world.say({ text: 'in the channel', where: 'group' });
+    const hidden = { channel_id: '200000000000003999', guild_id: GUILD };
+    scene.fake.gateway.dispatch('MESSAGE_CREATE', {
+      ...{ ...hidden, id: scene.fake.nextId(), author: person(), content: 'where nobody else sees it' },
+    });
+    await until(() => inbox.received.length === 3, 'all of them');
+    expect(scene.fake.gateway.beginnings).toEqual(['identify', 'resume']);
+    const places = Object.fromEntries(inbox.received.map(({ text, place }) => [text, place]));
+    expect(places['in the post']).toMatchObject(scene.world.place('thread'));
+    expect(places['in the channel']).toMatchObject(scene.world.place('group'));
+    expect(places['where nobody else sees it']).toEqual({ type: 'channel', chat: hidden.channel_id, scope: GUILD });
+  });
+
   test('takes little room, however many channels there are', async () => {
     await using scene = await openScene();
     await scene.connected();
@@ -83,6 +104,23 @@ describe('the kept position', () => {
     const sizes = [...scene.state.values()].map((value) => value.length);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(60_000);
   });
+});
+
+test('what was kept and cannot be read at once is read later, before anything is begun', async () => {
+  await using scene = await openScene();
+  const runtime = testRuntime('discord', 100, scene.state);
+  let failures = 2;
+  const recall = async (key: string): Promise<string | null> => {
+    if (failures-- > 0) throw new RangeError('the store is away');
+    return runtime.recall(key);
+  };
+  const options = { token: scene.fake.token, apiRoot: scene.fake.url, runtime: { ...runtime, recall } };
+  const platform = new Discord(options);
+  await platform.start(scene.inbox);
+  await until(() => platform.state.phase === 'degraded', 'degraded');
+  expect(scene.fake.calls).toEqual([]);
+  await until(() => platform.state.phase === 'connected', 'connected');
+  await platform.stop();
 });
 
 describe('the end of a connection', () => {

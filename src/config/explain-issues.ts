@@ -18,16 +18,12 @@ export function problemAt(path: Path, message: string, source: YamlFile, nearest
   return { file: source.file, ...source.placeOf(path), path: dotted(path), message, nearest };
 }
 
-/** A neighbour, unless the very name is at home in one other section, or in one that is nearer to the top than the rest. */
+/** A neighbour, unless the very name is at home in one other section. Platforms have many names in common with others. */
 function nearestKey(key: string, section: Path, root: Declaration): string | null {
-  const depthOf = (path: string): number => path.split('.').length;
-  const elsewhere = allKeys(root)
-    .map(({ path }) => path)
-    .filter((path) => path.endsWith(`.${key}`))
-    .sort((a, b) => depthOf(a) - depthOf(b));
+  const elsewhere = allKeys(root).filter(({ path }) => path.endsWith(`.${key}`));
+  const core = elsewhere.filter(({ path }) => !path.startsWith('platforms.'));
   const neighbours = keysUnder(root, section);
-  const [highest, next] = elsewhere;
-  if (highest !== undefined && (next === undefined || depthOf(highest) < depthOf(next))) return highest;
+  for (const homes of [core, elsewhere]) if (homes.length === 1) return homes[0]!.path;
   return neighbours.length === 0 ? null : nearestName(key, neighbours);
 }
 

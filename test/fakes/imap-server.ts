@@ -103,6 +103,11 @@ export class ImapServer {
     return mail;
   }
 
+  /** Ends waiting, as some servers do after a while; the connections stay. */
+  endIdle(): void {
+    for (const session of this.#sessions) session.endIdle();
+  }
+
   /** Cuts every connection. */
   cut(): void {
     for (const session of this.#sessions) session.end();
@@ -142,6 +147,12 @@ class ImapSession {
 
   end(): void {
     this.#socket.destroy();
+  }
+
+  endIdle(): void {
+    if (this.#idling === null) return;
+    this.#send(`${this.#idling} OK that was long enough`);
+    this.#idling = null;
   }
 
   tell(folder: Folder): void {

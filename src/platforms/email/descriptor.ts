@@ -1,6 +1,6 @@
-import { section, setting, type ValueOf } from '../../settings/declaration.ts';
+import { FromVariable, section, setting, type ValueOf } from '../../settings/declaration.ts';
 import { flag, hostName, identifier, optional, secret, text, textLike, whole } from '../../settings/kinds.ts';
-import { credential, ownName, platformSection } from '../chat-settings.ts';
+import { credential, platformSection } from '../chat-settings.ts';
 import { describePlatform } from '../descriptor.ts';
 import { EMAIL_ABILITIES } from './abilities.ts';
 import { type AccountSettings, accountOf, missingOf } from './account.ts';
@@ -24,21 +24,22 @@ const authserv = textLike(
   identifier,
 );
 
-const settings = platformSection(
-  {
-    address: ownName('the address of the agent', 'EMAIL_ADDRESS'),
-    password: credential('of the mailbox; of an account with two factors, a password for apps', 'EMAIL_PASSWORD'),
-    imap: server('IMAP', '993, or 143 without `tls`; on 143 with `tls`, STARTTLS'),
-    smtp: server('SMTP', '465, or 25 without `tls`; on 25, 587 and 2525 with `tls`, STARTTLS'),
-    authserv_id: setting(
-      optional(authserv),
-      null,
-      'whose `Authentication-Results` are believed: mail that has not passed DMARC there is refused',
-    ),
-  },
-  ({ address }) =>
-    address == null || isAddress(address) ? null : { key: 'address', fault: 'no address such as agent@example.org' },
+const address = textLike(
+  (written) => /^[^\s@<>"(),:;[\]\\]{1,64}@[a-z0-9.-]{1,190}$/i.test(written),
+  'no address such as agent@example.org',
 );
+
+const settings = platformSection({
+  address: setting(optional(address), new FromVariable('EMAIL_ADDRESS'), 'the address of the agent'),
+  password: credential('of the mailbox; of an account with two factors, a password for apps', 'EMAIL_PASSWORD'),
+  imap: server('IMAP', '993, or 143 without `tls`; on 143 with `tls`, STARTTLS'),
+  smtp: server('SMTP', '465, or 25 without `tls`; on 25, 587 and 2525 with `tls`, STARTTLS'),
+  authserv_id: setting(
+    optional(authserv),
+    null,
+    'whose `Authentication-Results` are believed: mail that has not passed DMARC there is refused',
+  ),
+});
 
 type EmailSettings = Omit<ValueOf<typeof settings>, 'accounts'>;
 
@@ -77,10 +78,6 @@ export const descriptor = describePlatform({
     afterwards: ['Put your own address into platforms.email.allow, then write to the agent: strangers get no answer.'],
   },
 });
-
-function isAddress(text: string): boolean {
-  return /^[^\s@<>"(),:;[\]\\]{1,64}@[a-z0-9.-]{1,190}$/i.test(text);
-}
 
 function accountSettings(given: EmailSettings): AccountSettings {
   return given;

@@ -47,8 +47,11 @@ const PASSING: ReadonlySet<unknown> = new Set([
 ]);
 
 function isRefusedLogin(thrown: unknown): boolean {
-  const { authenticationFailed, serverResponseCode } = (thrown ?? {}) as MailError;
-  return authenticationFailed === true && !PASSING.has(serverResponseCode);
+  const { authenticationFailed, serverResponseCode, responseText, response } = (thrown ?? {}) as MailError;
+  if (authenticationFailed !== true || PASSING.has(serverResponseCode)) return false;
+  // Some servers say it in words only.
+  const said = textIn(responseText) ?? textIn(response) ?? '';
+  return !/too many|temporar|try again|unavailable|internal error/i.test(said);
 }
 
 /** What a failed call of the IMAP server says about what it was for. */

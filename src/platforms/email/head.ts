@@ -26,7 +26,8 @@ export interface Mailbox {
 }
 
 const MOST_IDS = 200;
-const LONGEST_ID = 250;
+/** Ours are the longest: they hold another. */
+const LONGEST_ID = 700;
 const MOST_RECIPIENTS = 200;
 
 /** Reads a header. Throws nothing: what cannot be read is as if it were not there. */
@@ -53,7 +54,7 @@ export async function readHead(header: Uint8Array): Promise<Head> {
 
 /** Those of a header that lists ids of messages. */
 export function idsIn(value: string): string[] {
-  const ids = [...value.slice(0, MOST_IDS * LONGEST_ID).matchAll(/<([^<>\s]{1,250})>/g)].map(([, id = '']) => id);
+  const ids = [...value.slice(0, MOST_IDS * LONGEST_ID).matchAll(/<([^<>\s]{1,700})>/g)].map(([, id = '']) => id);
   const sound = ids.map((id) => textOf(id) ?? '').filter((id) => /^[\x21-\x7e]+$/.test(id));
   // The first says which thread it is, the last what is answered.
   return sound.length <= MOST_IDS ? sound : [...sound.slice(0, 1), ...sound.slice(1 - MOST_IDS)];

@@ -95,10 +95,14 @@ export class Intake {
   async mark(client: ImapFlow): Promise<void> {
     const [seen, copies] = [this.#seen.splice(0), this.#copies.splice(0)];
     if (seen.length + copies.length === 0) return;
-    await client.messageFlagsAdd([...seen, ...copies].join(','), ['\\Seen'], { uid: true });
-    if (copies.length === 0) return;
-    const folder = await sentFolder(client);
-    if (folder !== null) await client.messageMove(copies.join(','), folder, { uid: true });
+    try {
+      await client.messageFlagsAdd([...seen, ...copies].join(','), ['\\Seen'], { uid: true });
+      const folder = copies.length === 0 ? null : await sentFolder(client);
+      if (folder !== null) await client.messageMove(copies.join(','), folder, { uid: true });
+    } catch (thrown) {
+      // In a mailbox where nothing may be changed there are no marks, and all else goes on.
+      if (!isUnreadable(thrown) || !client.usable) throw thrown;
+    }
   }
 
   /** Lets the inbox finish what it has, and keeps how far it came. */

@@ -15,7 +15,7 @@ export class Bell {
   readonly #rung = new Set<string>();
   #wake: () => void = () => undefined;
 
-  ring(why: 'mail' | 'taken' | 'closed'): void {
+  ring(why: 'mail' | 'taken' | 'idled' | 'closed'): void {
     this.#rung.add(why);
     this.#wake();
   }
@@ -67,17 +67,27 @@ async function session({ intake, connection, bell, runtime }: ListeningDeps, cli
   const mailbox = await client.mailboxOpen('INBOX');
   await intake.enter(client, mailbox);
   bell.ring('mail');
+  let canTell = client.capabilities.has('IDLE');
+  // The next command ends it, the server may, and the library does after a long silence: then it has to begin again. A server
+  // that refuses it is asked from time to time.
+  let idles = false;
+  const idled = (ended: boolean | undefined): void => {
+    idles = false;
+    if (ended === false) canTell = false;
+    bell.ring('idled');
+  };
   while (!signal.aborted) {
     const reasons = bell.take();
-    if (!client.usable) throw connectionLost();
+    if (!client.usable || client.mailbox === false) throw connectionLost();
     if (reasons.has('mail')) await intake.catchUp(client);
     else await intake.goOn(client);
     await intake.mark(client);
     connection.succeeded();
-    const canTell = client.capabilities.has('IDLE');
     const cancel = runtime.after(canTell ? IDLE_MS : POLL_MS, () => bell.ring('mail'));
-    // It ends with the next command, and a failure of it shows in that one.
-    if (canTell) client.idle().catch(() => undefined);
+    if (canTell && !idles) {
+      idles = true;
+      client.idle().then(idled, () => idled(undefined));
+    }
     await bell.heard();
     cancel();
   }

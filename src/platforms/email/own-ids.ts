@@ -10,7 +10,7 @@ export interface OwnId {
   readonly root: string;
 }
 
-const LONGEST_PART = 90;
+const LONGEST_PART = 180;
 
 export function ownIdOf({ key, root }: OwnId, address: string): string {
   return `moirai.${written(key)}.${written(root)}@${domainOf(address)}`;
@@ -18,7 +18,7 @@ export function ownIdOf({ key, root }: OwnId, address: string): string {
 
 /** What an id of ours says; null for one that is none. */
 export function readOwnId(id: string, address: string): OwnId | null {
-  const [, key, root, domain] = /^moirai\.([\w-]{1,160})\.([\w-]{1,160})@(.{1,190})$/.exec(id) ?? [];
+  const [, key, root, domain] = /^moirai\.([\w-]{1,250})\.([\w-]{1,250})@(.{1,190})$/.exec(id) ?? [];
   if (key === undefined || root === undefined || domain?.toLowerCase() !== domainOf(address)) return null;
   return { key: read(key), root: read(root) };
 }

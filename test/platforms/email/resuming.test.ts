@@ -130,6 +130,27 @@ describe('when the mailbox has other numbers', () => {
   });
 });
 
+test('where the server ends the waiting for mail, it is waited for again', async () => {
+  await using scene = await emailAt({ speed: 1 });
+  const { imap } = scene.world.server;
+  await until(() => imap.listeners === 1, 'that it waits');
+  imap.endIdle();
+  await until(() => imap.listeners === 1, 'that it waits again');
+  scene.world.deliver(writeMail({ ...from(1), text: 'behind it' }).raw);
+  await until(() => scene.inbox.texts.includes('behind it'), 'the mail');
+});
+
+test('a thread with the longest of ids is found by our own id', async () => {
+  await using scene = await emailAt();
+  const id = `${'x'.repeat(150)}@people.test`;
+  scene.world.deliver(writeMail({ id, text: 'first' }).raw);
+  await until(() => scene.inbox.received.length === 1, 'the first');
+  const { messageId } = await scene.answer('answer', 'dlv_1');
+  scene.world.deliver(writeMail({ inReplyTo: messageId, text: 'second' }).raw);
+  await until(() => scene.inbox.received.length === 2, 'the second');
+  expect(scene.inbox.received.map(({ place }) => place.chat)).toEqual([id, id]);
+});
+
 test('a mail that the server cannot give out is left where it is, and the others arrive', async () => {
   await using scene = await emailAt();
   const { imap } = scene.world.server;

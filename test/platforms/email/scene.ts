@@ -7,12 +7,14 @@ interface SceneOptions {
   readonly authservId?: string | null;
   readonly world?: EmailWorld;
   readonly state?: KeptState;
+  /** How many times as fast its time runs. */
+  readonly speed?: number;
 }
 
 const server = { host: '127.0.0.1', user: null, password: null, tls: false };
 
 /** The platform as its settings make it, at a world. */
-export function emailOf(world: EmailWorld, { authservId = null, state = new Map() }: SceneOptions = {}) {
+export function emailOf(world: EmailWorld, { authservId = null, state = new Map(), speed = 100 }: SceneOptions = {}) {
   const { address, imap, smtpPort } = world.server;
   const [password = ''] = world.secrets;
   const account = accountOf({
@@ -23,7 +25,7 @@ export function emailOf(world: EmailWorld, { authservId = null, state = new Map(
     authservId,
     apiRoot: null,
   });
-  const runtime = testRuntime('email', 100, state);
+  const runtime = testRuntime('email', speed, state);
   return { platform: new Email({ account, runtime, startedAt: Date.now() }), warnings: runtime.warnings };
 }
 

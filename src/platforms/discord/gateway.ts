@@ -123,8 +123,7 @@ export class Gateway {
     if (socket.isOver(closed)) this.#live = null;
     // Discord wishes a pause of this length before another session begins.
     if (wasResumed && socket.isInvalid) return await pause(this.#runtime, 1000 + random() * 4000, signal);
-    const isWished = this.#connected && closed.code === GatewaySocket.KEEP_SESSION;
-    if (!isWished) throw closed;
+    if (!this.#connected || !socket.isWished) throw closed;
     await pause(this.#runtime, 250 + random() * 500, signal);
   }
 

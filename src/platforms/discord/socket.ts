@@ -27,6 +27,8 @@ export interface SocketOptions {
   readonly onAlive: () => void;
 }
 
+/** Discord ends the session at 1000 and 1001; at every other code it can go on. */
+const KEEP_SESSION = 4200;
 const CLOSE_MS = 1000;
 const READY_MS = 60_000;
 const HELLO_MS = 30_000;
@@ -52,8 +54,6 @@ interface RawSocket {
  * when the network is away; here a connection that is over is over, and its owner decides.
  */
 export class GatewaySocket {
-  /** Discord ends the session at 1000 and 1001; at every other code it can go on. */
-  static readonly KEEP_SESSION = 4200;
   /** Resolves when the connection is over. */
   readonly closed: Promise<SocketClosed>;
   readonly #options: SocketOptions;
@@ -65,6 +65,7 @@ export class GatewaySocket {
   #connected = false;
   /** The server has said that the session is over. */
   #invalid = false;
+  #wished = false;
   #isOver = false;
   #reason = 'the connection was cut';
 
@@ -96,6 +97,11 @@ export class GatewaySocket {
     return this.#invalid;
   }
 
+  /** Discord has asked to connect again, or we have left by ourselves: there is no trouble. */
+  get isWished(): boolean {
+    return this.#wished;
+  }
+
   /** The session cannot go on: a new one has to begin. */
   isOver({ code }: SocketClosed): boolean {
     return this.#invalid || OVER.has(code);
@@ -103,13 +109,14 @@ export class GatewaySocket {
 
   /** Closes it so that the session can go on. */
   async close(): Promise<void> {
-    const closing = this.#shard.destroy({ code: GatewaySocket.KEEP_SESSION }).catch(() => undefined);
+    this.#wished = true;
+    const closing = this.#shard.destroy({ code: KEEP_SESSION }).catch(() => undefined);
     const { promise, resolve } = Promise.withResolvers<void>();
     const enough = setTimeout(resolve, CLOSE_MS);
     await Promise.race([closing, promise]);
     clearTimeout(enough);
     this.#raw?.terminate();
-    this.#over(GatewaySocket.KEEP_SESSION);
+    this.#over(KEEP_SESSION);
   }
 
   #shardOptions() {
@@ -176,8 +183,10 @@ export class GatewaySocket {
         if (beat === null || beat < SHORTEST_BEAT_MS || beat > LONGEST_BEAT_MS) return null;
         return frame;
       }
-      case 1:
       case 7:
+        this.#wished = true;
+        return frame;
+      case 1:
       case 11:
         return frame;
       default:

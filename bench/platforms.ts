@@ -28,14 +28,15 @@ const { values } = parseArgs({
 
 const here = fileURLToPath(new URL('../test/platforms/', import.meta.url));
 
-/** The platforms as their suites know them. */
+/** The platforms on which people talk, as their suites know them. */
 async function readSubjects(): Promise<PlatformSubject[]> {
   const files = globSync('*/subject.ts', { cwd: here }).sort();
   const subjects = await Promise.all(
     files.map(async (file) => ((await import(`${here}${file}`)) as { subject: PlatformSubject }).subject),
   );
   const wanted = values.platforms.split(',').filter((name) => name !== '');
-  return subjects.filter(({ descriptor }) => wanted.length === 0 || wanted.includes(descriptor.name));
+  const talking = subjects.filter((subject) => !('kind' in subject));
+  return talking.filter(({ descriptor }) => wanted.length === 0 || wanted.includes(descriptor.name));
 }
 
 /** Every person says something, waits for the reply, and says the next thing. Returns how long each reply took. */

@@ -2,6 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { MAX_TEXT_CHARS } from '../store/limits.ts';
 import type { ApiContext, ApiEnv } from './api.ts';
+import { PLATFORM_PATH } from './routes/platforms.ts';
 
 export const DEFAULT_BODY_BYTES = 12 * 1024 * 1024;
 
@@ -9,11 +10,18 @@ export const DEFAULT_BODY_BYTES = 12 * 1024 * 1024;
 const CHAT_BODY_BYTES = 3 * MAX_TEXT_CHARS + 1024 * 1024;
 const CHAT_PATHS = new Set(['/v1/chat', '/v1/chat/completions', '/v1/responses']);
 
-/** Reads the body of a request before its route does: not more than is allowed, and as JSON in UTF-8 only. */
+/**
+ * Reads the body of a request before its route does: not more than is allowed, and as JSON in UTF-8 only. What is for a
+ * platform stays as it came: some bring forms, and signatures are made over the very bytes.
+ */
 export function readBody(limit: number): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
     const most = bodyLimit(c.req.path, limit);
+    if (PLATFORM_PATH.test(c.req.path)) {
+      c.req.bodyCache.arrayBuffer = Promise.resolve(await readBytes(c, most)) as never;
+      return next();
+    }
     const length = Number(c.env.incoming.headers['content-length'] ?? Number.NaN);
     const text = await (length <= Math.min(SHORT, most) ? readShort(c) : readLong(c, most));
     if (text !== '') assertJson(c);
@@ -70,6 +78,16 @@ async function readLong(c: ApiContext, limit: number): Promise<string> {
   } catch (thrown) {
     throw thrown instanceof MoiraiError ? thrown : brokenBody(thrown);
   }
+}
+
+async function readBytes(c: ApiContext, limit: number): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of chunksOf(c, limit)) chunks.push(chunk);
+  } catch (thrown) {
+    throw thrown instanceof MoiraiError ? thrown : brokenBody(thrown);
+  }
+  return Buffer.concat(chunks);
 }
 
 function brokenBody(thrown: unknown): MoiraiError {

@@ -6,7 +6,7 @@ import { pathShown, settingAt, WRONG_SETTINGS } from '../../test/support/wrong-s
 import { allKeys } from '../settings/keys.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { loadConfig } from './load-config.ts';
-import { problemsOf } from './problem.ts';
+import { dotted, problemsOf } from './problem.ts';
 import { configSettings } from './settings.ts';
 
 let home: ConfigHome;
@@ -33,7 +33,7 @@ const WRONG_ANYWHERE = ['x', [], 5, {}, [[]]];
 test.each(OF_PLATFORMS.map(({ path }) => path))('%s refuses what it cannot be', (path) => {
   const wrong = WRONG_ANYWHERE.find((value) => {
     const { issues } = readSettings(configSettings, settingAt(path, value), { home: home.path, variable: () => null });
-    return issues.some((issue) => issue.of === 'value');
+    return issues.some(({ of, path: at }) => of === 'value' && dotted(at).startsWith(pathShown(path)));
   });
   expect(wrong).toBeDefined();
   const told = home.problems(settingAt(path, wrong)).filter((problem) => problem.startsWith(pathShown(path)));

@@ -116,6 +116,8 @@ export const ERROR_HINTS = {
     'The server of the platform did not take the credential. Check it there, and give the right one to `moirai platforms add`.',
   platform_unreachable:
     'The server of the platform did not answer. Check the network and the address; `moirai platforms add --force` writes settings untried.',
+  webhook_refused:
+    'Give sender and route the same secret, sign as platforms.webhook.routes says, and set the clock of the sender.',
 
   // who may talk, and where
   access_revoked: 'Whoever runs the gateway has to let this person in: `moirai pairing list` shows who asked.',

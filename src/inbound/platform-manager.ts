@@ -150,9 +150,10 @@ class ManagedPlatform {
   }
 
   async release(): Promise<void> {
-    if (!this.#held) return;
+    const { credential } = this.#configured;
+    if (!this.#held || credential === null) return;
     const { instance, store } = this.#deps.engine;
-    await store.write('releaseCredential', { instance, credential: this.#configured.credential });
+    await store.write('releaseCredential', { instance, credential });
   }
 
   async #come(): Promise<void> {
@@ -160,8 +161,10 @@ class ManagedPlatform {
     const { engine, log } = this.#deps;
     try {
       const { credential } = this.#configured;
-      const holder = await engine.store.write('takeCredential', { context: engine.commandContext(), credential });
-      if (holder !== null) return this.#standBy(holder);
+      if (credential !== null) {
+        const holder = await engine.store.write('takeCredential', { context: engine.commandContext(), credential });
+        if (holder !== null) return this.#standBy(holder);
+      }
       this.#held = true;
       await this.#open();
     } catch (thrown) {

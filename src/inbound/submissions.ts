@@ -6,6 +6,7 @@ import type { Submission, SubmissionReceipt } from '../platforms/platform.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { DeliveryToMake } from '../store/transactions/deliveries.ts';
 import type { Conversations } from '../turns/conversations.ts';
+import { withoutGatewayLines } from '../turns/spoken-text.ts';
 import { webhookNote } from '../turns/texts.ts';
 
 export interface SubmissionsDeps {
@@ -35,7 +36,8 @@ export class Submissions {
     const conversation = conversationOf(submission);
     const result = await this.#deps.conversations.receive({
       conversation,
-      text: `${webhookNote(submission.route)}\n\n${submission.text}`,
+      // The first line is the gateway's, and no other one may look like it.
+      text: `${webhookNote(submission.route)}\n\n${withoutGatewayLines(submission.text)}`,
       originRef: `${conversation.key}`,
       refTtlMs: REPEATED_MS,
       verbatim: true,

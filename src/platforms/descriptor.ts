@@ -14,8 +14,8 @@ export interface PlatformDescriptor<Name extends string = string, Settings = unk
   readonly abilities: Abilities;
   /** The keys that it cannot do without and that are not given. */
   missing(settings: Values): readonly string[];
-  /** The secret that only one process may use at a time. */
-  credential(settings: Values): string;
+  /** The secret that only one process may use at a time; null where several may receive beside each other. */
+  credential(settings: Values): string | null;
   make(settings: Values, runtime: PlatformRuntime): Promise<Platform>;
   /** How somebody gets what it needs, for `moirai platforms add`. */
   readonly setup: PlatformSetup;

@@ -21,8 +21,8 @@ export type PlatformsConfig = ValueOf<typeof platformSettings>;
 export interface ConfiguredPlatform {
   /** `telegram`, or `telegram@work` for an account that has a name. */
   readonly name: string;
-  /** Names what only one process may use at a time, without telling it. */
-  readonly credential: string;
+  /** Names what only one process may use at a time, without telling it; null where there is nothing of that kind. */
+  readonly credential: string | null;
   make(runtime: PlatformRuntime): Promise<Platform>;
 }
 
@@ -40,13 +40,17 @@ function wholeAccounts(platforms: PlatformsConfig): (ConfiguredPlatform & { read
   const users = new Map<string, string>();
   return accountsOf(platforms).flatMap(({ descriptor, account, settings }) => {
     if (!isOn(settings) || descriptor.missing(settings).length > 0) return [];
-    const digest = createHash('sha256').update(descriptor.credential(settings)).digest('hex');
-    const credential = `${descriptor.name}:${digest.slice(0, 32)}`;
+    const secret = descriptor.credential(settings);
+    const credential = secret === null ? null : `${descriptor.name}:${digestOf(secret)}`;
     const name = nameOf(descriptor, account);
-    const sameAs = users.get(credential) ?? null;
-    if (sameAs === null) users.set(credential, name);
+    const sameAs = credential === null ? null : (users.get(credential) ?? null);
+    if (credential !== null && sameAs === null) users.set(credential, name);
     return { name, credential, sameAs, make: (runtime: PlatformRuntime) => descriptor.make(settings, runtime) };
   });
+}
+
+function digestOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex').slice(0, 32);
 }
 
 /** A platform that somebody configured and that does not serve anybody. */

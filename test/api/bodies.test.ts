@@ -58,6 +58,24 @@ describe('what is sent wrongly is refused with a code:', () => {
     expect(answer).toBe(400);
   });
 
+  test('but what is for a platform reaches it as the very bytes, of whatever type, and not too many of them', async () => {
+    const bring = async (bytes: Uint8Array, type?: string) => {
+      const headers = { 'x-feather': 'grey', ...(type === undefined ? {} : { 'content-type': type }) };
+      const answer = await fetch(`${fixture.api.url}/platforms/pigeon/route`, { method: 'POST', headers, body: bytes });
+      return [answer.status, await answer.text()];
+    };
+    for (const [hex, type] of [
+      ['efbbbf7b7d', 'application/json'],
+      ['7bfffe7d', 'application/json'],
+      ['613d62', 'application/x-www-form-urlencoded'],
+      ['2020', undefined],
+      ['', 'application/json'],
+    ] as const) {
+      expect(await bring(Buffer.from(hex, 'hex'), type)).toEqual([200, hex]);
+    }
+    expect((await bring(Buffer.alloc(13 * 1024 * 1024)))[0]).toBe(413);
+  });
+
   test('fields of the wrong type, missing, or unknown, by their names', async () => {
     for (const [body, name] of [
       [{}, 'text'],

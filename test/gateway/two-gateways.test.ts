@@ -8,6 +8,7 @@ import { apiBackend } from '../../src/gateway/api-backend.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
 import { DEFAULT_RESET_RULES } from '../../src/lifecycle/reset-policy.ts';
 import { createLogger } from '../../src/log/logger.ts';
+import type { ConfiguredPlatform } from '../../src/platforms/registry.ts';
 import type { Store } from '../../src/store/port.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
@@ -16,6 +17,7 @@ import type { Message } from '../../src/store/transactions/messages.ts';
 import type { TurnEvent } from '../../src/turns/turn-event.ts';
 import { until } from '../hooks/scene.ts';
 import { createDatabase } from '../support/postgres.ts';
+import { Harbour } from './harbour.ts';
 import { Pigeons } from './scene.ts';
 import { ScriptedRunner } from './scripted-runner.ts';
 
@@ -34,7 +36,7 @@ afterEach(async () => {
   for (const clean of cleanup.splice(0).reverse()) await clean();
 });
 
-async function start(open: () => Promise<Store>): Promise<Running> {
+async function start(open: () => Promise<Store>, chat: readonly ConfiguredPlatform[] = []): Promise<Running> {
   const home = mkdtempSync(join(tmpdir(), 'moirai-gateway-'));
   writeFileSync(join(home, 'config.yaml'), JSON.stringify({ gateway: { drain_timeout: '100ms' } }));
   const config = loadConfig({ home, env: {} });
@@ -45,6 +47,7 @@ async function start(open: () => Promise<Store>): Promise<Running> {
     environment: { PATH: process.env.PATH },
     log: createLogger({ level: 'silent', format: 'json' }),
     makeRunner: () => runner,
+    chat,
     lost: () => undefined,
   });
   cleanup.push(async () => {
@@ -204,6 +207,20 @@ describe.each(Object.entries(ENGINES))('two gateways on one store (%s)', (_, pre
     expect(heard).toMatchObject({ type: 'answer', text: 'Undone: “first”' });
     const kept = await one.gateway.transcripts.withoutUndone(session?.id ?? '');
     expect(kept.filter(({ role }) => role === 'user').map(({ text }) => text)).toEqual(['second']);
+  });
+
+  test.each([
+    ['one at a time where there is a credential that only one may use', 'harbour:test', ['connected', 'stopped']],
+    ['both where there is none', null, ['connected', 'connected']],
+  ])('receive from a platform %s', async (_, credential, phases) => {
+    const open = await prepare();
+    const harbours = [new Harbour(), new Harbour()];
+    for (const [index, harbour] of harbours.entries()) {
+      const { gateway } = await start(open, [{ ...harbour.configured, credential }]);
+      const settled = (): boolean => gateway.chat.status().some(({ phase }) => phase !== 'stopped');
+      await until(`the platform of gateway ${index} stands`, settled, 30_000);
+    }
+    expect(harbours.map(({ state }) => state.phase)).toEqual(phases);
   });
 
   test('a turn is read, followed from its beginning and stopped at the other one', async () => {

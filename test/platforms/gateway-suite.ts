@@ -184,6 +184,9 @@ function growing(subject: PlatformSubject, mode: PlatformMode): void {
     await using scene = await PlatformScene.open(subject, mode, { display: { streaming: true } }, slow);
     await scene.world.say({ text: 'tell me' });
     await scene.until('a part of it', () => isPart(scene.shownTo(0)[0]?.text, words));
+    // It is changed only once the next process can know of it.
+    const first = scene.shownTo(0)[0]?.text;
+    await scene.until('more of it', () => scene.shownTo(0)[0]?.text !== first);
     await scene.kill();
     await scene.start();
     await scene.until(

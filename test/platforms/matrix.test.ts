@@ -3,26 +3,26 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { SERVED } from '../../src/platforms/served.ts';
 import type { Plays } from './contract/scene.ts';
+import type { SubmissionSubject } from './contract/submitting.ts';
 import type { PlatformSubject } from './subject.ts';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const page = fileURLToPath(new URL('../../docs/platforms/README.md', import.meta.url));
 
+type AnySubject = PlatformSubject | SubmissionSubject;
+
 /** Every platform as its suites try it. */
-async function readSubjects(): Promise<PlatformSubject[]> {
+async function readSubjects(): Promise<AnySubject[]> {
   const files = globSync('*/subject.ts', { cwd: here }).sort();
-  return Promise.all(
-    files.map(async (file) => ((await import(`${here}${file}`)) as { subject: PlatformSubject }).subject),
-  );
+  return Promise.all(files.map(async (file) => ((await import(`${here}${file}`)) as { subject: AnySubject }).subject));
 }
 
 const YES = 'yes';
 const NO = '–';
 const shown = (is: boolean | undefined): string => (is ? YES : NO);
 
-/** What is tried of each: a column says yes only where a test of the suites has seen it. */
-const COLUMNS: readonly (readonly [string, (subject: PlatformSubject) => string])[] = [
-  ['connected', ({ modes }) => modes.map(({ title }) => title).join('; ')],
+/** Of those on which people talk. */
+const OF_CHATS: readonly (readonly [string, (subject: PlatformSubject) => string])[] = [
   ['direct chats', ({ keys }) => shown(keys.dm !== undefined)],
   ['groups', ({ keys }) => shown(keys.group !== undefined)],
   ['threads', ({ keys }) => shown(keys.thread !== undefined)],
@@ -42,11 +42,18 @@ const COLUMNS: readonly (readonly [string, (subject: PlatformSubject) => string]
   ['answers only for a while', ({ descriptor }) => shown(descriptor.abilities.needsReply === 'window')],
 ];
 
+/** What is tried of each: a column says yes only where a test of the suites has seen it. */
+const COLUMNS: readonly (readonly [string, (subject: AnySubject) => string])[] = [
+  ['connected', ({ modes }) => modes.map(({ title }) => title).join('; ')],
+  ['programs bring work', (subject) => shown('kind' in subject)],
+  ...OF_CHATS.map(([title, of]) => [title, (subject: AnySubject) => ('kind' in subject ? NO : of(subject))] as const),
+];
+
 function played(modes: PlatformSubject['modes'], of: (plays: Plays) => boolean | undefined): string {
   return shown(modes.every(({ plays }) => of(plays)));
 }
 
-function matrixOf(subjects: readonly PlatformSubject[]): string {
+function matrixOf(subjects: readonly AnySubject[]): string {
   const head = ['', ...subjects.map(({ descriptor: { label, name } }) => `[${label}](${name}.md)`)];
   const rows = COLUMNS.map(([title, of]) => [title, ...subjects.map(of)]);
   return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');

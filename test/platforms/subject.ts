@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { settingsOfAccount } from '../../src/platforms/chat-settings.ts';
 import type { PlatformDescriptor } from '../../src/platforms/descriptor.ts';
-import type { Platform } from '../../src/platforms/platform.ts';
+import type { Platform, PlatformRuntime } from '../../src/platforms/platform.ts';
 import type { Section } from '../../src/settings/declaration.ts';
 import { readSettings } from '../../src/settings/read-settings.ts';
 import { type Driver, type Plays, testRuntime, type Where, type World, webhookRequest } from './contract/scene.ts';
@@ -24,18 +24,25 @@ export interface PlatformMode {
   open(): Promise<World>;
 }
 
-/** A platform made from its settings, in a world of its own. Its time runs `speed` times as fast. */
-export async function driverIn(world: World, { descriptor }: PlatformSubject, speed = 100): Promise<Driver> {
-  const { name, settings: declared } = descriptor;
-  const { value, issues } = readSettings(declared, world.settings, { home: '', variable: () => null });
+/** Makes a platform from settings as they stand in the file, as often as asked, and keeps what it warns of. */
+export function makerOf(
+  { name, settings: declared, make }: PlatformSubject['descriptor'],
+  written: World['settings'],
+  speed: number,
+): { readonly make: () => Promise<Platform>; readonly warnings: readonly string[] } {
+  const { value, issues } = readSettings(declared, written, { home: '', variable: () => null });
   if (issues.length > 0) throw new TypeError(JSON.stringify(issues));
   const settings = settingsOfAccount(declared, value, null) as never;
   const state = new Map<string, string>();
   const warnings: string[] = [];
-  const make = (): Promise<Platform> => {
-    const runtime = testRuntime(name, speed, state);
-    return descriptor.make(settings, { ...runtime, warn: (...words) => void warnings.push(JSON.stringify(words)) });
-  };
+  const warn: PlatformRuntime['warn'] = (...words) => void warnings.push(JSON.stringify(words));
+  return { make: () => make(settings, { ...testRuntime(name, speed, state), warn }), warnings };
+}
+
+/** A platform made from its settings, in a world of its own. Its time runs `speed` times as fast. */
+export async function driverIn(world: World, { descriptor }: PlatformSubject, speed = 100): Promise<Driver> {
+  const { name } = descriptor;
+  const { make, warnings } = makerOf(descriptor, world.settings, speed);
   let platform = await make();
   const door = await openDoor(() => platform);
   world.bringTo?.(`${door.url}/platforms/${name}`);
@@ -59,7 +66,7 @@ export async function driverIn(world: World, { descriptor }: PlatformSubject, sp
 }
 
 /** Whoever owns the port that a server brings messages to. */
-async function openDoor(platform: () => Platform): Promise<{ url: string; close(): Promise<void> }> {
+export async function openDoor(platform: () => Platform): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);

@@ -104,8 +104,11 @@ export class TerminalConversation {
 
   async say(text: string): Promise<ReceiveResult> {
     const result = await this.#gateway.conversations.receive({ conversation: this.#ref, text, originRef: null });
-    // Shown before the reply, which comes from a fresh session and knows nothing of the ended one.
-    if (result.type === 'turn' && result.received.ended !== null) await this.#tellEnd(result.received.ended.id);
+    // Nothing is awaited before it is shown: the reply comes from a fresh session and knows nothing of the ended one.
+    if (result.type === 'turn' && result.received.ended !== null) {
+      const { id, cause } = result.received.ended;
+      this.#reportEnd(id, rolledOverText(cause, policyFor(this.#rules, this.#ref.key).idleMs, id));
+    }
     const session = result.type === 'turn' ? result.received.session : result.session;
     this.#last = session?.id ?? this.#last;
     return result;
@@ -167,9 +170,13 @@ export class TerminalConversation {
 
   async #tellEnd(sessionId: string): Promise<void> {
     const session = await this.#store.read('getSession', { sessionId });
-    if (session?.key !== this.#ref.key || this.#leaving || this.#reportedEnds.has(sessionId)) return;
+    if (session?.key !== this.#ref.key || this.#leaving) return;
+    this.#reportEnd(sessionId, noticeOfEnd(session, this.#rules));
+  }
+
+  #reportEnd(sessionId: string, text: string | null): void {
+    if (this.#reportedEnds.has(sessionId)) return;
     this.#reportedEnds.add(sessionId);
-    const text = noticeOfEnd(session, this.#rules);
     if (text !== null) this.#presenter.notice(text);
   }
 }

@@ -87,10 +87,11 @@ export class ScriptedBackend implements ApiBackend {
     return { turnId, sessionId: turn.sessionId, state: turn.state, reply: null };
   }
 
-  /** One platform that proves itself by a header. */
-  async receiveFromPlatform(name: string, { headers }: PlatformRequest): Promise<PlatformAnswer | null> {
+  /** One platform that proves itself by a header, and says what it was brought. */
+  async receiveFromPlatform(name: string, { headers, body }: PlatformRequest): Promise<PlatformAnswer | null> {
     if (name !== 'pigeon') return null;
-    return { status: headers['x-feather'] === 'grey' ? 200 : 401 };
+    const isGrey = headers['x-feather'] === 'grey';
+    return isGrey ? { status: 200, body: Buffer.from(body).toString('hex') } : { status: 401 };
   }
 
   async models(): Promise<readonly string[]> {

@@ -1,0 +1,4 @@
+import { contractOf } from '../contract.ts';
+import { subject } from './subject.ts';
+
+contractOf(subject);

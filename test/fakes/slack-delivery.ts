@@ -22,7 +22,7 @@ export interface Acknowledgement {
   readonly ackedAt: number;
 }
 
-const MOST_ACKS = 5000;
+const MOST_ACKS = 500;
 const MOST_AT_ONCE = 20;
 const AT_ONCE_MS = 10;
 

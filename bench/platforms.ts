@@ -106,7 +106,8 @@ else {
   const report = new Report();
   const model = await startModelProcess();
   for (const subject of await readSubjects()) {
-    if (subject.keys.dm === undefined) continue;
+    // Where nobody has a chat of their own, everybody has a thread of their own, or talking is not what it is for.
+    if (subject.keys.dm === undefined && subject.keys.thread === undefined) continue;
     for (const mode of subject.modes) await measure(subject, mode, model.url, report);
   }
   model.close();

@@ -47,7 +47,9 @@ export class AdapterState {
   async disconnect(): Promise<void> {}
 
   async get<T = unknown>(key: string): Promise<T | null> {
-    const entry = this.#claims.get(key) ?? this.#entries.get(key) ?? (await this.#recall(key));
+    const claim = this.#claims.get(key);
+    const claimed = claim?.by?.failed === true ? undefined : claim;
+    const entry = claimed ?? this.#entries.get(key) ?? (await this.#recall(key));
     return entry !== null && this.#isLive(entry) ? (entry.value as T) : null;
   }
 
@@ -70,14 +72,10 @@ export class AdapterState {
     const scope = this.#requests.current;
     for (let claim = this.#claims.get(key); claim !== undefined && this.#isLive(claim); claim = this.#claims.get(key)) {
       // The same is being worked on just now: whether it is a repetition depends on what comes of that.
-      if (claim.by === null || claim.by === scope || (await claim.by.settled)) return false;
+      if (claim.by === null || claim.by === scope || (await claim.by.outcome)) return false;
       if (this.#claims.get(key) === claim) this.#claims.delete(key);
     }
-    const claim = { value, until: this.#untilOf(ttlMs), by: scope };
-    this.#claims.set(key, claim);
-    scope?.undo.push(() => {
-      if (this.#claims.get(key) === claim) this.#claims.delete(key);
-    });
+    this.#claims.set(key, { value, until: this.#untilOf(ttlMs), by: scope });
     forgetOldest(this.#claims);
     return true;
   }

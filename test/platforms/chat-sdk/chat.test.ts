@@ -2,7 +2,8 @@ import type { ChatInstance, StateAdapter } from 'chat';
 import { describe, expect, test } from 'vitest';
 import type { Adapter } from '../../../src/platforms/chat-sdk/adapter.ts';
 import { AdapterChat } from '../../../src/platforms/chat-sdk/chat.ts';
-import type { AdapterState } from '../../../src/platforms/chat-sdk/state.ts';
+import { WebhookRequests } from '../../../src/platforms/chat-sdk/requests.ts';
+import { AdapterState } from '../../../src/platforms/chat-sdk/state.ts';
 import { ThreadIds } from '../../../src/platforms/chat-sdk/thread-ids.ts';
 import { TestInbox, testRuntime, until } from '../contract/scene.ts';
 
@@ -152,6 +153,35 @@ describe('a webhook', () => {
     release();
     expect([await first, await second]).toEqual([503, 200]);
     expect(inbox.texts).toEqual(['once']);
+  });
+
+  test('over which an adapter hangs is given up, and so is one that waits for the same', async () => {
+    const requests = new WebhookRequests(50);
+    const state = new AdapterState(testRuntime('chat-sdk', 1), requests);
+    const answer = async (): Promise<Response> => new Response('ok');
+    const hanging = requests.run(async () => {
+      await state.setIfNotExists('update:1', true);
+      return new Promise<Response>(() => undefined);
+    });
+    const repeated = requests.run(async () => {
+      expect(await state.setIfNotExists('update:1', true)).toBe(true);
+      return answer();
+    });
+    expect(await hanging).toBeNull();
+    await repeated;
+    // The next one finds nothing in its way.
+    const next = requests.run(async () =>
+      (await state.setIfNotExists('update:2', true)) ? answer() : Promise.reject(),
+    );
+    expect((await next)?.status).toBe(200);
+  });
+
+  test('that was answered already is not what its late work belongs to: that is tried until it is taken', async () => {
+    const { adapter, inbox, bring } = openScene();
+    expect(await bring(() => void later().then(() => adapter.say('late')))).toBe(200);
+    inbox.refuseNext(2);
+    await until(() => inbox.texts.includes('late'), 'what came late');
+    expect(inbox.tried).toHaveLength(3);
   });
 
   test('with a piece of a message fails with the one that brought the rest', async () => {

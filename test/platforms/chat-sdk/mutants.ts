@@ -7,15 +7,15 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an adapter answers before the inbox has what it brought',
     file: 'src/platforms/chat-sdk/requests.ts',
-    find: 'await this.#finish(scope);',
-    replace: '',
+    find: 'while (scope.tasks.size > 0 && !scope.failed)',
+    replace: 'while (scope.tasks.size < 0)',
     layer: { file: CHAT, titles: 'did not wait for' },
   },
   {
     name: 'what an adapter has seen stays seen when the inbox could not take it',
-    file: 'src/platforms/chat-sdk/requests.ts',
-    find: 'if (scope.failed) undo();',
-    replace: 'if (scope.failed && scope.tasks.size < 0) undo();',
+    file: 'src/platforms/chat-sdk/state.ts',
+    find: '(await claim.by.outcome)',
+    replace: 'claim.value !== undefined',
     layer: { file: CHAT, titles: 'is new again' },
   },
   {

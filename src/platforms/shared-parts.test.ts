@@ -6,6 +6,7 @@ import { KeptCursor } from './cursor.ts';
 import { callHttp, downloadFrom, retryAfter, unanswered } from './http.ts';
 import { LowWater } from './low-water.ts';
 import type { PlatformRuntime } from './platform.ts';
+import { Recent } from './recent.ts';
 import { redaction } from './redaction.ts';
 import { hmacSha256, isFresh, isSame } from './signatures.ts';
 import { splitText } from './split-text.ts';
@@ -177,6 +178,24 @@ describe('a signature', () => {
     expect(['1700000000', '1699999701', '1700000299'].map(fresh)).toEqual([true, true, true]);
     expect(['1699999699', '1700000301', '', '-1', '1e9', undefined].map(fresh)).toEqual(Array(6).fill(false));
   });
+});
+
+test('a map of limited size forgets what was not used for the longest time, and says so', () => {
+  const forgotten: string[] = [];
+  const recent = new Recent<string>(2, (value) => forgotten.push(value));
+  recent.set('a', 'one');
+  recent.set('b', 'two');
+  expect(recent.get('a')).toBe('one');
+  recent.set('c', 'three');
+  expect(forgotten).toEqual(['two']);
+  expect(recent.entries()).toEqual([
+    ['a', 'one'],
+    ['c', 'three'],
+  ]);
+  expect([recent.has('b'), recent.delete('a'), recent.delete('a'), [...recent.values()]]).toEqual([
+    ...[false, true, false],
+    ['three'],
+  ]);
 });
 
 test('secrets are taken out of a text, also as they stand in addresses', () => {

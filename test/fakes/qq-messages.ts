@@ -33,7 +33,7 @@ export class QqRefusal extends Error {
 }
 
 /** What somebody said, as far as answers to it go. */
-interface Said {
+interface UserMessage {
   readonly path: string;
   /** Epoch milliseconds. */
   until: number;
@@ -66,7 +66,7 @@ export class QqMessages {
   mostAnswers = 4;
   /** The next message waits until somebody has looked at it. */
   nextAudit: string | null = null;
-  readonly #said = new Map<string, Said>();
+  readonly #said = new Map<string, UserMessage>();
   readonly #events = new Map<string, string>();
   readonly #streams = new Map<string, Stream>();
   #made = 0;

@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf } from '../fields.ts';
+import { Recent } from '../recent.ts';
 import { at, type MatrixApi } from './api.ts';
 import { type KnownEvent, knowEvent, referencesOf } from './parse.ts';
-import { Recent } from './recent.ts';
 
 const MOST = 2000;
 

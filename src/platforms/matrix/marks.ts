@@ -1,7 +1,7 @@
 import { KeptCursor } from '../cursor.ts';
 import type { PlatformRuntime } from '../platform.ts';
+import { Recent } from '../recent.ts';
 import { eventIdOf } from './ids.ts';
-import { Recent } from './recent.ts';
 
 /** The last event of a room that the inbox has, and when that was. */
 export interface Mark {

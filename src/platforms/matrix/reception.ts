@@ -116,8 +116,8 @@ export class Reception {
   async #takePiece(piece: RoomPiece, since: string | null): Promise<void> {
     const { self, rooms, marks, api } = this.#deps;
     const { room, events, behind } = piece;
-    await this.#insist(() => rooms.learn(piece), 'what a room is');
-    const mark = await this.#insist(() => marks.read(room), 'how far a room is taken');
+    await this.#retryUntilTaken(() => rooms.learn(piece), 'what a room is');
+    const mark = await this.#retryUntilTaken(() => marks.read(room), 'how far a room is taken');
     const last = mark?.event ?? null;
     // What was said before is not for us.
     const came = events.findLastIndex((event) => isBeginning(event, self.userId));
@@ -134,7 +134,7 @@ export class Reception {
   }
 
   async #takeEvents(room: string, events: readonly Fields[]): Promise<void> {
-    for (const event of events) await this.#insist(() => this.#takeEvent(room, event), 'an event');
+    for (const event of events) await this.#retryUntilTaken(() => this.#takeEvent(room, event), 'an event');
   }
 
   async #takeEvent(room: string, event: Fields): Promise<void> {
@@ -180,14 +180,14 @@ export class Reception {
   }
 
   async #takeInvite(invite: Invite): Promise<void> {
-    await this.#insist(() => this.#deps.membership.answer(invite), 'an invite');
+    await this.#retryUntilTaken(() => this.#deps.membership.answer(invite), 'an invite');
   }
 
   async #takeDeparture({ room, event }: Departure): Promise<void> {
     const { inbox, rooms } = this.#deps;
     const place = { type: 'group', chat: room } as const;
     const unsaid = { kind: 'removed', place } as const;
-    await this.#insist(async () => {
+    await this.#retryUntilTaken(async () => {
       const parsed = event === null ? null : await this.#parse(room, event);
       await inbox.happened(parsed?.kind === 'event' ? parsed.event : unsaid);
       await rooms.leave(room);
@@ -210,7 +210,7 @@ export class Reception {
   };
 
   /** Does something until it succeeds. Rejects only when all is over. */
-  async #insist<T>(work: () => Promise<T>, what: string): Promise<T> {
+  async #retryUntilTaken<T>(work: () => Promise<T>, what: string): Promise<T> {
     const { signal, api } = this.#deps;
     for (let tries = 1; ; tries += 1) {
       signal.throwIfAborted();

@@ -1,11 +1,11 @@
 import { ChatQueues } from '../chat-queues.ts';
 import { type Fields, fieldsOf, nameOf, textOf } from '../fields.ts';
 import type { PlatformRuntime } from '../platform.ts';
+import { Recent } from '../recent.ts';
 import { at, type MatrixApi } from './api.ts';
 import { isComing } from './comings.ts';
 import { localpartOf, userIdOf } from './ids.ts';
 import { directRooms, type RoomPiece } from './parse-sync.ts';
-import { Recent } from './recent.ts';
 
 /** What a room is to us. */
 export interface RoomFacts {

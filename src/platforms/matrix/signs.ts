@@ -1,9 +1,9 @@
 import { ChatQueues } from '../chat-queues.ts';
 import { fieldsOf, listOf } from '../fields.ts';
 import { type Place, type ReactionSign, SendFailure } from '../platform.ts';
+import { Recent } from '../recent.ts';
 import { at, type MatrixApi } from './api.ts';
 import { eventIdOf } from './ids.ts';
-import { Recent } from './recent.ts';
 import type { Sending } from './send.ts';
 
 const SIGNS = { seen: '👀', done: '✅', failed: '❌' } as const satisfies Record<ReactionSign, string>;

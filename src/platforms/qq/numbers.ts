@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Recent } from './recent.ts';
+import { Recent } from '../recent.ts';
 
 /** QQ takes five answers to a message at most, in some places fewer; it says so itself where it is fewer. */
 const MOST_ANSWERS = 5;

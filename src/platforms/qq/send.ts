@@ -1,12 +1,12 @@
 import { type Fields, fieldsOf, nameOf } from '../fields.ts';
 import { FloodGate } from '../flood-gate.ts';
 import { type Outgoing, type OutgoingFile, type Place, type PlatformRuntime, SendFailure } from '../platform.ts';
+import { Recent } from '../recent.ts';
 import type { QqApi } from './api.ts';
 import { awaitsAudit, isDuplicate, sendFailureOf } from './failures.ts';
 import { FIRST_FORM, type Form, mendedForm, textBody } from './message-body.ts';
 import { Numbers } from './numbers.ts';
 import { QqError } from './qq-error.ts';
-import { Recent } from './recent.ts';
 import { pathOf, sceneOf } from './scenes.ts';
 import { uploadFile } from './upload.ts';
 

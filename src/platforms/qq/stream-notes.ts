@@ -1,6 +1,6 @@
 import { fieldsOf, integerOf, listOf, nameOf } from '../fields.ts';
 import type { PlatformRuntime } from '../platform.ts';
-import { Recent } from './recent.ts';
+import { Recent } from '../recent.ts';
 
 /** What the next process has to know of a reply that grows. */
 export interface StreamNote {

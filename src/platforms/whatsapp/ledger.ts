@@ -1,6 +1,6 @@
 import { pause } from '../deadline.ts';
 import type { PlatformRuntime } from '../platform.ts';
-import { Recent } from './recent.ts';
+import { Recent } from '../recent.ts';
 
 const MOST_KEYS = 5000;
 const MOST_TEXTS = 1000;
@@ -9,7 +9,7 @@ const MOST_WORDS = 500;
 /** So long after it was sent everybody knows that it was. */
 const KEPT_AFTER_MS = 2000;
 
-interface Heard {
+interface LastMessage {
   readonly messageId: string;
   readonly until: number;
 }
@@ -22,7 +22,7 @@ export class Ledger {
   readonly #underway = new Map<string, Promise<unknown>>();
   readonly #sentAt = new Recent<number>(MOST_KEYS);
   readonly #words = new Recent<string>(MOST_TEXTS);
-  readonly #heard = new Recent<Heard>(MOST_CHATS);
+  readonly #heard = new Recent<LastMessage>(MOST_CHATS);
 
   constructor(runtime: Pick<PlatformRuntime, 'now' | 'after'>) {
     this.#runtime = runtime;

@@ -1,11 +1,11 @@
 import { ChatQueues } from '../chat-queues.ts';
 import { pause } from '../deadline.ts';
 import type { Inbox, Incoming, PlatformRuntime } from '../platform.ts';
+import { Recent } from '../recent.ts';
 import type { Answers } from './answers.ts';
 import { isWindowClosed } from './failures.ts';
 import type { Ledger } from './ledger.ts';
 import { type DeliveryStatus, type Parsed, WINDOW_MS } from './parse.ts';
-import { Recent } from './recent.ts';
 import { wholeKey } from './send.ts';
 import { Waiting } from './waiting.ts';
 

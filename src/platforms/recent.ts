@@ -1,4 +1,4 @@
-/** A map that forgets what was not used for the longest time. */
+/** A map of limited size: what was not used for the longest time is forgotten. */
 export class Recent<V> {
   readonly #values = new Map<string, V>();
   readonly #most: number;
@@ -17,18 +17,30 @@ export class Recent<V> {
     return value;
   }
 
+  has(key: string): boolean {
+    return this.#values.has(key);
+  }
+
   set(key: string, value: V): void {
     this.#values.delete(key);
     this.#values.set(key, value);
-    if (this.#values.size <= this.#most) return;
     for (const [oldest, forgotten] of this.#values) {
+      if (this.#values.size <= this.#most) return;
       this.#values.delete(oldest);
       this.#forgotten(forgotten);
-      return;
     }
+  }
+
+  /** Whether it was there. */
+  delete(key: string): boolean {
+    return this.#values.delete(key);
   }
 
   values(): Iterable<V> {
     return this.#values.values();
+  }
+
+  entries(): readonly (readonly [string, V])[] {
+    return [...this.#values];
   }
 }

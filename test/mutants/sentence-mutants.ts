@@ -145,7 +145,7 @@ export const SENTENCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a platform that has no token is configured without a word',
     file: 'src/platforms/registry.ts',
-    find: 'return [...lacking(platforms), ...twice];',
+    find: 'return [...lacking(config), ...twice];',
     replace: 'return twice;',
     layer: { file: 'test/cli/config.test.ts', titles: 'has no token' },
   },

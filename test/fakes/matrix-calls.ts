@@ -23,7 +23,7 @@ const ROUTES: readonly (readonly [name: string, path: RegExp])[] = [
   ['messages', route(`${CLIENT}/rooms/*/messages`)],
   ['joined_members', route(`${CLIENT}/rooms/*/joined_members`)],
   ['event', route(`${CLIENT}/rooms/*/event/*`)],
-  ['state', route(`${CLIENT}/rooms/*/state/*/?`)],
+  ['state', route(`${CLIENT}/rooms/*/state/*`)],
   ['send', route(`${CLIENT}/rooms/*/send/*/*`)],
   ['redact', route(`${CLIENT}/rooms/*/redact/*/*`)],
   ['typing', route(`${CLIENT}/rooms/*/typing/*`)],
@@ -35,7 +35,7 @@ const ROUTES: readonly (readonly [name: string, path: RegExp])[] = [
 ];
 
 function route(path: string): RegExp {
-  return new RegExp(`^${path.replaceAll('?', '').replaceAll('*', '([^/]+)')}$`);
+  return new RegExp(`^${path.replaceAll('*', '([^/]+)')}$`);
 }
 
 /** Reads a request, and which call of the protocol it is; without a name if it is none. */

@@ -57,10 +57,12 @@ export class FakeRooms {
     return room;
   }
 
-  /** A room with these people in it from the beginning. */
-  create(id: string, members: readonly string[], name: string | null = null): void {
+  /** A room with these people in it from the beginning; `replaces` is the room whose place it takes. */
+  create(id: string, members: readonly string[], name: string | null = null, replaces: string | null = null): void {
     const [creator = this.self] = members;
-    this.append(id, { type: 'm.room.create', sender: creator, state_key: '', content: { room_version: '11' } });
+    const predecessor = replaces === null ? {} : { predecessor: { room_id: replaces, event_id: '$tombstone' } };
+    const content = { room_version: '11', ...predecessor };
+    this.append(id, { type: 'm.room.create', sender: creator, state_key: '', content });
     for (const member of members) this.member(id, member, 'join');
     if (name !== null) this.append(id, { type: 'm.room.name', sender: creator, state_key: '', content: { name } });
   }

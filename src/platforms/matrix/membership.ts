@@ -1,3 +1,4 @@
+import { fieldsOf } from '../fields.ts';
 import { ApiError, at, type MatrixApi } from './api.ts';
 import { serverOf } from './ids.ts';
 import { type InviteRule, mayInvite } from './invite-rule.ts';
@@ -38,9 +39,24 @@ export class Membership {
     await this.refuseEncrypted(room);
   }
 
-  /** Goes into the room that takes the place of another one. Rejects when it has to be tried again. */
-  async follow(from: string, to: string, via: string | null): Promise<void> {
-    if (await this.#join(to, via)) await this.#deps.rooms.succeed(from, to);
+  /**
+   * Goes into the room that takes the place of another one. False where we may not, or where that room does not say the
+   * same: anybody with a room of their own could name any other. Rejects when it has to be tried again.
+   */
+  async follow(from: string, to: string, via: string | null): Promise<boolean> {
+    const { api, rooms, signal } = this.#deps;
+    if (!(await this.#join(to, via))) return false;
+    const path = at`/_matrix/client/v3/rooms/${to}/state/m.room.create/`;
+    let replaced: unknown = null;
+    const isTold = await this.#unlessRefused('the beginning of a room', async () => {
+      replaced = fieldsOf((await api.call(path, signal)).predecessor)?.room_id;
+    });
+    if (isTold && replaced !== from) {
+      api.runtime.warn('a room names another one that does not take its place', { room: from, named: to });
+    }
+    if (replaced !== from) return false;
+    await rooms.succeed(from, to);
+    return true;
   }
 
   /** Says once that we cannot read what is said there. Rejects when it has to be tried again. */

@@ -171,8 +171,8 @@ export class Reception {
       case 'event':
         return inbox.happened(parsed.event);
       case 'moved':
-        await membership.follow(room, parsed.to, parsed.via);
-        return inbox.moved(room, parsed.to);
+        if (await membership.follow(room, parsed.to, parsed.via)) await inbox.moved(room, parsed.to);
+        return;
       case 'encrypted':
         await rooms.askEncrypted(room, this.#deps.signal);
         return membership.refuseEncrypted(room);

@@ -26,4 +26,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'if (room !== place.thread) return room;',
     layer: { file: ROOMS, titles: 'is not talked in' },
   },
+  {
+    name: 'a room goes on as whatever room its owner names',
+    file: 'src/platforms/matrix/membership.ts',
+    find: 'if (replaced !== from) return false;',
+    replace: '',
+    layer: { file: ROOMS, titles: 'is not followed into' },
+  },
 ];

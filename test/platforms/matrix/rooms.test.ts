@@ -259,7 +259,7 @@ describe('a room that goes on as another one', () => {
     await using scene = await openMatrix();
     const { world, fake } = scene;
     const { platform, inbox } = await scene.begin();
-    fake.rooms.create(next, [personOf(0)], 'Group');
+    fake.rooms.create(next, [personOf(0)], 'Group', '!group:example.org');
     const tombstone = { type: 'm.room.tombstone', sender: personOf(0), state_key: '', content: upgrade };
     fake.rooms.append('!group:example.org', tombstone);
     fake.wake();
@@ -273,16 +273,39 @@ describe('a room that goes on as another one', () => {
     expect(inbox.received.at(-1)?.place).toMatchObject({ type: 'group', chat: next });
   });
 
-  test('where we may not go is told all the same', async () => {
+  const tombstone = (replacement: string) => {
+    const content = { ...upgrade, replacement_room: replacement };
+    return { type: 'm.room.tombstone', sender: personOf(0), state_key: '', content };
+  };
+
+  test('where we may not go stays what it is, since nobody can say that the other one takes its place', async () => {
     await using scene = await openMatrix();
     const { fake, world } = scene;
     const { inbox, platform } = await scene.begin();
     fake.failNext('join', { status: 403, errcode: 'M_FORBIDDEN' });
-    const tombstone = { type: 'm.room.tombstone', sender: personOf(0), state_key: '', content: upgrade };
-    fake.rooms.append('!group:example.org', tombstone);
-    fake.wake();
-    await until(() => inbox.moves.length > 0, 'the move');
+    fake.rooms.append('!group:example.org', tombstone(next));
+    await world.say({ text: 'and now?', where: 'group' });
+    await until(() => inbox.texts.includes('and now?'), 'what is said after it');
+    expect(inbox.moves).toEqual([]);
+    expect(scene.warnings.join('\n')).toContain('M_FORBIDDEN');
     await platform.send(world.place('group'), { text: 'still here', key: 'dlv_1' }, never);
+    expect(world.shown()).toMatchObject([{ chat: '!group:example.org' }]);
+  });
+
+  test.each([
+    ['a room of somebody else', dmOf(1)],
+    ['a room that takes the place of another one', '!other:example.org'],
+  ])('is not followed into %s, whoever says so', async (_, victim) => {
+    await using scene = await openMatrix();
+    const { fake, world } = scene;
+    fake.rooms.create('!other:example.org', [personOf(1), fake.self], 'Other', '!older:example.org');
+    const { inbox, platform } = await scene.begin();
+    fake.rooms.append('!group:example.org', tombstone(victim));
+    await world.say({ text: 'and now?', where: 'group' });
+    await until(() => inbox.texts.includes('and now?'), 'what is said after it');
+    expect(inbox.moves).toEqual([]);
+    expect(scene.warnings.join('\n')).toContain(victim);
+    await platform.send(world.place('group'), { text: 'a secret of the group', key: 'dlv_1' }, never);
     expect(world.shown()).toMatchObject([{ chat: '!group:example.org' }]);
   });
 });

@@ -1,5 +1,6 @@
 import { ChatQueues } from '../chat-queues.ts';
 import type { KeptCursor } from '../cursor.ts';
+import { pause } from '../deadline.ts';
 import type { Fields } from '../fields.ts';
 import { LowWater } from '../low-water.ts';
 import type { Inbox } from '../platform.ts';
@@ -22,6 +23,9 @@ const MOST_EVENTS = 500;
 const MOST_BATCHES = 50;
 /** How far clocks of servers may be apart, and more. */
 const CLOCKS_MS = 86_400_000;
+/** So long everything behind waits for coming into a room; with pauses between them, so many tries take some minutes. */
+const COMING_MS = 10_000;
+const MOST_COMING_TRIES = 16;
 
 export interface ReceptionDeps {
   readonly self: Names;
@@ -171,8 +175,7 @@ export class Reception {
       case 'event':
         return inbox.happened(parsed.event);
       case 'moved':
-        if (await membership.follow(room, parsed.to, parsed.via)) await inbox.moved(room, parsed.to);
-        return;
+        return this.#follow(room, parsed.to, parsed.via);
       case 'encrypted':
         await rooms.askEncrypted(room, this.#deps.signal);
         return membership.refuseEncrypted(room);
@@ -180,7 +183,55 @@ export class Reception {
   }
 
   async #takeInvite(invite: Invite): Promise<void> {
-    await this.#retryUntilTaken(() => this.#deps.membership.answer(invite), 'an invite');
+    const { membership } = this.#deps;
+    const answer = async (): Promise<true> => {
+      await membership.answer(invite);
+      return true;
+    };
+    await this.#come(invite.room, answer, async () => undefined);
+  }
+
+  async #follow(from: string, to: string, via: string | null): Promise<void> {
+    const { membership, inbox } = this.#deps;
+    await this.#come(
+      to,
+      () => membership.follow(from, to, via),
+      () => this.#retryUntilTaken(() => inbox.moved(from, to), 'that a room goes on as another one'),
+    );
+  }
+
+  /**
+   * Comes into a room, and does what follows from that. Servers of others have a part in it, and may be away for as long as
+   * they like: after a moment it goes on by itself, and in the end it is given up.
+   */
+  async #come(room: string, come: () => Promise<boolean>, then: () => Promise<void>): Promise<void> {
+    const { api, signal } = this.#deps;
+    const decided = new AbortController();
+    const whole = this.#queues.run(`coming ${room}`, async () => {
+      const isThere = await this.#tryForSomeTime(room, come);
+      decided.abort();
+      if (isThere) await then();
+    });
+    await Promise.race([whole, pause(api.runtime, COMING_MS, AbortSignal.any([signal, decided.signal]))]);
+    signal.throwIfAborted();
+    if (decided.signal.aborted) await whole;
+  }
+
+  async #tryForSomeTime(room: string, come: () => Promise<boolean>): Promise<boolean> {
+    const { signal, api } = this.#deps;
+    for (let tries = 1; ; tries += 1) {
+      signal.throwIfAborted();
+      try {
+        return await come();
+      } catch (thrown) {
+        signal.throwIfAborted();
+        const isOver = tries >= MOST_COMING_TRIES;
+        const next = isOver ? 'given up' : 'will be tried again';
+        api.runtime.warn(`coming into a room failed and ${next}`, { room, error: api.redact(String(thrown)) });
+        if (isOver) return false;
+        await waitToRetry(api.runtime, tries, signal, askedWait(thrown));
+      }
+    }
   }
 
   async #takeDeparture({ room, event }: Departure): Promise<void> {

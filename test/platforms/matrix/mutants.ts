@@ -33,4 +33,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '',
     layer: { file: ROOMS, titles: 'is not followed into' },
   },
+  {
+    name: 'everybody waits for a room that nobody can come into',
+    file: 'src/platforms/matrix/reception.ts',
+    find: 'if (decided.signal.aborted) await whole;',
+    replace: 'await whole;',
+    layer: { file: ROOMS, titles: 'keeps nobody else waiting' },
+  },
 ];

@@ -149,6 +149,57 @@ describe('an invite', () => {
     expect(fake.callsOf('join').map(({ query }) => query.get('via'))).toEqual(['far.org']);
   });
 
+  test('that a server cannot answer keeps nobody else waiting, and is followed when it can', async () => {
+    await using scene = await openMatrix();
+    const { fake, world, state } = scene;
+    const { inbox } = await scene.begin();
+    fake.rooms.create(room, [personOf(0)], 'New');
+    const first = state.get('since');
+    fake.failNext('join', ...Array.from({ length: 12 }, () => ({ html: 502 })));
+    fake.rooms.invite(room, personOf(0));
+    fake.wake();
+    await until(() => fake.callsOf('join').length > 0, 'the first try');
+    for (let index = 0; index < 60; index += 1) {
+      await world.say({ text: `meanwhile ${index}`, person: 1 });
+      await until(() => inbox.texts.includes(`meanwhile ${index}`), `message ${index}`, 2000);
+    }
+    await until(() => state.get('since') !== first, 'the position', 2000);
+    expect(fake.rooms.isJoined(room)).toBe(false);
+    await until(() => fake.rooms.isJoined(room), 'that we came');
+    world.add(room, 0, text('welcome'));
+    await until(() => inbox.texts.includes('welcome'), 'what is said there');
+  });
+
+  test('that a server can never answer is given up, and told', async () => {
+    await using scene = await openMatrix({ speed: 1000 });
+    const { fake } = scene;
+    await scene.begin();
+    fake.rooms.create(room, [personOf(0)], 'New');
+    fake.failNext('join', ...Array.from({ length: 100 }, () => ({ html: 502 })));
+    fake.rooms.invite(room, personOf(0));
+    fake.wake();
+    await until(() => scene.warnings.join('\n').includes('given up'), 'that it was given up');
+    const tries = fake.callsOf('join').length;
+    expect(tries).toBeGreaterThan(10);
+    await scene.world.say({ text: 'hello' });
+    await until(() => fake.receipts.has(DM), 'the message');
+    expect(fake.callsOf('join')).toHaveLength(tries);
+  });
+
+  test('that is not answered yet when the gateway stops comes again', async () => {
+    await using scene = await openMatrix();
+    const { fake } = scene;
+    const { platform } = await scene.begin();
+    fake.rooms.create(room, [personOf(0)], 'New');
+    fake.failNext('join', 'silence');
+    fake.rooms.invite(room, personOf(0));
+    fake.wake();
+    await until(() => fake.callsOf('join').length > 0, 'the first try');
+    await platform.stop();
+    await scene.begin();
+    await until(() => fake.rooms.isJoined(room), 'that we came');
+  });
+
   test('is tried again while the server is not well, and given up when it is not there any more', async () => {
     await using scene = await openMatrix();
     const { fake } = scene;

@@ -19,6 +19,8 @@ export class Ledger {
   readonly #runtime: Pick<PlatformRuntime, 'now' | 'after'>;
   /** What the server says has arrived, by key. */
   readonly #arrived = new Recent<string>(MOST_KEYS);
+  /** What the server says has failed after all, by message. */
+  readonly #failed = new Recent<true>(MOST_KEYS);
   readonly #underway = new Map<string, Promise<unknown>>();
   readonly #sentAt = new Recent<number>(MOST_KEYS);
   readonly #words = new Recent<string>(MOST_TEXTS);
@@ -34,7 +36,13 @@ export class Ledger {
   }
 
   noteArrival(key: string, messageId: string): void {
-    this.#arrived.set(key, messageId);
+    if (!this.#failed.has(messageId)) this.#arrived.set(key, messageId);
+  }
+
+  /** What failed has not arrived, whatever is told of it before and after that. */
+  noteFailure(key: string, messageId: string): void {
+    this.#failed.set(messageId, true);
+    if (this.#arrived.get(key) === messageId) this.#arrived.delete(key);
   }
 
   /** Runs a send, and knows of it while it runs. */

@@ -127,6 +127,7 @@ export class Reception {
     const { inbox, ledger } = this.#deps;
     if (key === null) return;
     if (failure === null) return ledger.noteArrival(key, messageId);
+    ledger.noteFailure(key, messageId);
     const whole = wholeKey(key);
     await ledger.settled(whole, this.#stopped.signal);
     if (this.#stopped.signal.aborted) throw new NotYet();

@@ -128,6 +128,27 @@ describe('a message whose answer is lost', () => {
   });
 });
 
+test('a message whose answer is lost is sent again where the server has told that it failed after all', async () => {
+  await using scene = await openScene();
+  const { fake, platform } = scene;
+  await platform.start(new TestInbox());
+  const tell = async (id: string, status: string) => {
+    const told = { id, status, recipient_id: dm.chat, biz_opaque_callback_data: 'dlv_1' };
+    const body = Buffer.from(JSON.stringify(fake.envelope({ statuses: [told] })));
+    const headers = { 'x-hub-signature-256': fake.webhooks.sign(body.toString()) };
+    const request = { method: 'POST', path: '', query: new URLSearchParams(), headers, body };
+    expect(await platform.receiveWebhook(request)).toEqual({ status: 200 });
+  };
+  fake.failNext('messages', 'lost');
+  expect(await scene.failureOf({ text: 'x', key: 'dlv_1' })).toMatchObject({ kind: 'uncertain' });
+  const [lost] = scene.shown();
+  // Meta brings what became of a message in no order.
+  for (const status of ['sent', 'failed', 'delivered']) await tell(lost!.id, status);
+  const { messageId } = await scene.send({ text: 'x', key: 'dlv_1' });
+  expect(messageId).not.toBe(lost!.id);
+  expect(scene.shown()).toHaveLength(2);
+});
+
 describe('the window of 24 hours', () => {
   const late = { reply: { messageId: 'wamid.OLD', data: {}, until: 1 } };
   const template = { name: 'late_reply', language: 'en_US' };

@@ -31,7 +31,7 @@ const limited = (afterMs: number): Meaning => ({ kind: 'rate_limited', afterMs }
 const MEANINGS = new Map<number, Meaning>([
   ...each([0, 3, 10, 102, 190, 33, 131005, 131042, 131045, 133010], TOKEN),
   ...each([368, 131031], LOCKED),
-  ...each([130472, 130497, 131021, 131030, 131037, 131049, 131050, 131055], REFUSED),
+  ...each([130497, 131021, 131030, 131037, 131055], REFUSED),
   ...each([100, 131008, 131009, 131051, 131052, 131053, 131062], WRONG),
   ...each([2, 131016, 131057, 133004], PASSES),
   ...each([1, 131000, 135000], MAY_PASS),
@@ -76,9 +76,9 @@ export function concernsConnection({ kind, retryAfterMs }: SendFailure): boolean
   return kind === 'transient' || kind === 'uncertain' || (kind === 'forbidden' && retryAfterMs !== null);
 }
 
-/** Why a message that was taken did not arrive, as a status tells it. */
-export function isWindowClosed(code: number | null): boolean {
-  return code === 131047;
+/** Whether a message that was taken and did not arrive, as a status tells it, waits until they write. */
+export function waitsForThem(code: number | null): boolean {
+  return code === 131047 || isAboutTemplates(code ?? 0);
 }
 
 /** No token, not the right one, or none for this number. */
@@ -93,7 +93,7 @@ function meaningOf({ status, code, subcode }: GraphError): Meaning {
   if (code === 100 && subcode === 33) return TOKEN;
   if (isRight(code)) return TOKEN;
   // Templates are sent only where nothing else may be: then the reply waits until they write.
-  if (code >= 132_000 && code < 133_000) return EXPIRED;
+  if (isAboutTemplates(code)) return EXPIRED;
   return MEANINGS.get(code) ?? byStatus(status);
 }
 
@@ -104,6 +104,11 @@ function byStatus(status: number): Meaning {
   // A message was taken that nobody has told the id of, or a server in between gave up waiting.
   if (status < 300 || status === 504) return { kind: 'uncertain', afterMs: SOON_MS };
   return status >= 500 ? PASSES : { kind: 'unknown', afterMs: null };
+}
+
+/** Something is wrong with a template, or the person is sent none now: a text may still be taken. */
+function isAboutTemplates(code: number): boolean {
+  return (code >= 132_000 && code < 133_000) || code === 130472 || code === 131049 || code === 131050;
 }
 
 function isRight(code: number): boolean {

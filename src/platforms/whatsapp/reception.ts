@@ -3,7 +3,7 @@ import { pause } from '../deadline.ts';
 import type { Inbox, Incoming, PlatformRuntime } from '../platform.ts';
 import { Recent } from '../recent.ts';
 import type { Answers } from './answers.ts';
-import { isWindowClosed } from './failures.ts';
+import { waitsForThem } from './failures.ts';
 import type { Ledger } from './ledger.ts';
 import { type DeliveryStatus, type Parsed, WINDOW_MS } from './parse.ts';
 import { wholeKey } from './send.ts';
@@ -131,7 +131,7 @@ export class Reception {
     const whole = wholeKey(key);
     await ledger.settled(whole, this.#stopped.signal);
     if (this.#stopped.signal.aborted) throw new NotYet();
-    const expired = isWindowClosed(failure.code);
+    const expired = waitsForThem(failure.code);
     await inbox.happened({ kind: 'message_failed', place, key: whole, reason: failure.reason, expired });
   }
 }

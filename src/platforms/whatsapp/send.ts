@@ -101,7 +101,7 @@ export class Sending {
     const parameter = parameterOf(message.text);
     const { reply: _reply, replyTo: _replyTo, ...late } = message;
     const step = { carries: 'a text', prepare: async () => templatePayload(template, parameter.text) };
-    const sent = await this.#sendAll(place, late, [step], signal);
+    const sent = await this.#sendAll(place, late, [step], signal).catch(keepLate);
     if (parameter.whole) return sent;
     throw new SendFailure('the template had room for the beginning only; the whole waits for them', null, 'expired');
   }
@@ -197,6 +197,12 @@ export class Sending {
     const wait = Math.max(failure.retryAfterMs ?? 0, this.#pace.refused(chat));
     return this.#gate.note(chat, new SendFailure(failure.message, wait, failure.kind));
   }
+}
+
+/** Why ever a template is refused for good, the words that it was to carry wait until they write. */
+function keepLate(thrown: unknown): never {
+  if (!(thrown instanceof SendFailure) || thrown.retryAfterMs !== null || thrown.kind === 'gone') throw thrown;
+  throw new SendFailure(thrown.message, null, 'expired');
 }
 
 interface StepWork {

@@ -206,6 +206,26 @@ describe('the window of 24 hours', () => {
     expect(failure).toMatchObject({ kind: 'expired' });
     expect(failure.message).toContain('132001');
   });
+
+  test.each([
+    [130472, 'the person is part of an experiment'],
+    [131008, 'a parameter is missing'],
+    [131049, 'they had enough of such messages'],
+    [131050, 'they want none'],
+    [999_999, 'Something new'],
+  ])('keeps what a template was refused for with %i: %s', async (code, words) => {
+    await using scene = await openScene({ template });
+    scene.fake.failNext('messages', refusal(code, words));
+    const failure = await scene.failureOf({ text: 'x', ...late });
+    expect(failure).toMatchObject({ kind: 'expired', retryAfterMs: null });
+    expect(failure.message).toContain(String(code));
+  });
+
+  test('lets what goes by template wait as long as the server says', async () => {
+    await using scene = await openScene({ template });
+    scene.fake.failNext('messages', refusal(4, 'Too many calls'));
+    expect(await scene.failureOf({ text: 'x', ...late })).toMatchObject({ kind: 'rate_limited', retryAfterMs: 60_000 });
+  });
 });
 
 describe('somebody who does not tell their number', () => {

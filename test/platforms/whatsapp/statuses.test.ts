@@ -17,6 +17,11 @@ describe('a status', () => {
 
   test.each([
     [131047, true],
+    // Only templates fail for these reasons, and only late answers are templates.
+    [130472, true],
+    [131049, true],
+    [131050, true],
+    [132015, true],
     [131026, false],
   ])('that says that a message failed with %i tells of it by its key', async (code, expired) => {
     await using scene = await openWebhook();

@@ -10,7 +10,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'Discord: a position is passed before the inbox has the message',
     file: 'src/platforms/discord/gateway.ts',
     find: 'const done = live.water.begin(position);',
-    replace: 'const done = live.water.begin(position);\n    done();',
+    replace: 'const done = live.water.begin(position);\n    this.#advance(live, done);',
     layer: { file: SESSION, titles: 'stays before the first message that is not taken' },
   },
   {

@@ -27,9 +27,10 @@ describe('the kept position', () => {
     for (const text of ['a2', 'a3']) await scene.world.say({ text });
     await until(() => scene.inbox.texts.length === 3, 'those of the other chat');
     expect(scene.inbox.texts).toEqual(['a1', 'a2', 'a3']);
-    await sleep(50);
+    await scene.platform.stop();
     expect(keptPosition(scene.state)).toBeLessThan(stuckAt);
     refusing = false;
+    await scene.restart().start(scene.inbox);
     await until(() => scene.inbox.texts.includes('b1'), 'the one that was refused');
     await until(() => keptPosition(scene.state) === session!.log.at(-1)!.s, 'the position of the last');
   });

@@ -35,7 +35,11 @@ describe('an event', () => {
   });
 
   test('with a text larger than the protocol allows is cut', () => {
-    expect((withBody('x'.repeat(5_000_000)) as { text: string }).text.length).toBeLessThan(40_000);
+    expect((withBody('x'.repeat(5_000_000)) as { text: string }).text).toHaveLength(65_536);
+  });
+
+  test('with as much text as the protocol allows is whole', () => {
+    expect(withBody('x'.repeat(64_000))).toMatchObject({ text: 'x'.repeat(64_000) });
   });
 
   test.each([

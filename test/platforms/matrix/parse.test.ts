@@ -102,6 +102,11 @@ describe('an answer to a sync', () => {
   });
 });
 
+test.each([[['matrix:@ada:home.org']], [['matrix:*']], [['*']]])('who may invite by `allow`: %j', (allow) => {
+  expect(mayInvite('@ada:home.org', SELF.userId, { rules: ['allow'], allow })).toBe(true);
+  expect(mayInvite('@ada:home.org', SELF.userId, { rules: ['server'], allow })).toBe(false);
+});
+
 test.each([
   [['allow'], true, false, false],
   [['server'], false, true, false],

@@ -85,7 +85,7 @@ export class Membership {
       await call();
       return true;
     } catch (thrown) {
-      if (!(thrown instanceof ApiError) || thrown.mayPass || thrown.status === 401) throw thrown;
+      if (!(thrown instanceof ApiError) || !thrown.isRefusal) throw thrown;
       this.#deps.api.runtime.warn(`the server refused ${what}`, { error: thrown.message });
       return false;
     }

@@ -6,7 +6,7 @@ import { LowWater } from '../low-water.ts';
 import type { Inbox } from '../platform.ts';
 import { ApiError, type MatrixApi } from './api.ts';
 import { isAcceptance, isBeginning } from './comings.ts';
-import { type Attempt, GapReader } from './gap.ts';
+import { GapReader } from './gap.ts';
 import { eventIdOf } from './ids.ts';
 import type { KnownEvents } from './known-events.ts';
 import type { Marks } from './marks.ts';
@@ -118,7 +118,7 @@ export class Reception {
   }
 
   async #takePiece(piece: RoomPiece, since: string | null): Promise<void> {
-    const { self, rooms, marks, api } = this.#deps;
+    const { self, rooms, marks, api, signal } = this.#deps;
     const { room, events, behind } = piece;
     await this.#retryUntilTaken(() => rooms.learn(piece), 'what a room is');
     const mark = await this.#retryUntilTaken(() => marks.read(room), 'how far a room is taken');
@@ -131,7 +131,7 @@ export class Reception {
       // Where we came in by an invite, it may lie before the position.
       const to = events.some((event) => isAcceptance(event, self.userId)) ? null : since;
       const gap = { room, from: behind, to, last, after, self: self.userId };
-      for await (const page of new GapReader(gap, api, this.#attempt).pages()) await this.#takeEvents(room, page);
+      for await (const page of new GapReader(gap, api, signal).pages()) await this.#takeEvents(room, page);
     }
     // Behind a position, what comes twice was brought twice: the inbox knows it by its id.
     await this.#takeEvents(room, events.slice(Math.max(came, since === null ? known + 1 : 0, 0)));
@@ -244,21 +244,6 @@ export class Reception {
       await rooms.leave(room);
     }, 'that the agent left a room');
   }
-
-  /** Makes a call until it is answered for good. */
-  readonly #attempt: Attempt = async (call) => {
-    const { signal, api } = this.#deps;
-    for (let tries = 1; ; tries += 1) {
-      signal.throwIfAborted();
-      try {
-        return await call(signal);
-      } catch (thrown) {
-        signal.throwIfAborted();
-        if (thrown instanceof ApiError && !thrown.mayPass) throw thrown;
-        await waitToRetry(api.runtime, tries, signal, askedWait(thrown));
-      }
-    }
-  };
 
   /** Does something until it succeeds. Rejects only when all is over. */
   async #retryUntilTaken<T>(work: () => Promise<T>, what: string): Promise<T> {

@@ -128,7 +128,7 @@ export class Rooms {
   /** Whether the room is encrypted, and not only one message in it. */
   async askEncrypted(room: string, signal: AbortSignal): Promise<boolean> {
     if (await this.isEncrypted(room)) return true;
-    const state = await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/state/m.room.encryption/`, signal);
+    const state = await this.#api.find(at`/_matrix/client/v3/rooms/${room}/state/m.room.encryption/`, signal);
     if (state !== null) await this.change(room, { encrypted: true });
     return state !== null;
   }
@@ -188,14 +188,14 @@ export class Rooms {
   async #askName(room: string, signal: AbortSignal): Promise<string | null> {
     const { name } = this.#hints.get(room) ?? {};
     if (name !== undefined) return name;
-    return nameOf((await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/state/m.room.name/`, signal))?.name);
+    return nameOf((await this.#api.find(at`/_matrix/client/v3/rooms/${room}/state/m.room.name/`, signal))?.name);
   }
 
   /** How many are there; null where the server does not say. */
   async #askMembers(room: string, signal: AbortSignal): Promise<number | null> {
     const { members } = this.#hints.get(room) ?? {};
     if (members !== undefined) return members;
-    const answer = await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/joined_members`, signal);
+    const answer = await this.#api.find(at`/_matrix/client/v3/rooms/${room}/joined_members`, signal);
     const joined = fieldsOf(answer?.joined);
     if (joined === null) return null;
     const ids = Object.keys(joined);

@@ -34,6 +34,20 @@ export const MUTANTS: readonly Mutant[] = [
     layer: { file: ROOMS, titles: 'is not followed into' },
   },
   {
+    name: 'a direct chat of Matrix is taken for a group while the server is away',
+    file: 'src/platforms/matrix/rooms.ts',
+    find: 'const answer = await this.#api.find(',
+    replace: 'const answer = await this.#api.lookUp(',
+    layer: { file: ROOMS, titles: 'is asked until the server says it' },
+  },
+  {
+    name: 'a gap of Matrix is left out because the token was not taken',
+    file: 'src/platforms/matrix/api.ts',
+    find: 'return !this.mayPass && this.status !== 401;',
+    replace: 'return !this.mayPass;',
+    layer: { file: SYNCING, titles: 'the token was not taken for a while' },
+  },
+  {
     name: 'everybody waits for a room that nobody can come into',
     file: 'src/platforms/matrix/reception.ts',
     find: 'if (decided.signal.aborted) await whole;',

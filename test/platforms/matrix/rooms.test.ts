@@ -79,6 +79,33 @@ describe('what a room is', () => {
     expect(next.inbox.received.map(({ place }) => place.type)).toEqual(['group', 'dm']);
   });
 
+  test.each([
+    ['is away for a while', Array.from({ length: 6 }, () => ({ html: 502 }))],
+    ['takes the token no longer', [{ status: 401, errcode: 'M_UNKNOWN_TOKEN', more: { soft_logout: true } }]],
+  ] as const)('is asked until the server says it, where it %s', async (_, faults) => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    const { platform } = await scene.begin();
+    await platform.stop();
+    fake.failNext('joined_members', ...faults);
+    const next = await scene.begin();
+    world.add(DM, 0, text('hello'));
+    await until(() => next.inbox.received.length === 1, 'the message');
+    expect(next.inbox.received[0]).toMatchObject({ addressed: true, place: { type: 'dm', chat: DM } });
+  });
+
+  test('is not asked for ever where the server answers everything else', async () => {
+    await using scene = await openMatrix({ speed: 2000 });
+    const { world, fake } = scene;
+    const { platform } = await scene.begin();
+    await platform.stop();
+    fake.failNext('joined_members', ...Array.from({ length: 200 }, () => ({ html: 502 })));
+    const next = await scene.begin();
+    world.add(DM, 0, text('hello'));
+    await until(() => next.inbox.received.length === 1, 'the message');
+    expect(next.inbox.received[0]?.place.type).toBe('group');
+  });
+
   test('places are listed with their names', async () => {
     await using scene = await openMatrix();
     const { platform } = await scene.begin();

@@ -35,6 +35,8 @@ interface Hints {
 
 const MOST_ROOMS = 10_000;
 const MOST_PEOPLE = 10_000;
+/** More upgrades of one room are a circle. */
+const MOST_HOPS = 50;
 
 /** The rooms we are in, and what people there are called. */
 export class Rooms {
@@ -97,9 +99,15 @@ export class Rooms {
     return this.#decide(room, { direct: members <= 2, name: null });
   }
 
-  /** The room that took the place of this one. */
-  async successorOf(room: string): Promise<string | null> {
-    return (await this.#recall(room)).successor ?? null;
+  /** Where this room goes on now: other rooms may have taken its place, one after the other. */
+  async newestOf(room: string): Promise<string> {
+    let newest = room;
+    for (let hops = 0; hops < MOST_HOPS; hops += 1) {
+      const { successor } = await this.#recall(newest);
+      if (successor === undefined) return newest;
+      newest = successor;
+    }
+    return newest;
   }
 
   /** A room goes on as another one: a talk between two stays one. */

@@ -351,6 +351,23 @@ describe('a room that goes on as another one', () => {
     expect(inbox.received.at(-1)?.place).toMatchObject({ type: 'group', chat: next });
   });
 
+  test('more than once is followed to the newest', async () => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    const { platform, inbox } = await scene.begin();
+    const rooms = ['!group:example.org', next, '!group3:example.org'];
+    for (const [index, to] of rooms.entries()) {
+      const from = rooms[index - 1];
+      if (from === undefined) continue;
+      fake.rooms.create(to, [personOf(0)], 'Group', from);
+      fake.rooms.append(from, tombstone(to));
+      fake.wake();
+      await until(() => inbox.moves.length === index, 'the move');
+    }
+    await platform.send(world.place('group'), { text: 'late words', key: 'dlv_1' }, never);
+    expect(world.shown()).toMatchObject([{ chat: rooms.at(-1), text: 'late words' }]);
+  });
+
   const tombstone = (replacement: string) => {
     const content = { ...upgrade, replacement_room: replacement };
     return { type: 'm.room.tombstone', sender: personOf(0), state_key: '', content };

@@ -34,6 +34,13 @@ export const MUTANTS: readonly Mutant[] = [
     layer: { file: ROOMS, titles: 'is not followed into' },
   },
   {
+    name: 'a room of Matrix that only says so takes the place of another one',
+    file: 'src/platforms/matrix/membership.ts',
+    find: 'if (from === null || !(await this.#goesOnAs(from, room))) return null;',
+    replace: 'if (from === null) return null;',
+    layer: { file: ROOMS, titles: 'only says so' },
+  },
+  {
     name: 'a direct chat of Matrix is taken for a group while the server is away',
     file: 'src/platforms/matrix/rooms.ts',
     find: 'const answer = await this.#api.find(',
@@ -48,10 +55,17 @@ export const MUTANTS: readonly Mutant[] = [
     layer: { file: SYNCING, titles: 'the token was not taken for a while' },
   },
   {
+    name: 'an invite of Matrix is forgotten with the process that could not answer it yet',
+    file: 'src/platforms/matrix/reception.ts',
+    find: 'await this.#retryUntilTaken(() => pending.add(coming),',
+    replace: 'await this.#retryUntilTaken(async () => undefined,',
+    layer: { file: ROOMS, titles: 'answered by the next process' },
+  },
+  {
     name: 'everybody waits for a room that nobody can come into',
     file: 'src/platforms/matrix/reception.ts',
-    find: 'if (decided.signal.aborted) await whole;',
-    replace: 'await whole;',
+    find: 'await Promise.race([whole, pause(',
+    replace: 'await Promise.all([whole, pause(',
     layer: { file: ROOMS, titles: 'keeps nobody else waiting' },
   },
 ];

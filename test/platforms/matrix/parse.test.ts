@@ -98,7 +98,25 @@ describe('an answer to a sync', () => {
       { room: '!a:x.org', events: [{}], behind: 't1', members: null },
       { room: '!b:x.org', events: [], behind: null, members: 2 },
     ]);
-    expect(batch?.invites).toEqual([{ room: '!d:x.org', inviter: '@ada:example.org', isEncrypted: true }]);
+    expect(batch?.invites).toEqual([
+      { room: '!d:x.org', inviter: '@ada:example.org', isEncrypted: true, replaces: null },
+    ]);
+  });
+
+  test('names the room whose place is taken by one that we are invited to', () => {
+    const invitedTo = (content: unknown) => {
+      const own = { type: 'm.room.member', state_key: SELF.userId, sender: '@ada:example.org' };
+      const events = [
+        { ...own, content: { membership: 'invite' } },
+        { type: 'm.room.create', state_key: '', content },
+      ];
+      return parseIt({ next_batch: 's2', rooms: { invite: { '!d:x.org': { invite_state: { events } } } } })?.invites;
+    };
+    const replaces = '!old:x.org';
+    expect(invitedTo({ predecessor: { room_id: replaces } })).toMatchObject([{ room: '!d:x.org', replaces }]);
+    for (const odd of [null, {}, { predecessor: 'x' }, { predecessor: { room_id: 7 } }]) {
+      expect(invitedTo(odd)).toMatchObject([{ replaces: null }]);
+    }
   });
 });
 

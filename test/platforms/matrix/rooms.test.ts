@@ -197,6 +197,23 @@ describe('an invite', () => {
     await until(() => inbox.texts.includes('welcome'), 'what is said there');
   });
 
+  test('that could not be answered yet when the gateway stopped is answered by the next process', async () => {
+    await using scene = await openMatrix();
+    const { fake, state } = scene;
+    const { platform } = await scene.begin();
+    fake.rooms.create(room, [personOf(0)], 'New');
+    const first = state.get('since');
+    fake.failNext('join', ...Array.from({ length: 10 }, () => ({ html: 502 })));
+    fake.rooms.invite(room, personOf(0));
+    fake.wake();
+    await until(() => state.get('since') !== first, 'that nothing waits for it');
+    await platform.stop();
+    expect(fake.rooms.isJoined(room)).toBe(false);
+    await scene.begin();
+    await until(() => fake.rooms.isJoined(room), 'that we came');
+    await until(() => !state.has('comings'), 'that it is forgotten');
+  });
+
   test('that a server can never answer is given up, and told', async () => {
     await using scene = await openMatrix({ speed: 1000 });
     const { fake } = scene;
@@ -211,6 +228,19 @@ describe('an invite', () => {
     await scene.world.say({ text: 'hello' });
     await until(() => fake.receipts.has(DM), 'the message');
     expect(fake.callsOf('join')).toHaveLength(tries);
+  });
+
+  test('is not given up while the server is away altogether, however long', async () => {
+    await using scene = await openMatrix({ speed: 2000 });
+    const { fake } = scene;
+    await scene.begin();
+    fake.rooms.create(room, [personOf(0)], 'New');
+    fake.failNext('join', ...Array.from({ length: 30 }, () => ({ html: 502 })));
+    fake.failNext('whoami', ...Array.from({ length: 30 }, () => ({ html: 502 })));
+    fake.rooms.invite(room, personOf(0));
+    fake.wake();
+    await until(() => fake.rooms.isJoined(room), 'that we came');
+    expect(fake.callsOf('join')).toHaveLength(31);
   });
 
   test('that is not answered yet when the gateway stops comes again', async () => {
@@ -384,6 +414,52 @@ describe('a room that goes on as another one', () => {
     expect(inbox.moves).toEqual([]);
     expect(scene.warnings.join('\n')).toContain('M_FORBIDDEN');
     await platform.send(world.place('group'), { text: 'still here', key: 'dlv_1' }, never);
+    expect(world.shown()).toMatchObject([{ chat: '!group:example.org' }]);
+  });
+
+  const stranger = '@eve:far.org';
+  const onlyInvited = { type: 'm.room.join_rules', sender: stranger, state_key: '', content: { join_rule: 'invite' } };
+
+  test.each([
+    ['after it was named', false],
+    ['while nobody was there', true],
+  ])('and takes only the invited is followed by the invite, whoever sends it: %s', async (_, isAway) => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    const { platform } = await scene.begin();
+    fake.rooms.create(next, [stranger], 'Group', '!group:example.org');
+    fake.rooms.append(next, onlyInvited);
+    if (isAway) await platform.stop();
+    fake.rooms.append('!group:example.org', tombstone(next));
+    fake.wake();
+    if (!isAway) await until(() => fake.callsOf('join').length > 0, 'the refused try');
+    fake.rooms.invite(next, stranger);
+    fake.wake();
+    const inbox = new TestInbox();
+    const now = isAway ? (await scene.begin(scene.make(), inbox)).platform : platform;
+    await until(() => scene.state.get('room:!group:example.org')?.includes(next) === true, 'that it is followed');
+    expect(fake.rooms.isJoined(next)).toBe(true);
+    if (isAway) await until(() => inbox.moves.includes(`!group:example.org -> ${next}`), 'the move');
+    await now.send(world.place('group'), { text: 'late words', key: 'dlv_1' }, never);
+    expect(world.shown()).toMatchObject([{ chat: next, text: 'late words' }]);
+  });
+
+  test.each([
+    ['nobody may be invited by, is declined', stranger, false],
+    ['may invite us, goes on as nothing else', personOf(0), true],
+  ])('is not what somebody invites us into and only says so: who %s', async (_, inviter, isJoined) => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    const { inbox, platform } = await scene.begin();
+    fake.rooms.create(next, [inviter], 'Group', '!group:example.org');
+    fake.rooms.invite(next, inviter);
+    fake.wake();
+    await until(() => fake.callsOf(isJoined ? 'join' : 'leave').length > 0, 'the answer');
+    await world.say({ text: 'still here', where: 'group' });
+    await until(() => inbox.texts.includes('still here'), 'what is said');
+    if (isJoined) await until(() => inbox.events.length > 0, 'that we came');
+    expect([fake.rooms.isJoined(next), inbox.moves]).toEqual([isJoined, []]);
+    await platform.send(world.place('group'), { text: 'here', key: 'dlv_1' }, never);
     expect(world.shown()).toMatchObject([{ chat: '!group:example.org' }]);
   });
 

@@ -175,7 +175,7 @@ export class Matrix implements Platform {
     const [api, rooms, known, connection] = [this.#api, this.#rooms, this.#known, this.#connection];
     const userId = await connection.keepTrying(() => this.#askWho(signal), signal);
     if (userId === null) return;
-    const profile = await api.lookUp(at`/_matrix/client/v3/profile/${userId}/displayname`, signal);
+    const profile = await api.find(at`/_matrix/client/v3/profile/${userId}/displayname`, signal);
     const self: Names = { userId, displayName: nameOf(profile?.displayname) };
     await rooms.askDirect(userId, signal);
     const membership = new Membership({ api, rooms, self: userId, invites: this.#options.invites, signal });

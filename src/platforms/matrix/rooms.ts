@@ -60,7 +60,7 @@ export class Rooms {
 
   /** Asks which rooms our account lists as talks between two: a sync says it only when it changes. */
   async askDirect(self: string, signal: AbortSignal): Promise<void> {
-    const list = await this.#api.lookUp(at`/_matrix/client/v3/user/${self}/account_data/m.direct`, signal);
+    const list = await this.#api.find(at`/_matrix/client/v3/user/${self}/account_data/m.direct`, signal);
     this.#listed = directRooms(list) ?? this.#listed;
   }
 

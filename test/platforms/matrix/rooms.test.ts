@@ -94,6 +94,23 @@ describe('what a room is', () => {
     expect(next.inbox.received[0]).toMatchObject({ addressed: true, place: { type: 'dm', chat: DM } });
   });
 
+  test('and how we are called there is asked until the server says it, before anything is taken', async () => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    fake.rooms.create('!listed:example.org', [personOf(0), personOf(1), fake.self], 'Bridge');
+    fake.rooms.direct = { [personOf(0)]: ['!listed:example.org'] };
+    const { platform } = await scene.begin();
+    await platform.stop();
+    for (const call of ['account_data', 'profile']) {
+      fake.failNext(call, ...Array.from({ length: 6 }, () => ({ html: 502 })));
+    }
+    const next = await scene.begin();
+    world.add('!listed:example.org', 0, text('hello'));
+    await world.say({ text: 'Agent, are you there?', where: 'group' });
+    await until(() => next.inbox.received.length === 2, 'both messages');
+    expect(next.inbox.received.map(({ addressed }) => addressed)).toEqual([true, true]);
+  });
+
   test('is not asked for ever where the server answers everything else', async () => {
     await using scene = await openMatrix({ speed: 2000 });
     const { world, fake } = scene;
@@ -210,8 +227,8 @@ describe('an invite', () => {
     await platform.stop();
     expect(fake.rooms.isJoined(room)).toBe(false);
     await scene.begin();
-    await until(() => fake.rooms.isJoined(room), 'that we came');
-    await until(() => !state.has('comings'), 'that it is forgotten');
+    await until(() => fake.rooms.isJoined(room), 'that we came', 2000);
+    await until(() => !state.has('comings'), 'that it is forgotten', 2000);
   });
 
   test('that a server can never answer is given up, and told', async () => {

@@ -28,6 +28,29 @@ describe('a gap', () => {
     expect(questions.every((query) => query.get('dir') === 'b' && query.get('to') !== null)).toBe(true);
   });
 
+  test('in which the process is killed is read on where that had come to', async () => {
+    await using scene = await openMatrix();
+    const { world, fake, state } = scene;
+    const { platform } = await scene.begin();
+    await platform.stop();
+    const texts = Array.from({ length: 400 }, (_, index) => `behind ${index}`);
+    for (const each of texts) world.add(DM, 0, text(each));
+    const { inbox, platform: killed } = await scene.begin();
+    await until(() => inbox.texts.length >= 150, 'a part of them');
+    const [kept, taken] = [new Map(state), inbox.texts.length];
+    const asked = fake.callsOf('messages').length;
+    await killed.stop();
+    state.clear();
+    for (const [key, value] of kept) state.set(key, value);
+    const next = await scene.begin();
+    await until(() => next.inbox.texts.includes('behind 399'), 'the last');
+    const again = texts.indexOf(next.inbox.texts[0] ?? '');
+    // What is brought again is known by its id; what was never brought would be lost.
+    expect([again >= 0, again <= taken]).toEqual([true, true]);
+    expect(next.inbox.texts).toEqual(texts.slice(again));
+    expect(asked).toBeGreaterThan(0);
+  });
+
   test('of any length is read with a few pages held: what was let go is asked for again', async () => {
     await using scene = await openMatrix();
     const { fake, world } = scene;

@@ -115,6 +115,13 @@ export class FakeRooms {
     return this.rooms.get(id)?.state.get(`m.room.member|${userId}`)?.content.membership === 'join';
   }
 
+  /** Everybody may, unless the room says that only those may who are invited. */
+  mayJoin(id: string, userId: string): boolean {
+    const { state } = this.room(id);
+    const isInvited = state.get(`m.room.member|${userId}`)?.content.membership === 'invite';
+    return isInvited || state.get('m.room.join_rules|')?.content.join_rule !== 'invite';
+  }
+
   joined(id: string): Record<string, { display_name: string }> {
     const events = [...this.room(id).state.values()].filter(({ type }) => type === 'm.room.member');
     const there = events.filter(({ content }) => content.membership === 'join');

@@ -226,6 +226,7 @@ export class MatrixFake {
     const { rooms, self } = this;
     if (rooms.isJoined(room)) return { room_id: room };
     if (!rooms.rooms.has(room)) return error(404, 'M_NOT_FOUND');
+    if (!rooms.mayJoin(room, self)) return error(403, 'M_FORBIDDEN');
     rooms.member(room, self, 'join', self);
     this.onJoin?.();
     this.wake();

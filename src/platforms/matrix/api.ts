@@ -1,13 +1,16 @@
 import { pause } from '../deadline.ts';
 import { type Fields, fieldsOf, integerOf, textOf } from '../fields.ts';
-import { callHttp, type HttpCall, retryAfter } from '../http.ts';
+import { callHttp, type HttpCall, retryAfter, unanswered } from '../http.ts';
 import type { PlatformRuntime } from '../platform.ts';
 import { type Redact, redaction } from '../redaction.ts';
+import { waitToRetry } from './retry.ts';
 
 const CALL_MS = 30_000;
 const MOST_ANSWER_BYTES = 16 * 1024 * 1024;
 const TRIES = 4;
 const RETRY_MS = 1000;
+/** So often a call is made that the server answers with trouble, while it answers others: with the pauses some minutes. */
+const MOST_TRIES = 16;
 
 export interface ApiOptions {
   /** The origin of the homeserver. */
@@ -41,6 +44,11 @@ export class ApiError extends Error {
   /** The same call may be answered otherwise later. */
   get mayPass(): boolean {
     return this.status >= 500 || this.status === 429 || this.status < 400;
+  }
+
+  /** The server says no to this call, and not only to our token. */
+  get isRefusal(): boolean {
+    return !this.mayPass && this.status !== 401;
   }
 }
 
@@ -80,6 +88,43 @@ export class MatrixApi {
     const waits = [retryAfter(answer.headers, this.runtime.now()), asked].filter((wait) => wait !== null);
     const waitMs = waits.length === 0 ? null : Math.max(0, ...waits);
     throw new ApiError(answer.status, code, this.redact(words), waitMs);
+  }
+
+  /**
+   * Makes a call until it is answered, however long the server is away. Throws `ApiError` for a refusal, and in the end also
+   * where the server is well and this call alone is not.
+   */
+  async callUntilAnswered<T>(call: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      signal.throwIfAborted();
+      try {
+        return await call(signal);
+      } catch (thrown) {
+        signal.throwIfAborted();
+        const error = thrown instanceof ApiError ? thrown : null;
+        if (error?.isRefusal) throw error;
+        const isOver = tries >= MOST_TRIES && error?.status !== 429 && (await this.#isWell(signal));
+        if (isOver) throw error ?? new ApiError(504, '', unanswered(thrown, this.redact).message);
+        await waitToRetry(this.runtime, tries, signal, error?.waitMs ?? 0);
+      }
+    }
+  }
+
+  /** Asks for what a message cannot be understood without: null where the server does not say it. */
+  async find(path: string, signal: AbortSignal): Promise<Fields | null> {
+    try {
+      return await this.callUntilAnswered((deadline) => this.call(path, deadline), signal);
+    } catch (thrown) {
+      if (thrown instanceof ApiError) return null;
+      throw thrown;
+    }
+  }
+
+  async #isWell(signal: AbortSignal): Promise<boolean> {
+    return this.call('/_matrix/client/v3/account/whoami', signal).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Asks for what helps but is not needed: null where the server will not say, or is not well for long. */

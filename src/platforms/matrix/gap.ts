@@ -35,22 +35,19 @@ interface Page {
   readonly sign: 'known' | 'came' | 'old' | null;
 }
 
-/** Makes a call until it is answered; throws `ApiError` for an answer that stays no. */
-export type Attempt = <T>(call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
-
 /** Reads a gap. The server gives it from its end on; only a few pages of it are held meanwhile. */
 export class GapReader {
   readonly #gap: Gap;
   readonly #api: MatrixApi;
-  readonly #attempt: Attempt;
+  readonly #signal: AbortSignal;
   #to: string | null;
   /** It is certain where the gap begins. */
   #isSure = false;
 
-  constructor(gap: Gap, api: MatrixApi, attempt: Attempt) {
+  constructor(gap: Gap, api: MatrixApi, signal: AbortSignal) {
     this.#gap = gap;
     this.#api = api;
-    this.#attempt = attempt;
+    this.#signal = signal;
     this.#to = gap.to;
   }
 
@@ -87,7 +84,7 @@ export class GapReader {
 
   async #read(from: string): Promise<Page | null> {
     try {
-      return await this.#attempt((signal) => this.#readPage(from, signal));
+      return await this.#api.callUntilAnswered((signal) => this.#readPage(from, signal), this.#signal);
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
       this.#warn(thrown.message);

@@ -14,7 +14,7 @@ export function isInviteRule(rule: string): boolean {
 export function mayInvite(inviter: string, own: string, { rules, allow }: InviteRule): boolean {
   const server = serverOf(inviter);
   return rules.some((rule) => {
-    if (rule === 'allow') return allow.includes(inviter) || allow.includes('*');
+    if (rule === 'allow') return [inviter, '*', `matrix:${inviter}`, 'matrix:*'].some((name) => allow.includes(name));
     if (rule === 'server') return server === serverOf(own);
     if (rule.startsWith('*:')) return server === rule.slice(2);
     return rule === '*' || rule === inviter;

@@ -50,7 +50,7 @@ export class KnownEvents {
     if (id === null) return null;
     const known = this.#events.get(`${room} ${id}`);
     if (known !== undefined) return known;
-    const event = await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/event/${id}`, signal);
+    const event = await this.#api.find(at`/_matrix/client/v3/rooms/${room}/event/${id}`, signal);
     const fetched = event === null ? null : knowEvent(event);
     this.#events.set(`${room} ${id}`, fetched);
     return fetched;

@@ -1,8 +1,8 @@
-import { fieldsOf } from '../fields.ts';
+import type { Fields } from '../fields.ts';
 import { ApiError, at, type MatrixApi } from './api.ts';
 import { serverOf } from './ids.ts';
 import { type InviteRule, mayInvite } from './invite-rule.ts';
-import type { Invite } from './parse-sync.ts';
+import { type Invite, predecessorIn } from './parse-sync.ts';
 import type { Rooms } from './rooms.ts';
 
 export interface MembershipDeps {
@@ -25,38 +25,43 @@ export class Membership {
     this.#deps = deps;
   }
 
-  /** Goes where somebody invites us who may, and declines what others offer. Rejects when it has to be tried again. */
-  async answer({ room, inviter, isEncrypted }: Invite): Promise<void> {
+  /**
+   * Goes where somebody invites us who may, and where a room that we are in goes on; declines what else others offer. Returns
+   * the room that goes on there. Rejects when it has to be tried again.
+   */
+  async answer({ room, inviter, isEncrypted, replaces }: Invite): Promise<string | null> {
     const { api, self, invites, rooms, signal } = this.#deps;
-    if (!mayInvite(inviter, self, invites)) {
+    if (!mayInvite(inviter, self, invites) && !(await this.#goesOnAs(replaces, room))) {
       api.runtime.warn('an invite was declined: the setting `invites` does not name who sent it', { room, inviter });
       const path = at`/_matrix/client/v3/rooms/${room}/leave`;
       await this.#unlessRefused('an invite', () => api.call(path, signal, { method: 'POST', json: {} }));
-      return;
+      return null;
     }
-    if (!(await this.#join(room, serverOf(inviter))) || !isEncrypted) return;
-    await rooms.change(room, { encrypted: true });
-    await this.refuseEncrypted(room);
+    if (!(await this.#join(room, serverOf(inviter)))) return null;
+    if (isEncrypted) {
+      await rooms.change(room, { encrypted: true });
+      await this.refuseEncrypted(room);
+    }
+    const from = predecessorIn(await this.#stateOf(room, 'm.room.create'));
+    if (from === null || !(await this.#goesOnAs(from, room))) return null;
+    await rooms.succeed(from, room);
+    return from;
   }
 
   /**
-   * Goes into the room that takes the place of another one. False where we may not, or where that room does not say the
-   * same: anybody with a room of their own could name any other. Rejects when it has to be tried again.
+   * Goes into the room that takes the place of another one, and returns that other one. Null where we may not, or where the
+   * new room does not say the same: anybody with a room of their own could name any other. Rejects when it has to be tried
+   * again.
    */
-  async follow(from: string, to: string, via: string | null): Promise<boolean> {
-    const { api, rooms, signal } = this.#deps;
-    if (!(await this.#join(to, via))) return false;
-    const path = at`/_matrix/client/v3/rooms/${to}/state/m.room.create/`;
-    let replaced: unknown = null;
-    const isTold = await this.#unlessRefused('the beginning of a room', async () => {
-      replaced = fieldsOf((await api.call(path, signal)).predecessor)?.room_id;
-    });
-    if (isTold && replaced !== from) {
+  async follow(from: string, to: string, via: string | null): Promise<string | null> {
+    const { api, rooms } = this.#deps;
+    if (!(await this.#join(to, via))) return null;
+    if (predecessorIn(await this.#stateOf(to, 'm.room.create')) !== from) {
       api.runtime.warn('a room names another one that does not take its place', { room: from, named: to });
+      return null;
     }
-    if (replaced !== from) return false;
     await rooms.succeed(from, to);
-    return true;
+    return from;
   }
 
   /** Says once that we cannot read what is said there. Rejects when it has to be tried again. */
@@ -72,6 +77,23 @@ export class Membership {
     await rooms.change(room, { noticed: true });
   }
 
+  /** Whether a room that we are in says that it goes on as another one. */
+  async #goesOnAs(from: string | null, to: string): Promise<boolean> {
+    if (from === null) return false;
+    return (await this.#stateOf(from, 'm.room.tombstone'))?.replacement_room === to;
+  }
+
+  /** Null where the server does not give it to us. Rejects when it has to be asked for again. */
+  async #stateOf(room: string, type: string): Promise<Fields | null> {
+    const { api, signal } = this.#deps;
+    try {
+      return await api.call(at`/_matrix/client/v3/rooms/${room}/state/${type}/`, signal);
+    } catch (thrown) {
+      if (thrown instanceof ApiError && thrown.isRefusal) return null;
+      throw thrown;
+    }
+  }
+
   #join(room: string, via: string | null): Promise<boolean> {
     const { api, signal } = this.#deps;
     const query = { via, server_name: via };
@@ -85,7 +107,7 @@ export class Membership {
       await call();
       return true;
     } catch (thrown) {
-      if (!(thrown instanceof ApiError) || thrown.mayPass || thrown.status === 401) throw thrown;
+      if (!(thrown instanceof ApiError) || !thrown.isRefusal) throw thrown;
       this.#deps.api.runtime.warn(`the server refused ${what}`, { error: thrown.message });
       return false;
     }

@@ -9,6 +9,9 @@ export interface Content {
   readonly files: readonly IncomingFile[];
 }
 
+/** More than an event has room for. */
+const MOST_BODY = 65_536;
+
 const FILE_KINDS: Readonly<Record<string, FileKind>> = {
   'm.image': 'image',
   'm.audio': 'audio',
@@ -19,7 +22,7 @@ const FILE_KINDS: Readonly<Record<string, FileKind>> = {
 /** Null for what is no message of a person: a notice of another program, a step of a protocol, an empty one. */
 export function parseContent(content: Fields, isSticker: boolean, isAnswer: boolean): Content | null {
   const type = textOf(content.msgtype, 64) ?? '';
-  const body = textOf(content.body);
+  const body = textOf(content.body, MOST_BODY);
   if (isSticker) return withFile(content, 'sticker', '', body);
   // Programs that answer each other's notices would never end.
   if (body === null || type === 'm.notice' || type.startsWith('m.key.verification')) return null;

@@ -19,6 +19,8 @@ export interface Invite {
   readonly room: string;
   readonly inviter: string;
   readonly isEncrypted: boolean;
+  /** The room whose place it takes, as far as it says so. */
+  readonly replaces: string | null;
 }
 
 /** We are in a room no more. */
@@ -87,8 +89,14 @@ function inviteOf(room: string, invited: Fields, self: string): Invite | null {
   const content = fieldsOf(own?.content);
   const inviter = userIdOf(own?.sender);
   if (inviter === null || content?.membership !== 'invite') return null;
-  const isEncrypted = events.some(({ type, state_key }) => type === 'm.room.encryption' && state_key === '');
-  return { room, inviter, isEncrypted };
+  const stateOf = (wanted: string) => events.find(({ type, state_key }) => type === wanted && state_key === '');
+  const replaces = predecessorIn(stateOf('m.room.create')?.content);
+  return { room, inviter, isEncrypted: stateOf('m.room.encryption') !== undefined, replaces };
+}
+
+/** The room whose place a room takes, as its beginning says. */
+export function predecessorIn(creation: unknown): string | null {
+  return roomIdOf(fieldsOf(fieldsOf(creation)?.predecessor)?.room_id);
 }
 
 function departureOf(left: Fields, self: string): Fields | null {

@@ -16,6 +16,7 @@ import { Marks } from './marks.ts';
 import { downloadFile } from './media.ts';
 import { Membership } from './membership.ts';
 import type { Names } from './parse-content.ts';
+import { PendingComings } from './pending-comings.ts';
 import { Receipts } from './receipts.ts';
 import { Reception } from './reception.ts';
 import { Rooms } from './rooms.ts';
@@ -174,14 +175,16 @@ export class Matrix implements Platform {
     const [api, rooms, known, connection] = [this.#api, this.#rooms, this.#known, this.#connection];
     const userId = await connection.keepTrying(() => this.#askWho(signal), signal);
     if (userId === null) return;
-    const profile = await api.lookUp(at`/_matrix/client/v3/profile/${userId}/displayname`, signal);
+    const profile = await api.find(at`/_matrix/client/v3/profile/${userId}/displayname`, signal);
     const self: Names = { userId, displayName: nameOf(profile?.displayname) };
     await rooms.askDirect(userId, signal);
     const membership = new Membership({ api, rooms, self: userId, invites: this.#options.invites, signal });
     const receipts = new Receipts(api, signal, () => this.#sending.isAllowed);
-    const deps = { self, inbox, api, rooms, known, marks, receipts, membership, cursor, signal };
+    const pending = new PendingComings(api.runtime);
+    const deps = { self, inbox, api, rooms, known, marks, receipts, membership, pending, cursor, signal };
     const reception = new Reception(deps);
     session.reception = reception;
+    await reception.resume();
     await followSync({ api, self: userId, connection, reception, cursor, signal });
   }
 }

@@ -6,14 +6,15 @@ import { LowWater } from '../low-water.ts';
 import type { Inbox } from '../platform.ts';
 import { ApiError, type MatrixApi } from './api.ts';
 import { isAcceptance, isBeginning } from './comings.ts';
-import { type Attempt, GapReader } from './gap.ts';
+import { GapReader } from './gap.ts';
 import { eventIdOf } from './ids.ts';
 import type { KnownEvents } from './known-events.ts';
 import type { Marks } from './marks.ts';
 import type { Membership } from './membership.ts';
 import { isWorthAsking, type Parsed, parseEvent } from './parse.ts';
 import type { Names } from './parse-content.ts';
-import type { Departure, Invite, RoomPiece, SyncBatch } from './parse-sync.ts';
+import type { Departure, RoomPiece, SyncBatch } from './parse-sync.ts';
+import type { Coming, PendingComings } from './pending-comings.ts';
 import type { Receipts } from './receipts.ts';
 import { waitToRetry } from './retry.ts';
 import type { Rooms } from './rooms.ts';
@@ -23,9 +24,8 @@ const MOST_EVENTS = 500;
 const MOST_BATCHES = 50;
 /** How far clocks of servers may be apart, and more. */
 const CLOCKS_MS = 86_400_000;
-/** So long everything behind waits for coming into a room; with pauses between them, so many tries take some minutes. */
+/** So long everything behind waits for coming into a room. */
 const COMING_MS = 10_000;
-const MOST_COMING_TRIES = 16;
 
 export interface ReceptionDeps {
   readonly self: Names;
@@ -36,6 +36,7 @@ export interface ReceptionDeps {
   readonly marks: Marks;
   readonly receipts: Receipts;
   readonly membership: Membership;
+  readonly pending: PendingComings;
   readonly cursor: KeptCursor;
   readonly signal: AbortSignal;
 }
@@ -88,7 +89,7 @@ export class Reception {
     if (batch.direct !== null) rooms.listDirect(batch.direct);
     const done = this.#open.begin(batch.next);
     const work = [
-      ...batch.invites.map((invite) => this.#run(invite.room, 1, () => this.#takeInvite(invite))),
+      ...batch.invites.map((invite) => this.#run(invite.room, 1, () => this.#come({ room: invite.room, invite }))),
       ...batch.rooms.map((piece) => this.#run(piece.room, piece.events.length, () => this.#takePiece(piece, since))),
       ...batch.departures.map((left) => this.#run(left.room, 1, () => this.#takeDeparture(left))),
     ];
@@ -100,6 +101,16 @@ export class Reception {
       // It was stopped: what is not taken comes again to the next one that starts.
       () => undefined,
     );
+  }
+
+  /** Goes on coming into the rooms that the last process was about to come into. */
+  async resume(): Promise<void> {
+    const { pending } = this.#deps;
+    const left = await this.#retryUntilTaken(() => pending.read(), 'which rooms the agent was about to come into');
+    for (const coming of left) {
+      // It ends early only when all is over.
+      this.#queues.run(`coming ${coming.room}`, () => this.#finishComing(coming)).catch(() => undefined);
+    }
   }
 
   /** Lets the inbox finish what it has. */
@@ -118,7 +129,7 @@ export class Reception {
   }
 
   async #takePiece(piece: RoomPiece, since: string | null): Promise<void> {
-    const { self, rooms, marks, api } = this.#deps;
+    const { self, rooms, marks, api, signal } = this.#deps;
     const { room, events, behind } = piece;
     await this.#retryUntilTaken(() => rooms.learn(piece), 'what a room is');
     const mark = await this.#retryUntilTaken(() => marks.read(room), 'how far a room is taken');
@@ -131,7 +142,7 @@ export class Reception {
       // Where we came in by an invite, it may lie before the position.
       const to = events.some((event) => isAcceptance(event, self.userId)) ? null : since;
       const gap = { room, from: behind, to, last, after, self: self.userId };
-      for await (const page of new GapReader(gap, api, this.#attempt).pages()) await this.#takeEvents(room, page);
+      for await (const page of new GapReader(gap, api, signal).pages()) await this.#takeEvents(room, page);
     }
     // Behind a position, what comes twice was brought twice: the inbox knows it by its id.
     await this.#takeEvents(room, events.slice(Math.max(came, since === null ? known + 1 : 0, 0)));
@@ -175,63 +186,58 @@ export class Reception {
       case 'event':
         return inbox.happened(parsed.event);
       case 'moved':
-        return this.#follow(room, parsed.to, parsed.via);
+        return this.#come({ room: parsed.to, from: room, via: parsed.via });
       case 'encrypted':
         await rooms.askEncrypted(room, this.#deps.signal);
         return membership.refuseEncrypted(room);
     }
   }
 
-  async #takeInvite(invite: Invite): Promise<void> {
-    const { membership } = this.#deps;
-    const answer = async (): Promise<true> => {
-      await membership.answer(invite);
-      return true;
-    };
-    await this.#come(invite.room, answer, async () => undefined);
-  }
-
-  async #follow(from: string, to: string, via: string | null): Promise<void> {
-    const { membership, inbox } = this.#deps;
-    await this.#come(
-      to,
-      () => membership.follow(from, to, via),
-      () => this.#retryUntilTaken(() => inbox.moved(from, to), 'that a room goes on as another one'),
-    );
-  }
-
   /**
-   * Comes into a room, and does what follows from that. Servers of others have a part in it, and may be away for as long as
-   * they like: after a moment it goes on by itself, and in the end it is given up.
+   * Comes into a room. Servers of others have a part in it, and may be away for as long as they like: after a moment nothing
+   * waits for it any more, and it is kept for the next process; in the end it is given up.
    */
-  async #come(room: string, come: () => Promise<boolean>, then: () => Promise<void>): Promise<void> {
-    const { api, signal } = this.#deps;
+  async #come(coming: Coming): Promise<void> {
+    const { api, pending, signal } = this.#deps;
     const decided = new AbortController();
-    const whole = this.#queues.run(`coming ${room}`, async () => {
-      const isThere = await this.#tryForSomeTime(room, come);
-      decided.abort();
-      if (isThere) await then();
-    });
+    const whole = this.#queues.run(`coming ${coming.room}`, () => this.#finishComing(coming, decided));
     await Promise.race([whole, pause(api.runtime, COMING_MS, AbortSignal.any([signal, decided.signal]))]);
     signal.throwIfAborted();
-    if (decided.signal.aborted) await whole;
+    if (!decided.signal.aborted) {
+      await this.#retryUntilTaken(() => pending.add(coming), 'that the agent is about to come into a room');
+      if (!decided.signal.aborted) return;
+    }
+    await whole;
+    await this.#forgetComing(coming);
   }
 
-  async #tryForSomeTime(room: string, come: () => Promise<boolean>): Promise<boolean> {
-    const { signal, api } = this.#deps;
-    for (let tries = 1; ; tries += 1) {
-      signal.throwIfAborted();
-      try {
-        return await come();
-      } catch (thrown) {
-        signal.throwIfAborted();
-        const isOver = tries >= MOST_COMING_TRIES;
-        const next = isOver ? 'given up' : 'will be tried again';
-        api.runtime.warn(`coming into a room failed and ${next}`, { room, error: api.redact(String(thrown)) });
-        if (isOver) return false;
-        await waitToRetry(api.runtime, tries, signal, askedWait(thrown));
-      }
+  async #finishComing(coming: Coming, decided = new AbortController()): Promise<void> {
+    const { inbox } = this.#deps;
+    const from = await this.#tryToCome(coming);
+    decided.abort();
+    if (from !== null) {
+      await this.#retryUntilTaken(() => inbox.moved(from, coming.room), 'that a room goes on as another one');
     }
+    await this.#forgetComing(coming);
+  }
+
+  /** The room whose place is taken by the one that we have come into; null where it takes none, or we have not come. */
+  async #tryToCome(coming: Coming): Promise<string | null> {
+    const { signal, api, membership } = this.#deps;
+    const { room } = coming;
+    const come = (): Promise<string | null> =>
+      'invite' in coming ? membership.answer(coming.invite) : membership.follow(coming.from, room, coming.via);
+    try {
+      return await api.callUntilAnswered(come, signal);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      api.runtime.warn('coming into a room was given up', { room, error: api.redact(String(thrown)) });
+      return null;
+    }
+  }
+
+  async #forgetComing({ room }: Coming): Promise<void> {
+    await this.#retryUntilTaken(() => this.#deps.pending.remove(room), 'that the agent came into a room');
   }
 
   async #takeDeparture({ room, event }: Departure): Promise<void> {
@@ -244,21 +250,6 @@ export class Reception {
       await rooms.leave(room);
     }, 'that the agent left a room');
   }
-
-  /** Makes a call until it is answered for good. */
-  readonly #attempt: Attempt = async (call) => {
-    const { signal, api } = this.#deps;
-    for (let tries = 1; ; tries += 1) {
-      signal.throwIfAborted();
-      try {
-        return await call(signal);
-      } catch (thrown) {
-        signal.throwIfAborted();
-        if (thrown instanceof ApiError && !thrown.mayPass) throw thrown;
-        await waitToRetry(api.runtime, tries, signal, askedWait(thrown));
-      }
-    }
-  };
 
   /** Does something until it succeeds. Rejects only when all is over. */
   async #retryUntilTaken<T>(work: () => Promise<T>, what: string): Promise<T> {

@@ -35,6 +35,8 @@ interface Hints {
 
 const MOST_ROOMS = 10_000;
 const MOST_PEOPLE = 10_000;
+/** More upgrades of one room are a circle. */
+const MOST_HOPS = 50;
 
 /** The rooms we are in, and what people there are called. */
 export class Rooms {
@@ -58,7 +60,7 @@ export class Rooms {
 
   /** Asks which rooms our account lists as talks between two: a sync says it only when it changes. */
   async askDirect(self: string, signal: AbortSignal): Promise<void> {
-    const list = await this.#api.lookUp(at`/_matrix/client/v3/user/${self}/account_data/m.direct`, signal);
+    const list = await this.#api.find(at`/_matrix/client/v3/user/${self}/account_data/m.direct`, signal);
     this.#listed = directRooms(list) ?? this.#listed;
   }
 
@@ -97,9 +99,15 @@ export class Rooms {
     return this.#decide(room, { direct: members <= 2, name: null });
   }
 
-  /** The room that took the place of this one. */
-  async successorOf(room: string): Promise<string | null> {
-    return (await this.#recall(room)).successor ?? null;
+  /** Where this room goes on now: other rooms may have taken its place, one after the other. */
+  async newestOf(room: string): Promise<string> {
+    let newest = room;
+    for (let hops = 0; hops < MOST_HOPS; hops += 1) {
+      const { successor } = await this.#recall(newest);
+      if (successor === undefined) return newest;
+      newest = successor;
+    }
+    return newest;
   }
 
   /** A room goes on as another one: a talk between two stays one. */
@@ -128,7 +136,7 @@ export class Rooms {
   /** Whether the room is encrypted, and not only one message in it. */
   async askEncrypted(room: string, signal: AbortSignal): Promise<boolean> {
     if (await this.isEncrypted(room)) return true;
-    const state = await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/state/m.room.encryption/`, signal);
+    const state = await this.#api.find(at`/_matrix/client/v3/rooms/${room}/state/m.room.encryption/`, signal);
     if (state !== null) await this.change(room, { encrypted: true });
     return state !== null;
   }
@@ -188,14 +196,14 @@ export class Rooms {
   async #askName(room: string, signal: AbortSignal): Promise<string | null> {
     const { name } = this.#hints.get(room) ?? {};
     if (name !== undefined) return name;
-    return nameOf((await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/state/m.room.name/`, signal))?.name);
+    return nameOf((await this.#api.find(at`/_matrix/client/v3/rooms/${room}/state/m.room.name/`, signal))?.name);
   }
 
   /** How many are there; null where the server does not say. */
   async #askMembers(room: string, signal: AbortSignal): Promise<number | null> {
     const { members } = this.#hints.get(room) ?? {};
     if (members !== undefined) return members;
-    const answer = await this.#api.lookUp(at`/_matrix/client/v3/rooms/${room}/joined_members`, signal);
+    const answer = await this.#api.find(at`/_matrix/client/v3/rooms/${room}/joined_members`, signal);
     const joined = fieldsOf(answer?.joined);
     if (joined === null) return null;
     const ids = Object.keys(joined);

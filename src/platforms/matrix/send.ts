@@ -83,7 +83,7 @@ export class Sending {
 
   /** Where the room goes on, if it does so elsewhere. */
   async roomOf({ chat }: Place): Promise<string> {
-    return (await this.#deps.rooms.successorOf(chat)) ?? chat;
+    return await this.#deps.rooms.newestOf(chat);
   }
 
   newKey(): string {

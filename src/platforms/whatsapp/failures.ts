@@ -76,8 +76,12 @@ export function concernsConnection({ kind, retryAfterMs }: SendFailure): boolean
   return kind === 'transient' || kind === 'uncertain' || (kind === 'forbidden' && retryAfterMs !== null);
 }
 
-/** Whether a message that was taken and did not arrive, as a status tells it, waits until they write. */
-export function waitsForThem(code: number | null): boolean {
+/**
+ * Whether a message that was taken and did not arrive, as a status tells it, waits until they write. Then it is no template
+ * any more: only who cannot be reached at all will not get it.
+ */
+export function waitsForThem(code: number | null, byTemplate: boolean): boolean {
+  if (byTemplate) return MEANINGS.get(code ?? 0)?.kind !== 'gone';
   return code === 131047 || isAboutTemplates(code ?? 0);
 }
 

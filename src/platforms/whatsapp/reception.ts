@@ -6,7 +6,7 @@ import type { Answers } from './answers.ts';
 import { waitsForThem } from './failures.ts';
 import type { Ledger } from './ledger.ts';
 import { type DeliveryStatus, type Parsed, WINDOW_MS } from './parse.ts';
-import { wholeKey } from './send.ts';
+import { isByTemplate, wholeKey } from './send.ts';
 import { Waiting } from './waiting.ts';
 
 const MOST_TAKEN = 5000;
@@ -131,7 +131,7 @@ export class Reception {
     const whole = wholeKey(key);
     await ledger.settled(whole, this.#stopped.signal);
     if (this.#stopped.signal.aborted) throw new NotYet();
-    const expired = waitsForThem(failure.code);
+    const expired = waitsForThem(failure.code, isByTemplate(key));
     await inbox.happened({ kind: 'message_failed', place, key: whole, reason: failure.reason, expired });
   }
 }

@@ -99,7 +99,8 @@ export class Sending {
     const isPlain = (message.files ?? []).length === 0 && (message.buttons ?? []).length === 0;
     if (template === null || !isPlain || message.text.trim() === '') throw cause;
     const parameter = parameterOf(message.text);
-    const { reply: _reply, replyTo: _replyTo, ...late } = message;
+    const { reply: _reply, replyTo: _replyTo, key, ...rest } = message;
+    const late = { ...rest, ...(key === undefined ? {} : { key: `${key}${BY_TEMPLATE}` }) };
     const step = { carries: 'a text', prepare: async () => templatePayload(template, parameter.text) };
     const sent = await this.#sendAll(place, late, [step], signal).catch(keepLate);
     if (parameter.whole) return sent;
@@ -118,7 +119,7 @@ export class Sending {
       ledger.said(last, message.text);
       return { messageId: last };
     };
-    return message.key === undefined ? await work() : await ledger.track(message.key, work);
+    return message.key === undefined ? await work() : await ledger.track(wholeKey(message.key), work);
   }
 
   /** Makes one message; what is known to have arrived is not made again. */
@@ -218,9 +219,17 @@ function keyOf(key: string | undefined, index: number): string | undefined {
   return key === undefined || index === 0 ? key : `${key}#${index + 1}`;
 }
 
+/** Behind the key of what goes by template: what becomes of it is told of by another process, perhaps. */
+const BY_TEMPLATE = '#template';
+
 /** The key of the whole message. */
 export function wholeKey(key: string): string {
-  return key.replace(/#\d{1,3}$/, '');
+  return key.replace(/#(?:\d{1,3}|template)$/, '');
+}
+
+/** Whether what was sent with this key went by template. */
+export function isByTemplate(key: string): boolean {
+  return key.endsWith(BY_TEMPLATE);
 }
 
 /** Whose number is not told is named by what Meta gives instead of it. */

@@ -35,7 +35,11 @@ describe('an event', () => {
   });
 
   test('with a text larger than the protocol allows is cut', () => {
-    expect((withBody('x'.repeat(5_000_000)) as { text: string }).text.length).toBeLessThan(40_000);
+    expect((withBody('x'.repeat(5_000_000)) as { text: string }).text).toHaveLength(65_536);
+  });
+
+  test('with as much text as the protocol allows is whole', () => {
+    expect(withBody('x'.repeat(64_000))).toMatchObject({ text: 'x'.repeat(64_000) });
   });
 
   test.each([
@@ -94,8 +98,31 @@ describe('an answer to a sync', () => {
       { room: '!a:x.org', events: [{}], behind: 't1', members: null },
       { room: '!b:x.org', events: [], behind: null, members: 2 },
     ]);
-    expect(batch?.invites).toEqual([{ room: '!d:x.org', inviter: '@ada:example.org', isEncrypted: true }]);
+    expect(batch?.invites).toEqual([
+      { room: '!d:x.org', inviter: '@ada:example.org', isEncrypted: true, replaces: null },
+    ]);
   });
+
+  test('names the room whose place is taken by one that we are invited to', () => {
+    const invitedTo = (content: unknown) => {
+      const own = { type: 'm.room.member', state_key: SELF.userId, sender: '@ada:example.org' };
+      const events = [
+        { ...own, content: { membership: 'invite' } },
+        { type: 'm.room.create', state_key: '', content },
+      ];
+      return parseIt({ next_batch: 's2', rooms: { invite: { '!d:x.org': { invite_state: { events } } } } })?.invites;
+    };
+    const replaces = '!old:x.org';
+    expect(invitedTo({ predecessor: { room_id: replaces } })).toMatchObject([{ room: '!d:x.org', replaces }]);
+    for (const odd of [null, {}, { predecessor: 'x' }, { predecessor: { room_id: 7 } }]) {
+      expect(invitedTo(odd)).toMatchObject([{ replaces: null }]);
+    }
+  });
+});
+
+test.each([[['matrix:@ada:home.org']], [['matrix:*']], [['*']]])('who may invite by `allow`: %j', (allow) => {
+  expect(mayInvite('@ada:home.org', SELF.userId, { rules: ['allow'], allow })).toBe(true);
+  expect(mayInvite('@ada:home.org', SELF.userId, { rules: ['server'], allow })).toBe(false);
 });
 
 test.each([

@@ -79,6 +79,50 @@ describe('what a room is', () => {
     expect(next.inbox.received.map(({ place }) => place.type)).toEqual(['group', 'dm']);
   });
 
+  test.each([
+    ['is away for a while', Array.from({ length: 6 }, () => ({ html: 502 }))],
+    ['takes the token no longer', [{ status: 401, errcode: 'M_UNKNOWN_TOKEN', more: { soft_logout: true } }]],
+  ] as const)('is asked until the server says it, where it %s', async (_, faults) => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    const { platform } = await scene.begin();
+    await platform.stop();
+    fake.failNext('joined_members', ...faults);
+    const next = await scene.begin();
+    world.add(DM, 0, text('hello'));
+    await until(() => next.inbox.received.length === 1, 'the message');
+    expect(next.inbox.received[0]).toMatchObject({ addressed: true, place: { type: 'dm', chat: DM } });
+  });
+
+  test('and how we are called there is asked until the server says it, before anything is taken', async () => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    fake.rooms.create('!listed:example.org', [personOf(0), personOf(1), fake.self], 'Bridge');
+    fake.rooms.direct = { [personOf(0)]: ['!listed:example.org'] };
+    const { platform } = await scene.begin();
+    await platform.stop();
+    for (const call of ['account_data', 'profile']) {
+      fake.failNext(call, ...Array.from({ length: 6 }, () => ({ html: 502 })));
+    }
+    const next = await scene.begin();
+    world.add('!listed:example.org', 0, text('hello'));
+    await world.say({ text: 'Agent, are you there?', where: 'group' });
+    await until(() => next.inbox.received.length === 2, 'both messages');
+    expect(next.inbox.received.map(({ addressed }) => addressed)).toEqual([true, true]);
+  });
+
+  test('is not asked for ever where the server answers everything else', async () => {
+    await using scene = await openMatrix({ speed: 2000 });
+    const { world, fake } = scene;
+    const { platform } = await scene.begin();
+    await platform.stop();
+    fake.failNext('joined_members', ...Array.from({ length: 200 }, () => ({ html: 502 })));
+    const next = await scene.begin();
+    world.add(DM, 0, text('hello'));
+    await until(() => next.inbox.received.length === 1, 'the message');
+    expect(next.inbox.received[0]?.place.type).toBe('group');
+  });
+
   test('places are listed with their names', async () => {
     await using scene = await openMatrix();
     const { platform } = await scene.begin();
@@ -170,6 +214,23 @@ describe('an invite', () => {
     await until(() => inbox.texts.includes('welcome'), 'what is said there');
   });
 
+  test('that could not be answered yet when the gateway stopped is answered by the next process', async () => {
+    await using scene = await openMatrix();
+    const { fake, state } = scene;
+    const { platform } = await scene.begin();
+    fake.rooms.create(room, [personOf(0)], 'New');
+    const first = state.get('since');
+    fake.failNext('join', ...Array.from({ length: 10 }, () => ({ html: 502 })));
+    fake.rooms.invite(room, personOf(0));
+    fake.wake();
+    await until(() => state.get('since') !== first, 'that nothing waits for it');
+    await platform.stop();
+    expect(fake.rooms.isJoined(room)).toBe(false);
+    await scene.begin();
+    await until(() => fake.rooms.isJoined(room), 'that we came', 2000);
+    await until(() => !state.has('comings'), 'that it is forgotten', 2000);
+  });
+
   test('that a server can never answer is given up, and told', async () => {
     await using scene = await openMatrix({ speed: 1000 });
     const { fake } = scene;
@@ -184,6 +245,19 @@ describe('an invite', () => {
     await scene.world.say({ text: 'hello' });
     await until(() => fake.receipts.has(DM), 'the message');
     expect(fake.callsOf('join')).toHaveLength(tries);
+  });
+
+  test('is not given up while the server is away altogether, however long', async () => {
+    await using scene = await openMatrix({ speed: 2000 });
+    const { fake } = scene;
+    await scene.begin();
+    fake.rooms.create(room, [personOf(0)], 'New');
+    fake.failNext('join', ...Array.from({ length: 30 }, () => ({ html: 502 })));
+    fake.failNext('whoami', ...Array.from({ length: 30 }, () => ({ html: 502 })));
+    fake.rooms.invite(room, personOf(0));
+    fake.wake();
+    await until(() => fake.rooms.isJoined(room), 'that we came');
+    expect(fake.callsOf('join')).toHaveLength(31);
   });
 
   test('that is not answered yet when the gateway stops comes again', async () => {
@@ -324,6 +398,23 @@ describe('a room that goes on as another one', () => {
     expect(inbox.received.at(-1)?.place).toMatchObject({ type: 'group', chat: next });
   });
 
+  test('more than once is followed to the newest', async () => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    const { platform, inbox } = await scene.begin();
+    const rooms = ['!group:example.org', next, '!group3:example.org'];
+    for (const [index, to] of rooms.entries()) {
+      const from = rooms[index - 1];
+      if (from === undefined) continue;
+      fake.rooms.create(to, [personOf(0)], 'Group', from);
+      fake.rooms.append(from, tombstone(to));
+      fake.wake();
+      await until(() => inbox.moves.length === index, 'the move');
+    }
+    await platform.send(world.place('group'), { text: 'late words', key: 'dlv_1' }, never);
+    expect(world.shown()).toMatchObject([{ chat: rooms.at(-1), text: 'late words' }]);
+  });
+
   const tombstone = (replacement: string) => {
     const content = { ...upgrade, replacement_room: replacement };
     return { type: 'm.room.tombstone', sender: personOf(0), state_key: '', content };
@@ -340,6 +431,52 @@ describe('a room that goes on as another one', () => {
     expect(inbox.moves).toEqual([]);
     expect(scene.warnings.join('\n')).toContain('M_FORBIDDEN');
     await platform.send(world.place('group'), { text: 'still here', key: 'dlv_1' }, never);
+    expect(world.shown()).toMatchObject([{ chat: '!group:example.org' }]);
+  });
+
+  const stranger = '@eve:far.org';
+  const onlyInvited = { type: 'm.room.join_rules', sender: stranger, state_key: '', content: { join_rule: 'invite' } };
+
+  test.each([
+    ['after it was named', false],
+    ['while nobody was there', true],
+  ])('and takes only the invited is followed by the invite, whoever sends it: %s', async (_, isAway) => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    const { platform } = await scene.begin();
+    fake.rooms.create(next, [stranger], 'Group', '!group:example.org');
+    fake.rooms.append(next, onlyInvited);
+    if (isAway) await platform.stop();
+    fake.rooms.append('!group:example.org', tombstone(next));
+    fake.wake();
+    if (!isAway) await until(() => fake.callsOf('join').length > 0, 'the refused try');
+    fake.rooms.invite(next, stranger);
+    fake.wake();
+    const inbox = new TestInbox();
+    const now = isAway ? (await scene.begin(scene.make(), inbox)).platform : platform;
+    await until(() => scene.state.get('room:!group:example.org')?.includes(next) === true, 'that it is followed');
+    expect(fake.rooms.isJoined(next)).toBe(true);
+    if (isAway) await until(() => inbox.moves.includes(`!group:example.org -> ${next}`), 'the move');
+    await now.send(world.place('group'), { text: 'late words', key: 'dlv_1' }, never);
+    expect(world.shown()).toMatchObject([{ chat: next, text: 'late words' }]);
+  });
+
+  test.each([
+    ['nobody may be invited by, is declined', stranger, false],
+    ['may invite us, goes on as nothing else', personOf(0), true],
+  ])('is not what somebody invites us into and only says so: who %s', async (_, inviter, isJoined) => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    const { inbox, platform } = await scene.begin();
+    fake.rooms.create(next, [inviter], 'Group', '!group:example.org');
+    fake.rooms.invite(next, inviter);
+    fake.wake();
+    await until(() => fake.callsOf(isJoined ? 'join' : 'leave').length > 0, 'the answer');
+    await world.say({ text: 'still here', where: 'group' });
+    await until(() => inbox.texts.includes('still here'), 'what is said');
+    if (isJoined) await until(() => inbox.events.length > 0, 'that we came');
+    expect([fake.rooms.isJoined(next), inbox.moves]).toEqual([isJoined, []]);
+    await platform.send(world.place('group'), { text: 'here', key: 'dlv_1' }, never);
     expect(world.shown()).toMatchObject([{ chat: '!group:example.org' }]);
   });
 

@@ -28,6 +28,29 @@ describe('a gap', () => {
     expect(questions.every((query) => query.get('dir') === 'b' && query.get('to') !== null)).toBe(true);
   });
 
+  test('in which the process is killed is read on where that had come to', async () => {
+    await using scene = await openMatrix();
+    const { world, fake, state } = scene;
+    const { platform } = await scene.begin();
+    await platform.stop();
+    const texts = Array.from({ length: 400 }, (_, index) => `behind ${index}`);
+    for (const each of texts) world.add(DM, 0, text(each));
+    const { inbox, platform: killed } = await scene.begin();
+    await until(() => inbox.texts.length >= 150, 'a part of them');
+    const [kept, taken] = [new Map(state), inbox.texts.length];
+    const asked = fake.callsOf('messages').length;
+    await killed.stop();
+    state.clear();
+    for (const [key, value] of kept) state.set(key, value);
+    const next = await scene.begin();
+    await until(() => next.inbox.texts.includes('behind 399'), 'the last');
+    const again = texts.indexOf(next.inbox.texts[0] ?? '');
+    // What is brought again is known by its id; what was never brought would be lost.
+    expect([again >= 0, again <= taken]).toEqual([true, true]);
+    expect(next.inbox.texts).toEqual(texts.slice(again));
+    expect(asked).toBeGreaterThan(0);
+  });
+
   test('of any length is read with a few pages held: what was let go is asked for again', async () => {
     await using scene = await openMatrix();
     const { fake, world } = scene;
@@ -35,7 +58,7 @@ describe('a gap', () => {
     const { rooms } = fake;
     const api = new MatrixApi({ homeserver: fake.url, token: fake.token, runtime: testRuntime('matrix') });
     const gap = { room: DM, from: `t1_${rooms.room(DM).events.length}`, to: 't1_3', last: null, after: 0 };
-    const reader = new GapReader({ ...gap, self: fake.self }, api, (call) => call(never));
+    const reader = new GapReader({ ...gap, self: fake.self }, api, never);
     globalThis.gc?.();
     const before = process.memoryUsage().heapUsed;
     let most = 0;
@@ -68,6 +91,33 @@ describe('a gap', () => {
     await until(() => inbox.texts.includes('after'), 'what is behind it');
     expect(fake.callsOf('messages')).toHaveLength(2);
     expect(scene.warnings.join('\n')).toContain('was not given');
+  });
+
+  test('is read on where the token was not taken for a while', async () => {
+    await using scene = await openMatrix();
+    const { world, fake } = scene;
+    const { platform } = await scene.begin();
+    await platform.stop();
+    for (let index = 0; index < 120; index += 1) world.add(DM, 0, text(`behind ${index}`));
+    const softLogout = { status: 401, errcode: 'M_UNKNOWN_TOKEN', more: { soft_logout: true } };
+    fake.failNext('messages', softLogout, softLogout);
+    const next = await scene.begin();
+    await until(() => next.inbox.texts.includes('behind 119'), 'the last');
+    expect(next.inbox.texts).toEqual(Array.from({ length: 120 }, (_, index) => `behind ${index}`));
+  });
+
+  test('that a server never gives, although it answers everything else, keeps nobody waiting for ever', async () => {
+    await using scene = await openMatrix({ speed: 2000 });
+    const { world, fake, state } = scene;
+    const { inbox } = await scene.begin();
+    const first = state.get('since');
+    fake.failNext('messages', ...Array.from({ length: 200 }, () => ({ html: 502 })));
+    world.push({ rooms: { join: { [DM]: { timeline: { events: [], limited: true, prev_batch: 't1_2' } } } } });
+    await world.say({ text: 'after' });
+    await until(() => inbox.texts.includes('after'), 'what is behind it');
+    expect(fake.callsOf('messages').length).toBeGreaterThan(10);
+    expect(scene.warnings.join('\n')).toContain('was not given');
+    await until(() => state.get('since') !== first, 'the position');
   });
 
   test('ends where we came into the room: what was said before is not for us', async () => {

@@ -25,4 +25,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '',
     layer: { file: `${HERE}/sending.test.ts`, titles: 'told that it arrived' },
   },
+  {
+    name: 'a late answer of WhatsApp whose template failed afterwards is lost',
+    file: 'src/platforms/whatsapp/failures.ts',
+    find: "if (byTemplate) return MEANINGS.get(code ?? 0)?.kind !== 'gone';",
+    replace: '',
+    layer: { file: `${HERE}/statuses.test.ts`, titles: 'a template was not sent' },
+  },
 ];

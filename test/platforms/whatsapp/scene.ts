@@ -34,9 +34,9 @@ export function fileOf(kind: OutgoingFile['kind'], name: string, mime: string | 
 }
 
 /** A platform that is connected, and requests to it as its server makes them. */
-export async function openWebhook(speed = 100) {
+export async function openWebhook(speed = 100, options: Partial<WhatsAppOptions> = {}) {
   const fake = await WhatsAppCloud.start();
-  const { platform, runtime } = whatsappAt(fake, {}, speed);
+  const { platform, runtime } = whatsappAt(fake, options, speed);
   const inbox = new TestInbox();
   await platform.start(inbox);
   await until(() => platform.state.phase === 'connected', 'connected');

@@ -22,6 +22,7 @@ describe('a status', () => {
     [131049, true],
     [131050, true],
     [132015, true],
+    [131042, false],
     [131026, false],
   ])('that says that a message failed with %i tells of it by its key', async (code, expired) => {
     await using scene = await openWebhook();
@@ -33,6 +34,24 @@ describe('a status', () => {
     expect(scene.inbox.events).toEqual([
       { kind: 'message_failed', place, key: 'dlv_1', reason: 'No: because', expired },
     ]);
+  });
+
+  test.each([
+    [131042, true],
+    [131000, true],
+    [131026, false],
+  ])('that says that a template was not sent with %i tells whether its words wait', async (code, expired) => {
+    const template = { name: 'late_reply', language: 'en' };
+    await using scene = await openWebhook(100, { template });
+    scene.fake.templates.add('late_reply en');
+    scene.fake.webhooks.bringTo(null);
+    const reply = { messageId: 'wamid.OLD', data: {}, until: 1 };
+    await scene.platform.send(dm, { text: 'late', reply, key: 'dlv_1' }, never);
+    const { biz_opaque_callback_data } = scene.fake.calls[0] as { biz_opaque_callback_data: string };
+    const errors = [{ code, title: 'No' }];
+    const statuses = [statusOf(scene.now(), 'failed', { biz_opaque_callback_data, errors })];
+    expect(await scene.post(scene.fake.envelope({ statuses }))).toBe(200);
+    expect(scene.inbox.events).toMatchObject([{ kind: 'message_failed', key: 'dlv_1', expired }]);
   });
 
   test('that says that somebody else’s message failed is nothing to us', async () => {

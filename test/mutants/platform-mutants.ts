@@ -1,6 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const CONTRACT = 'test/gateway/platform-contract.test.ts';
+const LONG = 'test/gateway/long-messages.test.ts';
 const SHARED = 'src/platforms/shared-parts.test.ts';
 
 /** Bugs in what the gateway does with chat platforms. */
@@ -116,5 +117,26 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
     find: 'if (sent.place !== undefined) await deps.opened(request, sent.place);',
     replace: '',
     layer: { file: CONTRACT, titles: 'a post can be opened' },
+  },
+  {
+    name: 'what has arrived of a long text is sent again',
+    file: 'src/outbound/platform-sender.ts',
+    find: 'if (i < (before?.count ?? 0)) continue;',
+    replace: '',
+    layer: { file: LONG, titles: 'goes on where it was' },
+  },
+  {
+    name: 'the first message of a long text stands for all of it',
+    file: 'src/outbound/platform-sender.ts',
+    find: 'i < Math.max(1, count); i += 1) {',
+    replace: 'i < Math.min(1, count); i += 1) {',
+    layer: { file: LONG, titles: 'message by message' },
+  },
+  {
+    name: 'each part of a long text opens a place',
+    file: 'src/outbound/outgoing.ts',
+    find: 'const isWhole = platform === null || place.opens !== undefined;',
+    replace: 'const isWhole = platform === null;',
+    layer: { file: LONG, titles: 'opens one place' },
   },
 ];

@@ -102,7 +102,7 @@ export class ChatPlatforms {
   #ready(platform: Platform): void {
     const { wakeOutbox, commands, log } = this.#deps;
     wakeOutbox();
-    this.#manager.offerCommands(commands());
+    this.#manager.offerCommands(platform, commands());
     void this.#manager.listPlaces(platform, (places) => this.places.listed(platform.name, places));
     this.#live.sweep(platform).catch((error: unknown) => {
       log.warn('looking for replies that were left growing failed', { platform: platform.name, error });

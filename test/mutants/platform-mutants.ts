@@ -139,4 +139,32 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
     replace: 'const isWhole = platform === null;',
     layer: { file: LONG, titles: 'opens one place' },
   },
+  {
+    name: 'a secret that is not asked for is written into the configuration',
+    file: 'src/cli/platforms/add-platform.ts',
+    find: '?.secret?.variable ?? secretVariable(key);',
+    replace: '?.secret?.variable ?? null;',
+    layer: { file: 'test/cli/platforms.test.ts', titles: 'writes no secret' },
+  },
+  {
+    name: 'a platform that was configured after the start is not listed',
+    file: 'src/cli/platforms/list-platforms.ts',
+    find: '...stopped.map(({ name }) => platformView({ name, ...still, problem })),',
+    replace: '...(running === null ? stopped : []).map(({ name }) => platformView({ name, ...still, problem })),',
+    layer: { file: 'test/cli/platforms.test.ts', titles: 'after its start' },
+  },
+  {
+    name: 'what is brought to an account that is away is taken by another one',
+    file: 'src/gateway/api-backend.ts',
+    find: 'const isAccount = chat.names.includes(account);',
+    replace: 'const isAccount = chat.find(account) !== null;',
+    layer: { file: 'test/gateway/platforms.test.ts', titles: 'no other account' },
+  },
+  {
+    name: 'signs at a message overtake each other',
+    file: 'src/outbound/presentation.ts',
+    find: 'shown.signs = shown.signs.then(() =>',
+    replace: 'shown.signs = Promise.resolve().then(() =>',
+    layer: { file: CONTRACT, titles: 'one after the other' },
+  },
 ];

@@ -28,7 +28,7 @@ async function waiting() {
 test('a message to a platform that is not connected here waits, and that is said', async () => {
   await knownPlace('42', 'Ada');
   const { code, output } = await cli.moirai('send', 'telegram:42', 'hello');
-  const waits = 'telegram is not configured here: it waits until moirai platforms add telegram.';
+  const waits = 'telegram is not configured here; moirai platforms add telegram connects it.';
   expect([code, output]).toEqual([0, `On its way to telegram. ${waits}\n`]);
 });
 

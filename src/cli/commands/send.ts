@@ -71,7 +71,7 @@ function waitsFor(config: Config, name: string, runs: boolean): string {
   const { platform } = splitPlatformName(name);
   const isOurs = PLATFORM_NAMES.includes(platform);
   if (isOurs && !configuredPlatforms(config).some((each) => each.name === name)) {
-    return ` ${name} is not configured here: it waits until moirai platforms add ${platform}.`;
+    return ` ${name} is not configured here; moirai platforms add ${platform} connects it.`;
   }
   return runs ? '' : ' No gateway runs here: it leaves when one does.';
 }

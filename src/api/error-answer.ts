@@ -58,6 +58,7 @@ const STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
   too_many_steps: 502,
   tool_failed: 502,
   draining: 503,
+  platform_not_ready: 503,
   turn_interrupted: 503,
   gateway_not_running: 503,
   lease_lost: 503,

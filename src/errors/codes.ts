@@ -116,6 +116,8 @@ export const ERROR_HINTS = {
     'The server of the platform did not take the credential. Check it there, and give the right one to `moirai platforms add`.',
   platform_unreachable:
     'The server of the platform did not answer. Check the network and the address; `moirai platforms add --force` writes settings untried.',
+  platform_not_ready:
+    'It is being connected, has failed, or stands by for another gateway: `moirai platforms list` says which. Nothing was taken.',
   platform_package:
     'Install the package where the message says, and give its adapter the options of its own page; `moirai platforms test` tries it.',
   webhook_refused:

@@ -1,5 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { AcceptedTurn, ApiBackend, ChatRequest, ReadTurn, Reply } from '../api/backend.ts';
+import type {
+  AcceptedTurn,
+  ApiBackend,
+  ChatRequest,
+  PlatformAnswer,
+  PlatformRequest,
+  ReadTurn,
+  Reply,
+} from '../api/backend.ts';
 import type { Figures } from '../api/figures.ts';
 import { MoiraiError } from '../errors/moirai-error.ts';
 import { personIn } from '../lifecycle/namespace.ts';
@@ -49,11 +57,7 @@ export function apiBackend({ gateway, model, readiness, state, figures }: ApiBac
       return gateway.turns.runOf(sessionId)?.channel.activity ?? null;
     },
     jobs: { service: gateway.cron.jobs, target: (text) => gateway.cron.target(text) },
-    receiveFromPlatform: async (name, request) => {
-      const account = gateway.chat.find(platformName({ platform: name, account: request.path }));
-      if (account !== null) return (await account.receiveWebhook?.({ ...request, path: '' })) ?? null;
-      return (await gateway.chat.find(name)?.receiveWebhook?.(request)) ?? null;
-    },
+    receiveFromPlatform: (name, request) => handToPlatform(gateway.chat, name, request),
     drain: () => gateway.drain('operator'),
     undrain: () => gateway.undrain(),
     gauges: async () => {
@@ -63,6 +67,22 @@ export function apiBackend({ gateway, model, readiness, state, figures }: ApiBac
     figures,
     platforms: () => gateway.chat.status(),
   };
+}
+
+/** An account that has a way in of its own is the only one that takes what comes there, also while it is away. */
+async function handToPlatform(
+  chat: Gateway['chat'],
+  name: string,
+  request: PlatformRequest,
+): Promise<PlatformAnswer | null> {
+  const account = platformName({ platform: name, account: request.path });
+  const isAccount = chat.names.includes(account);
+  const meant = isAccount ? account : name;
+  const platform = chat.find(meant);
+  if (platform !== null)
+    return (await platform.receiveWebhook?.(isAccount ? { ...request, path: '' } : request)) ?? null;
+  if (chat.names.includes(meant)) throw new MoiraiError('platform_not_ready', `${meant} is not connected`);
+  return null;
 }
 
 async function say(gateway: Gateway, request: ChatRequest): Promise<AcceptedTurn> {

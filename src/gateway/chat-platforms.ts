@@ -17,6 +17,7 @@ import { Places } from '../outbound/places.ts';
 import { platformSender } from '../outbound/platform-sender.ts';
 import { Presentation } from '../outbound/presentation.ts';
 import type { ReplyShape } from '../outbound/reply-shape.ts';
+import { SentParts } from '../outbound/sent-parts.ts';
 import { keyOfPlace, resolveTarget } from '../outbound/targets.ts';
 import { Access } from '../people/access.ts';
 import type { Approvals } from '../people/approvals.ts';
@@ -62,6 +63,7 @@ export class ChatPlatforms {
   readonly #manager: PlatformManager;
   readonly #presentation: Presentation;
   readonly #pace: EditPace;
+  readonly #parts = new SentParts();
   readonly #live: LiveReplies;
 
   constructor(deps: ChatPlatformsDeps) {
@@ -100,7 +102,7 @@ export class ChatPlatforms {
   #ready(platform: Platform): void {
     const { wakeOutbox, commands, log } = this.#deps;
     wakeOutbox();
-    this.#manager.offerCommands(commands());
+    this.#manager.offerCommands(platform, commands());
     void this.#manager.listPlaces(platform, (places) => this.places.listed(platform.name, places));
     this.#live.sweep(platform).catch((error: unknown) => {
       log.warn('looking for replies that were left growing failed', { platform: platform.name, error });
@@ -129,7 +131,7 @@ export class ChatPlatforms {
       ...this.#deps.senders,
       ...this.#manager.open.map((platform) =>
         platformSender(platform, {
-          ...{ places: this.places, pace: this.#pace, now: Date.now },
+          ...{ places: this.places, pace: this.#pace, parts: this.#parts, now: Date.now },
           latestReply: async (sessionKey) =>
             (await this.#deps.engine.store.read('latestReply', { sessionKey })) as ReplyContext | null,
           opened: (request, place) => this.#opened(platform, request, place),

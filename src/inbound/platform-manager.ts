@@ -83,13 +83,11 @@ export class PlatformManager {
     return [...this.#platforms, ...this.#deps.brought()].map(({ name, state }) => ({ name, ...state }));
   }
 
-  /** Tells every platform's clients which commands there are. */
-  offerCommands(commands: readonly { name: string; summary: string }[]): void {
-    for (const platform of this.open) {
-      platform.offerCommands?.(commands, AbortSignal.timeout(COMMANDS_MS)).catch((error: unknown) => {
-        this.#deps.log.warn('the commands were not made known', { platform: platform.name, error });
-      });
-    }
+  /** Tells the clients of a platform which commands there are. */
+  offerCommands(platform: Platform, commands: readonly { name: string; summary: string }[]): void {
+    platform.offerCommands?.(commands, AbortSignal.timeout(COMMANDS_MS)).catch((error: unknown) => {
+      this.#deps.log.warn('the commands were not made known', { platform: platform.name, error });
+    });
   }
 
   /** Hands on the places that a platform knows. */
@@ -169,8 +167,15 @@ class ManagedPlatform {
       await this.#open();
     } catch (thrown) {
       const error = MoiraiError.wrap(thrown);
+      const { message: problem } = error;
+      if (error.code === 'bad_input') {
+        log.error('a platform cannot come up with these settings', { platform: this.name, error });
+        this.#away = { phase: 'failed', problem, lastSuccessAt: null };
+        this.#say('failed', problem);
+        return;
+      }
       log.error('a platform did not come up; trying again', { platform: this.name, error });
-      this.#wait({ phase: 'degraded', problem: error.message, lastSuccessAt: null }, RETRY_MS);
+      this.#wait({ phase: 'degraded', problem, lastSuccessAt: null }, RETRY_MS);
     }
   }
 

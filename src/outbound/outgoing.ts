@@ -27,7 +27,10 @@ export function outgoingTo(
   id: string,
   shape: ReplyShape = {},
 ): DeliveryToMake[] {
-  const parts = platform === null ? [text] : splitText(text, measureAt(platform, target as unknown as Place));
+  const place = target as unknown as Place;
+  // What opens a place is one row: each of several would open one.
+  const isWhole = platform === null || place.opens !== undefined;
+  const parts = isWhole ? [text] : splitText(text, measureAt(platform, place));
   return parts.map((part, i) => ({
     // Parts of one reply are sent in the order of their ids.
     id: i === 0 ? id : `${id}:${String(i + 1).padStart(4, '0')}`,

@@ -14,10 +14,13 @@ import { LATE_TEXT } from '../turns/texts.ts';
 import type { EditPace } from './edit-pace.ts';
 import type { Places } from './places.ts';
 import { isLive, keyOfPart, type ReplyShape, shapeOfPart } from './reply-shape.ts';
+import type { SentParts } from './sent-parts.ts';
 
 export interface PlatformSenderDeps {
   readonly places: Places;
   readonly pace: EditPace;
+  /** Of every platform together: keys are of one message each. */
+  readonly parts: SentParts;
   /** What was kept of the newest message of a conversation; null for nothing. */
   readonly latestReply: (sessionKey: string) => Promise<ReplyContext | null>;
   /** Something was sent that began a place of its own. */
@@ -34,7 +37,7 @@ export function platformSender(platform: Platform, deps: PlatformSenderDeps): Se
       try {
         const shape = await shapeNow(platform, place, request, deps);
         if (isLive(shape)) await deps.pace.turn(platform, place);
-        const sent = await sendOrReplace(platform, place, { ...request, shape }, signal);
+        const sent = await sendOrReplace(platform, place, { ...request, shape }, deps.parts, signal);
         if (sent.place !== undefined) await deps.opened(request, sent.place);
         return sent;
       } catch (thrown) {
@@ -44,10 +47,11 @@ export function platformSender(platform: Platform, deps: PlatformSenderDeps): Se
         throw settledFailure(platform, place, request.shape, thrown);
       }
     },
-    beforeRepetition: async ({ key, target, shape }, signal) => {
+    beforeRepetition: async ({ key, target, text, shape }, signal) => {
       const place = target as unknown as Place;
       if (isSafeToRepeat(platform, place, shape)) return 'again';
-      return (await platform.findSent?.(place, key, signal)) ?? (platform.findSent === undefined ? 'unknown' : 'again');
+      if (platform.findSent === undefined) return 'unknown';
+      return (await findParts(platform, place, { key, text, shape: shape ?? {} }, deps.parts, signal)) ?? 'again';
     },
   };
 }
@@ -75,9 +79,10 @@ async function sendOrReplace(
   platform: Platform,
   place: Place,
   { key, text, shape }: ShapedRequest,
+  arrived: SentParts,
   signal: AbortSignal,
 ): Promise<SentMessage> {
-  const words = shape.late ? `${LATE_TEXT}\n\n${text}` : text;
+  const words = wordsOf(text, shape);
   const message = messageOf(platform, place, key, words, shape);
   const { edit, stream } = shape;
   try {
@@ -92,7 +97,11 @@ async function sendOrReplace(
     // Somebody removed it, or it is too old to be changed: then it is a message of its own.
     if (!(thrown instanceof SendFailure) || thrown.retryAfterMs !== null || thrown.kind === 'expired') throw thrown;
   }
-  return sendParts(platform, place, { key, text: words, shape }, signal);
+  return sendParts(platform, place, { key, text: words, shape }, arrived, signal);
+}
+
+function wordsOf(text: string, { late }: ReplyShape): string {
+  return late ? `${LATE_TEXT}\n\n${text}` : text;
 }
 
 /** What was put into the outbox by a process that does not know the platform may be too long for it. */
@@ -100,16 +109,45 @@ async function sendParts(
   platform: Platform,
   place: Place,
   { key, text, shape }: ShapedRequest,
+  arrived: SentParts,
   signal: AbortSignal,
 ): Promise<SentMessage> {
   const parts = splitText(text, measureAt(platform, place));
-  let sent: SentMessage | null = null;
+  if (parts.length < 2) return platform.send(place, messageOf(platform, place, key, parts[0] ?? text, shape), signal);
   for (const [i, part] of parts.entries()) {
-    const own = shapeOfPart(i, parts.length, shape) ?? {};
+    const before = arrived.of(key);
+    if (i < (before?.count ?? 0)) continue;
     // What is sent behind something that opened a place belongs there.
-    sent = await platform.send(sent?.place ?? place, messageOf(platform, place, keyOfPart(i, key), part, own), signal);
+    const at = before?.place ?? place;
+    const message = messageOf(platform, at, keyOfPart(i, key), part, shapeOfPart(i, parts.length, shape) ?? {});
+    arrived.note(key, await platform.send(at, message, signal));
   }
-  return sent ?? platform.send(place, messageOf(platform, place, key, text, shape), signal);
+  return allOf(key, arrived) ?? platform.send(place, messageOf(platform, place, key, text, shape), signal);
+}
+
+/** Looks for each message that something becomes; null where one is missing, and then those before it are known. */
+async function findParts(
+  platform: Platform,
+  place: Place,
+  { key, text, shape }: ShapedRequest,
+  arrived: SentParts,
+  signal: AbortSignal,
+): Promise<SentMessage | null> {
+  const count = splitText(wordsOf(text, shape), measureAt(platform, place)).length;
+  for (let i = arrived.of(key)?.count ?? 0; i < Math.max(1, count); i += 1) {
+    const found = (await platform.findSent?.(place, keyOfPart(i, key), signal)) ?? null;
+    if (found === null) return null;
+    arrived.note(key, found);
+  }
+  return allOf(key, arrived);
+}
+
+/** All of it is there: the last message, and the place that the first one opened. */
+function allOf(key: string, arrived: SentParts): SentMessage | null {
+  const all = arrived.of(key);
+  arrived.forget(key);
+  if (all === undefined) return null;
+  return all.place === undefined ? all.last : { ...all.last, place: all.place };
 }
 
 function messageOf(platform: Platform, place: Place, key: string, text: string, shape: ReplyShape): Outgoing {

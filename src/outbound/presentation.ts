@@ -47,6 +47,8 @@ interface Shown {
   /** The reply takes the place of what was shown. */
   replaced: boolean;
   stopTyping: () => void;
+  /** One after the other: the last one stays. */
+  signs: Promise<void>;
 }
 
 const TYPING_MS = 4000;
@@ -112,6 +114,7 @@ export class Presentation {
     return {
       ...{ platform, place, display, reply, live, kept },
       ...{ text: '', tools: [], outputs: [], replaced: false, stopTyping: () => undefined },
+      signs: Promise.resolve(),
     };
   }
 
@@ -169,7 +172,7 @@ export class Presentation {
   #keepTyping(shown: Shown, { typingEveryMs = TYPING_MS }: Abilities): void {
     const again = (): void => {
       const { platform, place, reply } = shown;
-      this.#try(shown, (signal) => platform.showTyping?.(place, signal, reply ?? undefined));
+      void this.#try(shown, (signal) => platform.showTyping?.(place, signal, reply ?? undefined));
       shown.stopTyping = this.#deps.timers.after(typingEveryMs, again);
     };
     again();
@@ -178,13 +181,17 @@ export class Presentation {
   #react(shown: Shown, sign: ReactionSign): void {
     const { platform, place, reply, display } = shown;
     if (!display.reactions || reply === null) return;
-    this.#try(shown, (signal) => platform.react?.(place, reply.messageId, sign, signal));
+    shown.signs = shown.signs.then(() =>
+      this.#try(shown, (signal) => platform.react?.(place, reply.messageId, sign, signal)),
+    );
   }
 
-  #try({ platform }: Shown, call: (signal: AbortSignal) => Promise<void> | undefined): void {
-    call(AbortSignal.timeout(CALL_MS))?.catch((error: unknown) => {
+  async #try({ platform }: Shown, call: (signal: AbortSignal) => Promise<void> | undefined): Promise<void> {
+    try {
+      await call(AbortSignal.timeout(CALL_MS));
+    } catch (error) {
       this.#deps.log.debug('a sign was not shown', { platform: platform.name, error });
-    });
+    }
   }
 }
 

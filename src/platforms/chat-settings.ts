@@ -84,9 +84,21 @@ export function settingsOfAccount(
   return { ...withoutVariables(declared.fields, top), ...accounts?.[account] };
 }
 
+/** Whether something is set that no account takes over: it can only be meant for the platform itself. */
+export function hasOwnCredential(declared: { readonly fields: Fields }, values: object): boolean {
+  return Object.entries(ofVariables(declared.fields)).some(
+    ([name]) => (values as Record<string, unknown>)[name] != null,
+  );
+}
+
 function withoutVariables<V extends object>(fields: Fields, values: V): V {
+  return { ...values, ...ofVariables(fields) };
+}
+
+/** What variables give, with nothing given. */
+function ofVariables(fields: Fields): Readonly<Record<string, null>> {
   const given = Object.entries(fields).flatMap(([key, field]) =>
     'byDefault' in field && field.byDefault instanceof FromVariable ? [[fieldName(key, field), null]] : [],
   );
-  return { ...values, ...Object.fromEntries(given) };
+  return Object.fromEntries(given) as Record<string, null>;
 }

@@ -38,6 +38,8 @@ export interface PlatformQuestion {
   readonly secret?: { readonly variable: string };
   /** May be left empty. */
   readonly optional?: true;
+  /** Whether it is asked at all, by the answers so far; always unless said. */
+  readonly when?: (answers: ReadonlyMap<string, string>) => boolean;
 }
 
 /** A descriptor with the types of its settings; those of further accounts are none of its business. */

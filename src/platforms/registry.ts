@@ -4,9 +4,10 @@ import { platformName, splitPlatformName } from '../lifecycle/session-key.ts';
 import { type Section, section, setting, type ValueOf } from '../settings/declaration.ts';
 import { flag } from '../settings/kinds.ts';
 import { readSettings } from '../settings/read-settings.ts';
-import { type CommonValues, settingsOfAccount } from './chat-settings.ts';
+import { type CommonValues, hasOwnCredential, settingsOfAccount } from './chat-settings.ts';
 import type { PlatformDescriptor, PlatformSetup } from './descriptor.ts';
 import type { Platform, PlatformRuntime } from './platform.ts';
+import { secretVariable } from './secret-variable.ts';
 import { SERVED } from './served.ts';
 
 const allPlatforms = section({
@@ -114,7 +115,7 @@ function accountsOf({ platforms, home }: WithPlatforms): Account[] {
       account,
       settings: settingsOfAccount(declared, values, account) as never,
       // Where there are others, what is set for the platform may be meant for them.
-      given: account !== null || (isGiven && names.length === 0),
+      given: account !== null || (isGiven && (names.length === 0 || hasOwnCredential(declared, values))),
     }));
   });
 }
@@ -136,12 +137,15 @@ export interface AddablePlatform extends PlatformSetup {
   readonly label: string;
   /** What else can be set. */
   readonly keys: readonly string[];
+  /** Where a secret is kept that stands under a key; null for what is no secret. */
+  secretVariable(key: string): string | null;
 }
 
 export const ADDABLE_PLATFORMS: readonly AddablePlatform[] = SERVED.map(({ name, label, setup, settings }) => ({
   name,
   label,
   keys: Object.keys(settings.fields).filter((key) => key !== 'accounts'),
+  secretVariable: (key) => secretVariable(name, settings, key),
   ...setup,
 }));
 

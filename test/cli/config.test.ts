@@ -26,7 +26,7 @@ async function check(): Promise<{ code: number | null; problems: { path: string;
 describe('config check', () => {
   test('says what is in force', async () => {
     write('config.yaml', 'gateway: { port: 9000 }\nstore: { url: "postgres://u:hidden@host/db" }\n');
-    write('.env', 'TELEGRAM_BOT_TOKEN=hidden\n');
+    write('.env', 'TELEGRAM_BOT_TOKEN=1:hidden\n');
     const { code, output, errors } = await cli.moirai('config', 'check');
     expect({ code, errors }).toEqual({ code: 0, errors: '' });
     expect(output).toContain('postgres://u:***@host/db');
@@ -60,6 +60,24 @@ describe('config check', () => {
     write('config.yaml', JSON.stringify({ platforms: { telegram: { accounts: { b: {} } } } }));
     const { output } = await cli.moirai('config', 'check');
     expect(output).toMatch(/^telegram@b +configured without token, so it is off$/m);
+  });
+
+  test('names a platform that has a part of what it needs, also beside accounts that have all', async () => {
+    const work = { token: 'xoxb-2', app_token: 'xapp-2' };
+    write('config.yaml', JSON.stringify({ platforms: { slack: { token: 'xoxb-1', accounts: { work } } } }));
+    expect(await cli.json('config', 'check')).toMatchObject({ not_served: ['slack'] });
+    write('config.yaml', JSON.stringify({ platforms: { slack: { mode: 'socket', accounts: { work } } } }));
+    expect(await cli.json('config', 'check')).not.toHaveProperty('not_served');
+  });
+
+  test('names a platform whose credential is none, and so does the doctor', async () => {
+    write('config.yaml', JSON.stringify({ platforms: { telegram: { token: 'no token' } } }));
+    const problem = 'the Telegram token is not of the form 123:abc';
+    expect(await cli.json('config', 'check')).toMatchObject({ not_served: ['telegram'] });
+    const { output } = await cli.moirai('config', 'check');
+    expect(output).toMatch(/^platforms +web$/m);
+    expect(output).toMatch(new RegExp(`^telegram +${problem}$`, 'm'));
+    expect((await cli.moirai('doctor')).output).toMatch(new RegExp(`^warn {2}platform:telegram: ${problem}$`, 'm'));
   });
 
   test('names a platform that is configured and has no token, unless it is turned off', async () => {

@@ -61,7 +61,45 @@ describe('moirai platforms list', () => {
   });
 });
 
+describe('moirai platforms list, of a gateway that runs', () => {
+  test('names what was configured after its start, and how it gets there', async () => {
+    open();
+    await gateway.start();
+    await jsonOf('add', 'telegram', '--set', `token=${bot.token}`, '--set', `api_root=${bot.url}`);
+    const problem = 'configured since the gateway started; moirai gateway restart connects it';
+    expect(await jsonOf('list')).toMatchObject({
+      data: [{ name: 'telegram', account: null, phase: 'stopped', problem, last_success_at: null }],
+    });
+  });
+});
+
+describe('moirai platforms test', () => {
+  test('tries all of them, also behind one that is refused, and says which', async () => {
+    open({ token: '1:wrong', api_root: bot.url, accounts: { two: { token: bot.token } } });
+    const { code, output } = await gateway.moirai('platforms', 'test');
+    expect(code).toBe(1);
+    expect(output).toMatch(/^telegram: .*Unauthorized \[platform_refused\]$/m);
+    expect(output).toMatch(/^telegram@two is @moirai_bot \(777\)\.$/m);
+    const asJson = await gateway.moirai('platforms', 'test', '--json');
+    expect([asJson.code, JSON.parse(asJson.output)]).toMatchObject([
+      1,
+      { data: [{ name: 'telegram', problem: { code: 'platform_refused' } }, { name: 'telegram@two' }] },
+    ]);
+  });
+});
+
 describe('moirai platforms add', () => {
+  test('writes no secret into the configuration, whether or not it is one that is asked for', async () => {
+    open();
+    const webhook = ['mode=webhook', 'webhook_url=https://gateway.test/platforms/telegram', 'webhook_secret=4711'];
+    const set = [`token=${bot.token}`, `api_root=${bot.url}`, ...webhook].flatMap((pair) => ['--set', pair]);
+    expect(await jsonOf('add', 'telegram', ...set)).toMatchObject({ name: 'telegram' });
+    expect(read('.env')).toBe(`TELEGRAM_BOT_TOKEN=${bot.token}\nTELEGRAM_WEBHOOK_SECRET=4711\n`);
+    expect(read('config.yaml')).toContain('TELEGRAM_WEBHOOK_SECRET}');
+    expect(read('config.yaml')).not.toContain('4711');
+    expect((await gateway.moirai('config', 'check')).output).toContain('The configuration is valid.');
+  });
+
   test('tries the credential, writes secrets and settings apart, and leaves the rest of the file as it is', async () => {
     open();
     writeFileSync(
@@ -127,6 +165,8 @@ describe('moirai platforms add', () => {
   test.each([
     [['add', 'nope'], 'there is no platform nope'],
     [['add', 'telegram'], 'moirai platforms add telegram --set token=...'],
+    [['add', 'slack', '--set', 'token=x'], 'platforms add slack --set app_token=... ['],
+    [['add', 'slack', '--set', 'token=x', '--set', 'mode=http'], 'platforms add slack --set signing_secret=... ['],
     [['add', 'telegram', '--set', 'tokn=1'], 'Telegram has no setting tokn'],
     [['add', 'telegram', '--set', 'token'], '--set takes key=value'],
     [['add', 'telegram', '--set', 'token=x'], 'not of the form 123:abc'],

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CliFixture } from './cli-fixture.ts';
 
@@ -23,7 +25,15 @@ async function waiting() {
   });
 }
 
+test('a message to a platform that is not connected here waits, and that is said', async () => {
+  await knownPlace('42', 'Ada');
+  const { code, output } = await cli.moirai('send', 'telegram:42', 'hello');
+  const waits = 'telegram is not configured here; moirai platforms add telegram connects it.';
+  expect([code, output]).toEqual([0, `On its way to telegram. ${waits}\n`]);
+});
+
 test('a message to a place that is known waits for a gateway, and is in the log', async () => {
+  writeFileSync(join(cli.home, 'config.yaml'), 'platforms: { telegram: { token: "1:a" } }\n');
   await knownPlace('42', 'Ada');
   const { code, output } = await cli.moirai('send', 'telegram:42', 'the', 'linen', 'is', 'dry');
   expect([code, output]).toEqual([0, 'On its way to telegram. No gateway runs here: it leaves when one does.\n']);

@@ -25,7 +25,7 @@ const ABILITIES: Abilities = {
 
 /** A platform in the same process, which does as the test says: for what the gateway does with each part of the contract. */
 export class Harbour implements Platform {
-  readonly name = 'harbour';
+  readonly name: string = 'harbour';
   abilities: Abilities = ABILITIES;
   state: PlatformState = { phase: 'stopped', problem: null, lastSuccessAt: null };
   runtime!: PlatformRuntime;
@@ -38,6 +38,8 @@ export class Harbour implements Platform {
   refuse: (message: Outgoing) => void = () => undefined;
   listPlaces: () => Promise<readonly Place[]> = async () => [];
   findSent?: (place: Place, key: string) => Promise<SentMessage | null>;
+  react?: NonNullable<Platform['react']>;
+  offerCommands?: NonNullable<Platform['offerCommands']>;
   #messages = 0;
 
   /** As the gateway is given it. */

@@ -239,6 +239,30 @@ describe('a reply of which nobody knows whether it arrived', () => {
   });
 });
 
+test('signs at a message are put one after the other, however long each takes', async () => {
+  await open({ display: { reactions: true } });
+  harbour.can({ reactions: true });
+  const put: string[] = [];
+  harbour.react = async (_, __, sign) => {
+    if (sign === 'seen') await new Promise((resume) => setTimeout(resume, 300));
+    put.push(String(sign));
+  };
+  await harbour.say('hello');
+  await scene.until('both', () => put.length === 2);
+  expect(put).toEqual(['seen', 'done']);
+});
+
+test('the commands are made known to the platform that has connected, and to no other', async () => {
+  const offered: string[] = [];
+  const other = Object.assign(new Harbour(), { name: 'other' });
+  for (const each of [harbour, other]) each.offerCommands = async () => void offered.push(each.name);
+  scene = await Scene.open({}, undefined, [harbour.configured, { ...other.configured, credential: 'harbour:other' }]);
+  await scene.until('both have connected', () => offered.includes('harbour') && offered.includes('other'));
+  offered.length = 0;
+  other.inbox.changed();
+  expect(offered).toEqual(['other']);
+});
+
 describe('a reply that grows on the platform', () => {
   const shown = (): { text: string; finished: boolean } | undefined => [...harbour.streams.values()][0];
 

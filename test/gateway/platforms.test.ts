@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { until } from '../cli/cli-fixture.ts';
 import { BotApiFake } from '../fakes/bot-api.ts';
 import { GatewayProcess } from './process.ts';
 
@@ -37,4 +38,34 @@ test('without the platform web, the gateway answers programs and serves no page'
   expect(gateway.started).toMatchObject({ platforms: ['api'] });
   expect((await fetch(gateway.url)).status).toBe(404);
   expect(await gateway.chat({ text: 'hello' })).toMatchObject({ status: 200, outcome: 'done' });
+});
+
+test('what is brought to a platform that is not there yet is to be brought again, and no other account takes it', async () => {
+  await using bot = await BotApiFake.start();
+  const webhook = { mode: 'webhook', webhook_url: 'https://gateway.test/platforms/telegram', webhook_secret: 'knock' };
+  const accounts = { work: { token: 'no token' } };
+  gateway = new GatewayProcess({
+    platforms: { telegram: { token: bot.token, api_root: bot.url, ...webhook, accounts } },
+  });
+  await gateway.start();
+  await until('the webhook is registered', () => bot.webhook !== null);
+  bot.say({ text: 'for the other bot' });
+  expect(await bot.deliver(`${gateway.url}/platforms/telegram/work`)).toBe(503);
+  expect(await gateway.post('/platforms/telegram/work', {})).toMatchObject({
+    answer: { error: { code: 'platform_not_ready', message: 'telegram@work is not connected' } },
+  });
+  expect((await gateway.post('/platforms/discord', {})).status).toBe(404);
+});
+
+test('a platform whose credential is none has failed, and is not tried again and again', async () => {
+  gateway = new GatewayProcess({ platforms: { telegram: { token: 'no token' } } });
+  await gateway.start();
+  const problem = 'the Telegram token is not of the form 123:abc';
+  await until('it has failed', async () => {
+    const { data } = await gateway.get<{ data: object[] }>('/v1/platforms');
+    return JSON.stringify(data).includes('"failed"');
+  });
+  const { data } = await gateway.get<{ data: object[] }>('/v1/platforms');
+  expect(data).toMatchObject([{ name: 'telegram', phase: 'failed', problem }]);
+  expect(gateway.log).not.toContain('trying again');
 });

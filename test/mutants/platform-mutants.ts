@@ -1,6 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const CONTRACT = 'test/gateway/platform-contract.test.ts';
+const LONG = 'test/gateway/long-messages.test.ts';
 const SHARED = 'src/platforms/shared-parts.test.ts';
 
 /** Bugs in what the gateway does with chat platforms. */
@@ -116,5 +117,54 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
     find: 'if (sent.place !== undefined) await deps.opened(request, sent.place);',
     replace: '',
     layer: { file: CONTRACT, titles: 'a post can be opened' },
+  },
+  {
+    name: 'what has arrived of a long text is sent again',
+    file: 'src/outbound/platform-sender.ts',
+    find: 'if (i < (before?.count ?? 0)) continue;',
+    replace: '',
+    layer: { file: LONG, titles: 'goes on where it was' },
+  },
+  {
+    name: 'the first message of a long text stands for all of it',
+    file: 'src/outbound/platform-sender.ts',
+    find: 'i < Math.max(1, count); i += 1) {',
+    replace: 'i < Math.min(1, count); i += 1) {',
+    layer: { file: LONG, titles: 'message by message' },
+  },
+  {
+    name: 'each part of a long text opens a place',
+    file: 'src/outbound/outgoing.ts',
+    find: 'const isWhole = platform === null || place.opens !== undefined;',
+    replace: 'const isWhole = platform === null;',
+    layer: { file: LONG, titles: 'opens one place' },
+  },
+  {
+    name: 'a secret that is not asked for is written into the configuration',
+    file: 'src/cli/platforms/add-platform.ts',
+    find: '?.secret?.variable ?? secretVariable(key);',
+    replace: '?.secret?.variable ?? null;',
+    layer: { file: 'test/cli/platforms.test.ts', titles: 'writes no secret' },
+  },
+  {
+    name: 'a platform that was configured after the start is not listed',
+    file: 'src/cli/platforms/list-platforms.ts',
+    find: '...stopped.map(({ name }) => platformView({ name, ...still, problem })),',
+    replace: '...(running === null ? stopped : []).map(({ name }) => platformView({ name, ...still, problem })),',
+    layer: { file: 'test/cli/platforms.test.ts', titles: 'after its start' },
+  },
+  {
+    name: 'what is brought to an account that is away is taken by another one',
+    file: 'src/gateway/api-backend.ts',
+    find: 'const isAccount = chat.names.includes(account);',
+    replace: 'const isAccount = chat.find(account) !== null;',
+    layer: { file: 'test/gateway/platforms.test.ts', titles: 'no other account' },
+  },
+  {
+    name: 'signs at a message overtake each other',
+    file: 'src/outbound/presentation.ts',
+    find: 'shown.signs = shown.signs.then(() =>',
+    replace: 'shown.signs = Promise.resolve().then(() =>',
+    layer: { file: CONTRACT, titles: 'one after the other' },
   },
 ];

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import type { Abilities } from '../../src/platforms/platform.ts';
 import { SERVED } from '../../src/platforms/served.ts';
 import type { Plays } from './contract/scene.ts';
 import type { SubmissionSubject } from './contract/submitting.ts';
@@ -26,6 +27,7 @@ const OF_CHATS: readonly (readonly [string, (subject: PlatformSubject) => string
   ['direct chats', ({ keys }) => shown(keys.dm !== undefined)],
   ['groups', ({ keys }) => shown(keys.group !== undefined)],
   ['threads', ({ keys }) => shown(keys.thread !== undefined)],
+  ['strangers are kept out', () => YES],
   ['pairing', ({ keys }) => shown(keys.dm !== undefined)],
   ['approval by button', ({ descriptor }) => shown(descriptor.abilities.buttons)],
   [
@@ -38,7 +40,7 @@ const OF_CHATS: readonly (readonly [string, (subject: PlatformSubject) => string
   ['files out', ({ descriptor }) => shown(descriptor.abilities.files.out)],
   ['changed messages', ({ modes }) => played(modes, ({ changes }) => changes)],
   ['what happens beside messages', ({ modes }) => modes[0]?.plays.happenings?.join(', ') || NO],
-  ['sent once after a lost answer', ({ descriptor }) => shown((descriptor.abilities.idempotent ?? false) !== false)],
+  ['sent once after a lost answer', ({ descriptor, modes }) => sentOnce(descriptor.abilities, modes)],
   ['answers only for a while', ({ descriptor }) => shown(descriptor.abilities.needsReply === 'window')],
 ];
 
@@ -53,6 +55,12 @@ function played(modes: PlatformSubject['modes'], of: (plays: Plays) => boolean |
   return shown(modes.every(({ plays }) => of(plays)));
 }
 
+/** By a key that the server knows, or because it is looked for before it is sent again. */
+function sentOnce({ idempotent = false }: Abilities, modes: PlatformSubject['modes']): string {
+  if (idempotent !== false) return 'by its key';
+  return modes.every(({ plays }) => plays.searched) ? 'by looking for it' : NO;
+}
+
 function matrixOf(subjects: readonly AnySubject[]): string {
   const head = ['', ...subjects.map(({ descriptor: { label, name } }) => `[${label}](${name}.md)`)];
   const rows = COLUMNS.map(([title, of]) => [title, ...subjects.map(of)]);
@@ -62,6 +70,18 @@ function matrixOf(subjects: readonly AnySubject[]): string {
 test('every platform is tried by the suites', async () => {
   const tried = (await readSubjects()).map(({ descriptor }) => descriptor.name);
   expect(tried.sort()).toEqual(SERVED.map(({ name }): string => name).sort());
+});
+
+test('no platform claims what none of its modes plays', async () => {
+  for (const subject of await readSubjects()) {
+    if ('kind' in subject) continue;
+    for (const { title, plays, abilities = subject.descriptor.abilities } of subject.modes) {
+      const { lostAnswers = false, searched = false, window = false } = plays;
+      const claimed = [(abilities.idempotent ?? false) !== false || searched, abilities.needsReply === 'window'];
+      const played = [lostAnswers, window];
+      expect([title, claimed.map((is, i) => !is || played[i])]).toEqual([title, [true, true]]);
+    }
+  }
 });
 
 test('docs/platforms/README.md says what the suites have seen (npx vitest run test/platforms/matrix -u writes it)', async () => {

@@ -4,11 +4,12 @@ import type { Config } from '../../config/config.ts';
 import { configPaths } from '../../config/config-paths.ts';
 import { problemsOf } from '../../config/problem.ts';
 import { hasCode } from '../../errors/moirai-error.ts';
-import { configuredPlatforms, notServed } from '../../platforms/registry.ts';
+import { configuredPlatforms, type IdlePlatform } from '../../platforms/registry.ts';
 import { hidePassword, showSettings } from '../../settings/show-settings.ts';
 import { type Answer, answer } from '../command.ts';
 import { configNotes } from '../config-notes.ts';
 import { assertMemory, readConfig } from '../configuration.ts';
+import { idlePlatforms } from '../platforms/unmakeable.ts';
 import { facts, printable } from '../print.ts';
 import { reportError } from '../report-error.ts';
 import type { Settings } from '../settings.ts';
@@ -38,11 +39,17 @@ async function check(settings: Settings): Promise<Answer> {
   try {
     const config = await readConfig(settings);
     await assertMemory(config);
-    const idle = notServed(config).map(({ name }) => name);
+    const idle = await idlePlatforms(config);
     const notes = await configNotes(config);
     return {
-      json: { ok: true, ...paths, problems: [], notes, ...(idle.length === 0 ? {} : { not_served: idle }) },
-      text: `${facts(summaryOf(config))}${notes.map((note) => `${note}\n`).join('')}The configuration is valid.`,
+      json: {
+        ok: true,
+        ...paths,
+        problems: [],
+        notes,
+        ...(idle.length === 0 ? {} : { not_served: idle.map(({ name }) => name) }),
+      },
+      text: `${facts(summaryOf(config, idle))}${notes.map((note) => `${note}\n`).join('')}The configuration is valid.`,
     };
   } catch (thrown) {
     if (!settings.json || !hasCode(thrown, 'config_invalid')) throw thrown;
@@ -51,12 +58,13 @@ async function check(settings: Settings): Promise<Answer> {
   }
 }
 
-function summaryOf(config: Config): Record<string, string> {
+function summaryOf(config: Config, idle: readonly IdlePlatform[]): Record<string, string> {
   const files = configPaths(config.home);
   const { gateway, store, model, memory } = config;
   const address = model.baseUrl === null ? null : hidePassword(model.baseUrl);
   // Those that will be on: enabled, and with all the tokens they need.
-  const platforms = configuredPlatforms(config).map(({ name }) => name);
+  const off = new Set(idle.map(({ name }) => name));
+  const platforms = configuredPlatforms(config).flatMap(({ name }) => (off.has(name) ? [] : name));
   if (config.platforms.web.enabled) platforms.push('web');
   return {
     'config.yaml': placeOf(files.config),
@@ -66,7 +74,7 @@ function summaryOf(config: Config): Record<string, string> {
     model: [model.provider, model.name, address].filter((part) => part !== null).join(', '),
     memory: memory.provider,
     platforms: platforms.join(', ') || 'none',
-    ...Object.fromEntries(notServed(config).map(({ name, why }) => [name, why])),
+    ...Object.fromEntries(idle.map(({ name, why }) => [name, why])),
   };
 }
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { sandboxProblem } from '../../agent/tools/sandbox.ts';
 import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
-import { notServed } from '../../platforms/registry.ts';
 import { type Answer, answer } from '../command.ts';
 import { readConfig } from '../configuration.ts';
 import { checkGateway } from '../doctor/check-gateway.ts';
 import { checkHome, checkNode, checkStore, type Finding, failed } from '../doctor/checks.ts';
 import { describeReaped, fix } from '../doctor/fix.ts';
+import { idlePlatforms } from '../platforms/unmakeable.ts';
 import { printable } from '../print.ts';
 import { makeHome, type Settings } from '../settings.ts';
 import { StoreSession } from '../store-session.ts';
@@ -47,7 +47,7 @@ async function examine(settings: Settings, { fix: withFix = false }: { fix?: boo
 }
 
 async function checkPlatforms(settings: Settings): Promise<Finding[]> {
-  return notServed(await readConfig(settings)).map(({ name, why, hint }) => ({
+  return (await idlePlatforms(await readConfig(settings))).map(({ name, why, hint }) => ({
     check: `platform:${name}`,
     status: 'warn',
     message: why,

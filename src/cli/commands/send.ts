@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { text as readAll } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import type { Config } from '../../config/config.ts';
 import { MoiraiError } from '../../errors/moirai-error.ts';
-import { buildKey } from '../../lifecycle/session-key.ts';
+import { buildKey, splitPlatformName } from '../../lifecycle/session-key.ts';
 import type { KnownPlace } from '../../outbound/place-store.ts';
 import { sendOut } from '../../outbound/send-out.ts';
 import { resolveTarget } from '../../outbound/targets.ts';
+import { configuredPlatforms, PLATFORM_NAMES } from '../../platforms/registry.ts';
 import { type Answer, answer, listing } from '../command.ts';
 import { readConfig } from '../configuration.ts';
 import { findGateway } from '../gateway/holder.ts';
@@ -57,11 +59,21 @@ async function sendText(here: StoreSession, target: string, text: string): Promi
   const id = `${session.id}:sent`;
   await sendOut(engine, session.id, { place, who: 'The operator', text, id, platform: null });
   await engine.end(session.id, { reason: 'batch_complete', trigger: 'process' });
-  const waits = findGateway(here.settings.home) === null ? ' No gateway runs here: it leaves when one does.' : '';
+  const waits = waitsFor(config, place.platform, findGateway(here.settings.home) !== null);
   return {
     json: { id, platform: place.platform, target: place.target, state: 'queued' },
     text: `On its way to ${place.platform}.${waits}`,
   };
+}
+
+/** Why it does not leave at once, as a sentence; nothing where it does. */
+function waitsFor(config: Config, name: string, runs: boolean): string {
+  const { platform } = splitPlatformName(name);
+  const isOurs = PLATFORM_NAMES.includes(platform);
+  if (isOurs && !configuredPlatforms(config).some((each) => each.name === name)) {
+    return ` ${name} is not configured here; moirai platforms add ${platform} connects it.`;
+  }
+  return runs ? '' : ' No gateway runs here: it leaves when one does.';
 }
 
 async function listPlaces({ store }: StoreSession): Promise<Answer> {

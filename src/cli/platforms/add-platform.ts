@@ -3,7 +3,6 @@ import { parse } from 'yaml';
 import { configPaths } from '../../config/config-paths.ts';
 import { hasCode, MoiraiError } from '../../errors/moirai-error.ts';
 import { isAccountName, platformName } from '../../lifecycle/session-key.ts';
-import type { PlatformQuestion } from '../../platforms/descriptor.ts';
 import { ADDABLE_PLATFORMS, type AddablePlatform, makeUntried } from '../../platforms/registry.ts';
 import type { Answer } from '../command.ts';
 import { readConfig } from '../configuration.ts';
@@ -86,9 +85,11 @@ async function tryAnswers(
   }
 }
 
-/** What was asked for is text; anything else is written as in the file: a list, a flag, a number. */
-function valueFor({ asks }: AddablePlatform, key: string, text: string): unknown {
-  return asks.some((question) => question.key === key) ? text : parse(text);
+/** What was asked for is text, and so is a secret; anything else is written as in the file: a list, a flag, a number. */
+function valueFor({ asks, secretVariable }: AddablePlatform, key: string, text: string): unknown {
+  if (asks.some((question) => question.key === key)) return text;
+  const value: unknown = parse(text);
+  return secretVariable(key) === null || (typeof value === 'object' && value !== null) ? value : text;
 }
 
 function setIn(into: Record<string, unknown>, [first = '', ...rest]: readonly string[], value: unknown): void {
@@ -105,18 +106,16 @@ function write(
   account: string | null,
   answers: ReadonlyMap<string, string>,
 ): { readonly files: readonly string[]; readonly keys: readonly string[] } {
-  const { name, asks } = platform;
+  const { name } = platform;
   const { config, env } = configPaths(home);
   const above = ['platforms', name, ...(account === null ? [] : ['accounts', account])];
   const secrets = new Map<string, string>();
   const values: (readonly [readonly string[], unknown])[] = [[[...above, 'enabled'], true]];
-  for (const [key, value] of answers) {
-    const variable = variableOf(asks, key, account);
-    if (variable !== null) secrets.set(variable, value);
-    values.push([
-      [...above, ...key.split('.')],
-      variable === null ? valueFor(platform, key, value) : `\${${variable}}`,
-    ]);
+  for (const [key, answer] of answers) {
+    const value = valueFor(platform, key, answer);
+    const variable = typeof value === 'string' ? variableOf(platform, key, account) : null;
+    if (variable !== null) secrets.set(variable, answer);
+    values.push([[...above, ...key.split('.')], variable === null ? value : `\${${variable}}`]);
   }
   mkdirSync(home, { recursive: true, mode: 0o700 });
   if (secrets.size > 0) writeDotEnv(env, secrets);
@@ -126,8 +125,8 @@ function write(
 }
 
 /** Under which variable a secret is kept; null for what is none. Each account has variables of its own. */
-function variableOf(asks: readonly PlatformQuestion[], key: string, account: string | null): string | null {
-  const variable = asks.find((question) => question.key === key)?.secret?.variable ?? null;
+function variableOf({ asks, secretVariable }: AddablePlatform, key: string, account: string | null): string | null {
+  const variable = asks.find((question) => question.key === key)?.secret?.variable ?? secretVariable(key);
   if (variable === null || account === null) return variable;
   return `${variable}_${account.toUpperCase().replaceAll('-', '_')}`;
 }

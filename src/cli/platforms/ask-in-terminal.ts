@@ -12,7 +12,7 @@ export async function askInTerminal(
   json: boolean,
 ): Promise<Map<string, string>> {
   const open = asks.filter(({ key }) => !given.has(key));
-  const needed = open.filter(({ optional }) => optional !== true);
+  const needed = open.filter(({ optional, when }) => optional !== true && when?.(given) !== false);
   const isThere = isatty(0) && isatty(1) && !json;
   if (!isThere || open.length === 0) {
     if (needed.length === 0) return new Map(given);
@@ -23,7 +23,8 @@ export async function askInTerminal(
   intro(`Connecting ${label}`);
   note(steps.map((step, i) => `${i + 1}. ${step}`).join('\n'), 'First');
   const answers = new Map(given);
-  for (const { key, question, secret, optional = false } of open) {
+  for (const { key, question, secret, optional = false, when } of open) {
+    if (when?.(answers) === false) continue;
     const validate = (value: string | undefined): string | undefined =>
       optional || (value ?? '').trim() !== '' ? undefined : 'This is needed.';
     const message = optional ? `${question} (may be left empty)` : question;

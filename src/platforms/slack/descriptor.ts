@@ -48,7 +48,15 @@ export const descriptor = describePlatform({
     ],
     asks: [
       { key: 'token', question: 'The bot token', secret: { variable: 'SLACK_BOT_TOKEN' } },
-      { key: 'app_token', question: 'The app-level token', secret: { variable: 'SLACK_APP_TOKEN' } },
+      { key: 'mode', question: 'How: socket, or http for signed requests; socket if empty', optional: true },
+      {
+        ...{ key: 'app_token', question: 'The app-level token', secret: { variable: 'SLACK_APP_TOKEN' } },
+        when: (answers) => answers.get('mode') !== 'http',
+      },
+      {
+        ...{ key: 'signing_secret', question: 'The signing secret', secret: { variable: 'SLACK_SIGNING_SECRET' } },
+        when: (answers) => answers.get('mode') === 'http',
+      },
     ],
     afterwards: [
       'Write to the app in Slack, under "Apps". It answers with a code: moirai pairing approve CODE lets you in.',

@@ -138,6 +138,8 @@ export interface Plays {
   readonly credential?: boolean;
   /** The answer to a message can get lost: `loseAnswer`. */
   readonly lostAnswers?: boolean;
+  /** What was sent can be looked for by its key: `findSent`. */
+  readonly searched?: boolean;
   /** What happens beside messages: `happen`. */
   readonly happenings?: readonly Happening[];
   /** The server brings messages, and others may try: `forge`. */

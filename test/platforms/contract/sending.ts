@@ -187,6 +187,7 @@ export function sendingContract(under: PlatformUnderTest): void {
         const { messageId } = await send();
         expect(scene.driver.shown()).toMatchObject([{ text: 'once', messageId }]);
       }
+      expect(scene.platform.findSent !== undefined).toBe(plays.searched ?? false);
       if (scene.platform.findSent !== undefined) {
         const [shown] = scene.driver.shown();
         expect(await scene.platform.findSent(place, 'dlv_lost', never)).toMatchObject({ messageId: shown?.messageId });

@@ -14,7 +14,7 @@ const plays: Plays = {
     refusals: true,
     cuts: true,
   },
-  ...{ backfill: true, credential: true, lostAnswers: true },
+  ...{ backfill: true, credential: true, lostAnswers: true, searched: true },
 };
 
 export const subject: PlatformSubject = {

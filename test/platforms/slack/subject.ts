@@ -6,7 +6,7 @@ import { SlackWorld } from './world.ts';
 
 const plays: Plays = {
   ...{ acknowledgement: true, changes: true, echoes: true, repetition: true, groups: true, refusals: true },
-  ...{ cuts: true, credential: true, lostAnswers: true },
+  ...{ cuts: true, credential: true, lostAnswers: true, searched: true },
   happenings: ['added', 'removed', 'deleted', 'reaction', 'joined'],
 };
 

@@ -32,4 +32,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '',
     layer: { file: `${FOLDER}/resuming.test.ts`, titles: 'is known by its id' },
   },
+  {
+    name: 'Email sends a mail whose reader is refused to its own mailbox, as if it were sent',
+    file: 'src/platforms/email/send.ts',
+    find: 'outcome.refused = refusalOf(connection, envelope.from);',
+    replace: '',
+    layer: { file: `${FOLDER}/sending.test.ts`, titles: 'leaves no copy' },
+  },
 ];

@@ -127,6 +127,20 @@ describe('a mail that is not sent', () => {
     expect(failure).toMatchObject(expected);
   });
 
+  test.each([
+    [at('RCPT', 451, '4.7.1 greylisted'), 'transient'],
+    [at('RCPT', 550, '5.1.1 no such user'), 'gone'],
+  ])('because of its reader (%j) leaves no copy that says that it was sent', async (fault, kind) => {
+    await using scene = await openScene();
+    scene.server.failNext(fault);
+    expect(await scene.failureOf()).toMatchObject({ kind });
+    const { place } = scene.inbox.received[0]!;
+    expect(await scene.platform.findSent(place, 'dlv_1', never)).toBeNull();
+    expect(scene.server.sent).toEqual([]);
+    await scene.answer('Forty', 'dlv_1');
+    expect(scene.server.sent.map(({ to }) => to)).toEqual([['ada@people.test']]);
+  });
+
   test('because the server is not there may be sent again', async () => {
     await using scene = await openScene();
     await scene.server.close();

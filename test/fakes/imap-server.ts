@@ -50,8 +50,11 @@ export class ImapServer {
   readonly folders = [new Folder('INBOX'), new Folder('Sent', '\\Sent')];
   /** Every command that came, without its tag. */
   readonly commands: string[] = [];
-  /** Mails that the server cannot give out, by their UID. */
-  readonly unreadable = new Set<number>();
+  /**
+   * Asked before a mail is given out, with what is wanted of it: the server may refuse that, with a code, or end the
+   * connection over it.
+   */
+  trouble: (mail: StoredMail, wanted: string) => `NO [${string}]` | 'cut' | null = () => null;
   readonly #login: () => Login;
   readonly #server: Server;
   readonly #sessions = new Set<ImapSession>();
@@ -240,12 +243,16 @@ class ImapSession {
     this.#update();
     const byUid = command.startsWith('UID ');
     switch (command.replace('UID ', '')) {
-      case 'FETCH':
-        if (this.#range(String(words[0]), byUid).some(({ uid }) => this.#server.unreadable.has(uid))) {
-          return 'NO [SERVERBUG] the mail cannot be read';
+      case 'FETCH': {
+        const wanted = listOf(words[1]);
+        for (const mail of this.#range(String(words[0]), byUid)) {
+          const trouble = this.#server.trouble(mail, wanted.join(' '));
+          if (trouble === 'cut') this.end();
+          if (trouble !== null) return `${trouble} the mail cannot be read`;
+          this.#fetch(mail, wanted);
         }
-        for (const mail of this.#range(String(words[0]), byUid)) this.#fetch(mail, listOf(words[1]));
         return 'OK';
+      }
       case 'SEARCH':
         this.#send(
           `* SEARCH ${this.#search(words)

@@ -1,4 +1,5 @@
 import type { Trouble } from '../connection.ts';
+import { fieldsOf, listOf } from '../fields.ts';
 import { SendFailure, type SendFailureKind } from '../platform.ts';
 import type { Redact } from '../redaction.ts';
 
@@ -36,15 +37,10 @@ function problemOf(thrown: unknown): string {
   return `the IMAP server cannot be reached: ${codeOf(thrown)}`;
 }
 
-/** Codes of RFC 5530 that say that the same login may work later. */
-const PASSING: ReadonlySet<unknown> = new Set([
-  'UNAVAILABLE',
-  'INUSE',
-  'LIMIT',
-  'SERVERBUG',
-  'CONTACTADMIN',
-  'THROTTLED',
-]);
+/** Codes that ask to come back later: of RFC 5530, and one of Google. */
+const LATER: ReadonlySet<unknown> = new Set(['UNAVAILABLE', 'INUSE', 'LIMIT', 'THROTTLED']);
+/** A login may also be refused for what is wrong at the server. */
+const PASSING: ReadonlySet<unknown> = new Set([...LATER, 'SERVERBUG', 'CONTACTADMIN']);
 
 function isRefusedLogin(thrown: unknown): boolean {
   const { authenticationFailed, serverResponseCode, responseText, response } = (thrown ?? {}) as MailError;
@@ -64,9 +60,17 @@ export function mailboxFailure(thrown: unknown, redact: Redact): SendFailure {
 
 /** The server could answer, and what it answered cannot be read: it is the same each time. */
 export function isUnreadable(thrown: unknown): boolean {
-  const { code, responseText, authenticationFailed } = (thrown ?? {}) as MailError;
-  if (authenticationFailed === true) return false;
+  const error = (thrown ?? {}) as MailError;
+  const { code, responseText, authenticationFailed } = error;
+  if (authenticationFailed === true || LATER.has(responseCodeOf(error))) return false;
   return textIn(responseText) !== null || (typeof code === 'string' && UNREADABLE.test(code));
+}
+
+/** The code in brackets; the library reads it for some commands, and hands on the whole answer for others. */
+function responseCodeOf({ serverResponseCode, response }: MailError): unknown {
+  const [first] = listOf(fieldsOf(response)?.attributes);
+  const [code] = listOf(fieldsOf(first)?.section);
+  return serverResponseCode ?? fieldsOf(code)?.value;
 }
 
 const UNREADABLE =

@@ -39,4 +39,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '',
     layer: { file: `${FOLDER}/sending.test.ts`, titles: 'leaves no copy' },
   },
+  {
+    name: 'Email keeps all others waiting for a mail over which its server ends the connection',
+    file: 'src/platforms/email/intake.ts',
+    find: '(refusals < MOST_REFUSALS && failures < MOST_FAILURES)',
+    replace: 'refusals < MOST_REFUSALS',
+    layer: { file: `${FOLDER}/reading.test.ts`, titles: 'ending the connection over its words' },
+  },
 ];

@@ -142,11 +142,12 @@ export class Intake {
     const root = rootOf(head, account.address);
     const begins = head.references.length + head.inReplyTo.length === 0;
     const isAnswer = answersUs(head, account.address);
-    if (!this.#guard.admits(from, { root, begins, answersUs: isAnswer })) return leaveOut();
+    const at = mail.at || runtime.now();
+    if (!this.#guard.admits(from, { root, begins, answersUs: isAnswer, at })) return leaveOut();
     const known = isAnswer || [...head.references, ...head.inReplyTo].some((id) => this.#position.hasSeen(id));
     const body = await this.#read(client, uid, () => fetchBody(client, mail, this.#position.validity));
     if (body === null) return leaveOut();
-    const message = await readMail(head, body, { address: account.address, at: mail.at || runtime.now(), known });
+    const message = await readMail(head, body, { address: account.address, at, known });
     this.#bring(mail, root, () => inbox.receive(message));
   }
 

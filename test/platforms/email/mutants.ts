@@ -46,4 +46,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'refusals < MOST_REFUSALS',
     layer: { file: `${FOLDER}/reading.test.ts`, titles: 'ending the connection over its words' },
   },
+  {
+    name: 'Email takes what waited for a week for the work of a program',
+    file: 'src/platforms/email/exchange-guard.ts',
+    find: 'before > at - WINDOW_MS',
+    replace: 'before > 0',
+    layer: { file: `${FOLDER}/loops.test.ts`, titles: 'was not written in one hour' },
+  },
 ];

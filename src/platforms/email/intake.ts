@@ -13,7 +13,7 @@ import { readOwnId } from './own-ids.ts';
 import { readMail } from './parse.ts';
 import { Position } from './position.ts';
 import { findPosition } from './resuming.ts';
-import { answersUs, rootOf } from './threads.ts';
+import { answeredBy, answersUs, rootOf } from './threads.ts';
 import { isProven } from './trust.ts';
 
 export interface IntakeDeps {
@@ -116,10 +116,10 @@ export class Intake {
 
   async #look(client: ImapFlow, uid: number): Promise<void> {
     const mail = this.#isGivenUp(uid) ? null : await this.#read(client, uid, () => fetchMail(client, uid));
-    if (mail === null) return this.#position.begin(uid, `gone:${uid}`)();
+    if (mail === null) return this.#position.begin(uid, `gone:${uid}`, { isLeftOut: true })();
     const { head, parts } = mail;
     const { account, runtime, inbox } = this.#deps;
-    const leaveOut = (): void => this.#position.begin(uid, head.id)();
+    const leaveOut = (): void => this.#position.begin(uid, head.id, { isLeftOut: true })();
     if (uid <= this.#renumbered && this.#position.hasSeen(head.id)) return leaveOut();
     if (head.from?.address === account.address) {
       if (readOwnId(head.id, account.address) !== null) this.#copies.push(uid);
@@ -144,11 +144,17 @@ export class Intake {
     const isAnswer = answersUs(head, account.address);
     const at = mail.at || runtime.now();
     if (!this.#guard.admits(from, { root, begins, answersUs: isAnswer, at })) return leaveOut();
-    const known = isAnswer || [...head.references, ...head.inReplyTo].some((id) => this.#position.hasSeen(id));
+    const known = this.#isKnown(answeredBy(head));
     const body = await this.#read(client, uid, () => fetchBody(client, mail, this.#position.validity));
     if (body === null) return leaveOut();
     const message = await readMail(head, body, { address: account.address, at, known });
     this.#bring(mail, root, () => inbox.receive(message));
+  }
+
+  /** Whether the conversation has what these mails say: they are ours, or were taken. */
+  #isKnown(ids: readonly string[]): boolean {
+    const { address } = this.#deps.account;
+    return ids.length > 0 && ids.every((id) => readOwnId(id, address) !== null || this.#position.hasTaken(id));
   }
 
   /** Asks for a mail or a part of it; null when it is not there any more. */

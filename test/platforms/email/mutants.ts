@@ -53,4 +53,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'before > 0',
     layer: { file: `${FOLDER}/loops.test.ts`, titles: 'was not written in one hour' },
   },
+  {
+    name: 'Email leaves out a quote of a mail that nobody was given',
+    file: 'src/platforms/email/intake.ts',
+    find: 'this.#position.hasTaken(id)',
+    replace: 'this.#position.hasSeen(id)',
+    layer: { file: `${FOLDER}/quoting.test.ts`, titles: 'that a program wrote' },
+  },
 ];

@@ -15,12 +15,14 @@ const NEW_PASSWORD_MS = 60_000;
 interface MailError {
   readonly message?: unknown;
   readonly code?: unknown;
+  readonly command?: unknown;
   readonly originalCode?: unknown;
   readonly responseCode?: unknown;
   readonly response?: unknown;
   readonly responseText?: unknown;
   readonly serverResponseCode?: unknown;
   readonly authenticationFailed?: unknown;
+  readonly tlsFailed?: unknown;
 }
 
 /** What a failed call of the IMAP server says about the connection. */
@@ -34,6 +36,9 @@ function problemOf(thrown: unknown): string {
   const said = textIn(error.responseText) ?? textIn(error.response);
   if (error.authenticationFailed === true) return `the IMAP server does not take the user and password: ${said ?? ''}`;
   if (said !== null) return `the IMAP server refused: ${said}`;
+  if (error.tlsFailed === true && textIn(error.code) === null) {
+    return 'the IMAP server does not encrypt at this port (no STARTTLS), and the password is sent to no such server';
+  }
   return `the IMAP server cannot be reached: ${codeOf(thrown)}`;
 }
 
@@ -92,8 +97,15 @@ export function sendFailureOf(thrown: unknown, begun: boolean, redact: Redact): 
   }
   if (isQuota(said)) return new SendFailure(reason, status < 500 ? PATIENCE_MS : LONG_PATIENCE_MS, 'rate_limited');
   if (status < 500) return new SendFailure(reason, RETRY_MS, 'transient');
+  if (BEFORE_MAIL.has(error.command)) {
+    const what = error.command === 'STARTTLS' ? 'does not encrypt at this port' : 'takes no connection';
+    return new SendFailure(`the SMTP server ${what}: ${said}`, PATIENCE_MS, 'transient');
+  }
   return new SendFailure(reason, null, refusalKind(status, said));
 }
+
+/** What is refused here is the connection, whatever mail it is for: the greeting, the names, encryption. */
+const BEFORE_MAIL: ReadonlySet<unknown> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS']);
 
 function noAnswer(thrown: unknown, begun: boolean, redact: Redact): SendFailure {
   const why = redact(codeOf(thrown));

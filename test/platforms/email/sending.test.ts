@@ -102,7 +102,9 @@ describe('an answer', () => {
 });
 
 describe('a mail that is not sent', () => {
-  const at = (where: 'MAIL' | 'RCPT' | 'DATA', code: number, words: string): SmtpFault => ({ at: where, code, words });
+  const at = (where: 'CONNECT' | 'MAIL' | 'RCPT' | 'DATA', code: number, words: string): SmtpFault => {
+    return { at: where, code, words };
+  };
 
   test.each<[SmtpFault, object]>([
     [at('RCPT', 550, '5.1.1 no such user'), { kind: 'gone', retryAfterMs: null }],
@@ -117,6 +119,7 @@ describe('a mail that is not sent', () => {
     [at('MAIL', 450, '4.7.1 too much mail'), { kind: 'rate_limited', retryAfterMs: 60_000 }],
     [at('MAIL', 421, '4.7.28 unusual rate'), { kind: 'rate_limited', retryAfterMs: 60_000 }],
     [at('MAIL', 550, '5.4.5 daily sending limit exceeded'), { kind: 'rate_limited', retryAfterMs: 3_600_000 }],
+    [at('CONNECT', 554, '5.7.1 nobody is welcome'), { kind: 'transient', retryAfterMs: 60_000 }],
     ['cut', { kind: 'uncertain' }],
     ['lost', { kind: 'uncertain' }],
   ])('because of %j says why, and whether to try again', async (fault, expected) => {

@@ -3,8 +3,6 @@ import { timeSortedIds } from '../../../src/engine/ids.ts';
 import { codeOf } from './code-of.ts';
 import { type Open, sceneTests } from './scene.ts';
 
-const DAY = 24 * 3_600_000;
-
 /** What was asked twice happens once: platforms send again, and replies of the store get lost. */
 export function repeatsContract(open: Open): void {
   const test = sceneTests(open);
@@ -36,27 +34,6 @@ export function repeatsContract(open: Open): void {
       expect(all.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
       expect(new Set(all.map(({ turn }) => turn.id)).size).toBe(1);
       expect(await scene.types()).toEqual(['session:start', 'agent:start']);
-    });
-
-    test('what a program submits is sent on once within its time, and is new after that', async (scene) => {
-      const key = 'agent:main:webhook:dm:alerts:d1';
-      const conversation = scene.conversation('d1', { key, kind: 'webhook', platform: 'webhook', userId: null });
-      const forward = () => {
-        const ids = { context: scene.context(), newSessionId: scene.id('ses') };
-        return scene.store.write('forwardSubmission', {
-          ...ids,
-          conversation,
-          text: 'full',
-          deliveries: [],
-          ttlMs: DAY,
-        });
-      };
-      const { sessionId, duplicate } = await forward();
-      scene.clock.advance(DAY - 1);
-      expect([duplicate, await forward()]).toEqual([false, { sessionId, duplicate: true }]);
-      scene.clock.advance(1);
-      expect(await forward()).toMatchObject({ duplicate: false });
-      expect(await scene.types()).toEqual(['session:start', 'session:end', 'session:start', 'session:end']);
     });
 
     test('one message that two conversations claim at once is one turn', async (scene) => {

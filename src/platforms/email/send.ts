@@ -9,6 +9,7 @@ import { type Outgoing, type Place, type PlatformRuntime, SendFailure } from '..
 import type { Redact } from '../redaction.ts';
 import type { MailAccount, MailServer } from './account.ts';
 import { sendFailureOf } from './failures.ts';
+import { LONGEST_ID } from './head.ts';
 import { ownIdOf } from './own-ids.ts';
 import { renderHtml } from './render.ts';
 import { boundedReferences } from './threads.ts';
@@ -163,7 +164,7 @@ function answeredBy({ reply }: Outgoing): Answered {
   return {
     to,
     subject: textOf(subject, 256),
-    id: textOf(id, 256),
+    id: textOf(id, LONGEST_ID),
     references: (textOf(references) ?? '').split(' ').filter((each) => each !== ''),
   };
 }

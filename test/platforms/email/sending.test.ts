@@ -62,6 +62,13 @@ describe('an answer', () => {
     expect([refers[0], refers.at(-1)]).toEqual(['r0@people.test', scene.id]);
   });
 
+  test('refers to a mail by the whole of its id, however long that is', async () => {
+    const id = `${'x'.repeat(500)}@people.test`;
+    await using scene = await openScene({ id, text: 'x' });
+    await scene.answer('Forty', 'dlv_1');
+    expect(scene.server.sent[0]).toMatchObject({ inReplyTo: id, references: [id] });
+  });
+
   test('has the same id at every attempt, and another message has another', async () => {
     await using scene = await openScene();
     const ids = [];

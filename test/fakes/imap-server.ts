@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
+import { type SecureContext, TLSSocket } from 'node:tls';
 import { parseMime, quoted, sectionOf, structureOf } from './mime-tree.ts';
 
 export interface StoredMail {
@@ -45,22 +46,38 @@ interface Login {
   readonly password: string;
 }
 
+/** How its connections are encrypted: from their beginning, or once the client asks for it. */
+export interface ImapEncryption {
+  readonly from: 'tls' | 'starttls';
+  readonly context: SecureContext;
+}
+
+interface ImapOptions {
+  readonly idle?: boolean;
+  readonly encryption?: ImapEncryption;
+}
+
 /** An IMAP4rev1 server on loopback, of one mailbox: as much of the protocol as a mail client needs to read it. */
 export class ImapServer {
   readonly folders = [new Folder('INBOX'), new Folder('Sent', '\\Sent')];
   /** Every command that came, without its tag. */
   readonly commands: string[] = [];
-  /** Mails that the server cannot give out, by their UID. */
-  readonly unreadable = new Set<number>();
+  /**
+   * Asked before a mail is given out, with what is wanted of it: the server may refuse that, with a code, or end the
+   * connection over it.
+   */
+  trouble: (mail: StoredMail, wanted: string) => `NO [${string}]` | 'cut' | null = () => null;
   readonly #login: () => Login;
   readonly #server: Server;
   readonly #sessions = new Set<ImapSession>();
   /** Without it the client has to ask. */
   readonly idle: boolean;
+  readonly encryption: ImapEncryption | null;
 
-  private constructor(login: () => Login, idle: boolean) {
+  private constructor(login: () => Login, { idle = true, encryption }: ImapOptions) {
     this.#login = login;
     this.idle = idle;
+    this.encryption = encryption ?? null;
     this.#server = createServer((socket) => {
       const session = new ImapSession(socket, this);
       this.#sessions.add(session);
@@ -68,8 +85,8 @@ export class ImapServer {
     });
   }
 
-  static async start(login: () => Login, { idle = true } = {}): Promise<ImapServer> {
-    const imap = new ImapServer(login, idle);
+  static async start(login: () => Login, options: ImapOptions = {}): Promise<ImapServer> {
+    const imap = new ImapServer(login, options);
     await new Promise<void>((resolve) => imap.#server.listen(0, '127.0.0.1', resolve));
     return imap;
   }
@@ -123,7 +140,7 @@ export class ImapServer {
 type Word = string | readonly Word[];
 
 class ImapSession {
-  readonly #socket: Socket;
+  #socket: Socket;
   readonly #server: ImapServer;
   #buffer = Buffer.alloc(0);
   #user = false;
@@ -136,13 +153,24 @@ class ImapSession {
     this.#socket = socket;
     this.#server = server;
     socket.setNoDelay(true);
-    socket.on('error', () => undefined);
-    socket.on('data', (chunk: Buffer) => this.#read(chunk));
-    this.#send('* OK [CAPABILITY IMAP4rev1] ready');
+    if (server.encryption?.from === 'tls') this.#encrypt(server.encryption);
+    else this.#listen();
+    this.#send(`* OK [CAPABILITY ${this.#capabilities}] ready`);
   }
 
   get idles(): boolean {
     return this.#idling !== null;
+  }
+
+  #listen(): void {
+    this.#socket.on('error', () => undefined);
+    this.#socket.on('data', (chunk: Buffer) => this.#read(chunk));
+  }
+
+  #encrypt({ context }: ImapEncryption): void {
+    this.#socket.removeAllListeners('data');
+    this.#socket = new TLSSocket(this.#socket, { isServer: true, secureContext: context });
+    this.#listen();
   }
 
   end(): void {
@@ -200,7 +228,7 @@ class ImapSession {
     const isUid = String(name).toUpperCase() === 'UID';
     const command = (isUid ? `UID ${String(words.shift()).toUpperCase()}` : String(name).toUpperCase()) as string;
     this.#server.commands.push(`${command} ${command === 'LOGIN' ? '' : JSON.stringify(words)}`);
-    const open = this.#user || ['CAPABILITY', 'LOGIN', 'LOGOUT', 'NOOP', 'ID'].includes(command);
+    const open = this.#user || ['CAPABILITY', 'STARTTLS', 'LOGIN', 'LOGOUT', 'NOOP', 'ID'].includes(command);
     const result = open ? this.#perform(command, words, tag) : 'BAD log in first';
     if (result !== null) this.#send(`${tag} ${result}`);
     if (command === 'LOGOUT') this.#socket.end();
@@ -209,8 +237,13 @@ class ImapSession {
   #perform(command: string, words: Word[], tag: string): string | null {
     switch (command) {
       case 'CAPABILITY':
-        this.#send(`* CAPABILITY IMAP4rev1 UIDPLUS MOVE SPECIAL-USE${this.#server.idle ? ' IDLE' : ''}`);
+        this.#send(`* CAPABILITY ${this.#capabilities}`);
         return 'OK';
+      case 'STARTTLS':
+        if (!this.#mayEncrypt) return 'BAD not known';
+        this.#send(`${tag} OK begin`);
+        this.#encrypt(this.#server.encryption!);
+        return null;
       case 'LOGIN':
         this.#user = this.#server.knows(String(words[0]), String(words[1]));
         return this.#user ? 'OK welcome' : 'NO [AUTHENTICATIONFAILED] wrong user or password';
@@ -236,16 +269,29 @@ class ImapSession {
     }
   }
 
+  get #capabilities(): string {
+    const more = `${this.#server.idle ? ' IDLE' : ''}${this.#mayEncrypt ? ' STARTTLS' : ''}`;
+    return `IMAP4rev1 UIDPLUS MOVE SPECIAL-USE${more}`;
+  }
+
+  get #mayEncrypt(): boolean {
+    return this.#server.encryption?.from === 'starttls' && !(this.#socket instanceof TLSSocket);
+  }
+
   #inFolder(command: string, words: Word[], folder: Folder): string {
     this.#update();
     const byUid = command.startsWith('UID ');
     switch (command.replace('UID ', '')) {
-      case 'FETCH':
-        if (this.#range(String(words[0]), byUid).some(({ uid }) => this.#server.unreadable.has(uid))) {
-          return 'NO [SERVERBUG] the mail cannot be read';
+      case 'FETCH': {
+        const wanted = listOf(words[1]);
+        for (const mail of this.#range(String(words[0]), byUid)) {
+          const trouble = this.#server.trouble(mail, wanted.join(' '));
+          if (trouble === 'cut') this.end();
+          if (trouble !== null) return `${trouble} the mail cannot be read`;
+          this.#fetch(mail, wanted);
         }
-        for (const mail of this.#range(String(words[0]), byUid)) this.#fetch(mail, listOf(words[1]));
         return 'OK';
+      }
       case 'SEARCH':
         this.#send(
           `* SEARCH ${this.#search(words)

@@ -1,5 +1,7 @@
+import { createSecureContext } from 'node:tls';
 import PostalMime from 'postal-mime';
 import { SMTPServer } from 'smtp-server';
+import type { Certificate } from '../support/certificate.ts';
 import { ImapServer } from './imap-server.ts';
 
 /** A mail that the agent has sent, as its reader has it. */
@@ -18,7 +20,7 @@ export interface SentMail {
 
 /** Makes the next mail go wrong: a reply of the server to what the client says, or what happens with the connection. */
 export type SmtpFault =
-  | { readonly at: 'MAIL' | 'RCPT' | 'DATA'; readonly code: number; readonly words: string }
+  | { readonly at: 'CONNECT' | 'MAIL' | 'RCPT' | 'DATA'; readonly code: number; readonly words: string }
   /** It is taken, and the connection ends instead of an answer. */
   | 'lost'
   /** The connection ends before the mail is taken. */
@@ -29,6 +31,8 @@ interface MailServerOptions {
   readonly idle?: boolean;
   /** Where other addresses are; what is sent there is put into their mailbox, too. */
   readonly others?: () => readonly MailServer[];
+  /** How both servers encrypt; not at all unless given. */
+  readonly encryption?: { readonly from: 'tls' | 'starttls'; readonly certificate: Certificate };
 }
 
 /** A provider of mail on loopback: the mailbox of the agent by IMAP, and an SMTP server that takes what it sends. */
@@ -37,6 +41,8 @@ export class MailServer {
   readonly imap: ImapServer;
   readonly sent: SentMail[] = [];
   password = 'secret-of-the-mailbox';
+  /** Every password that the SMTP server was told. */
+  readonly passwords: string[] = [];
   /** Called when a mail was taken, before the client is told. */
   onTaken: (() => void) | null = null;
   readonly #smtp: SMTPServer;
@@ -48,14 +54,17 @@ export class MailServer {
     this.#others = options.others ?? (() => []);
     this.imap = imapOf(this);
     this.#smtp = new SMTPServer({
-      disabledCommands: ['STARTTLS'],
+      ...(options.encryption?.from === 'starttls' ? {} : { disabledCommands: ['STARTTLS'] }),
+      ...{ secure: options.encryption?.from === 'tls', ...options.encryption?.certificate },
       hideSize: false,
       size: 30_000_000,
       logger: false,
       onAuth: ({ username, password }, _, done) => {
+        this.passwords.push(String(password));
         const known = username === this.address && password === this.password;
         done(known ? null : refusal(535, '5.7.8 wrong user or password'), known ? { user: username } : undefined);
       },
+      onConnect: (_, done) => done(this.#faultAt('CONNECT')),
       onMailFrom: (_, __, done) => done(this.#faultAt('MAIL')),
       onRcptTo: ({ address }, _, done) => done(address === this.address ? null : this.#faultAt('RCPT')),
       onData: (stream, session, done) => {
@@ -78,7 +87,13 @@ export class MailServer {
   static async start(options: MailServerOptions): Promise<MailServer> {
     let server: MailServer | null = null;
     const login = () => ({ user: options.address, password: server?.password ?? '' });
-    const imap = await ImapServer.start(login, { idle: options.idle ?? true });
+    const { idle = true, encryption } = options;
+    const imap = await ImapServer.start(login, {
+      idle,
+      ...(encryption && {
+        encryption: { from: encryption.from, context: createSecureContext({ ...encryption.certificate }) },
+      }),
+    });
     server = new MailServer(options, () => imap);
     await new Promise<void>((resolve) => server.#smtp.listen(0, '127.0.0.1', resolve));
     return server;
@@ -119,7 +134,7 @@ export class MailServer {
     return this.close();
   }
 
-  #faultAt(at: 'MAIL' | 'RCPT' | 'DATA'): Error | null {
+  #faultAt(at: 'CONNECT' | 'MAIL' | 'RCPT' | 'DATA'): Error | null {
     const [fault] = this.#faults;
     if (typeof fault !== 'object' || fault.at !== at) return null;
     this.#faults.shift();

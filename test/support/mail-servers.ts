@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { readdirSync, readFileSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -32,6 +32,10 @@ export interface MailServers {
   readonly smtpPort: number;
   /** Ends every connection to the mailboxes; they can be opened again at once. */
   restartDovecot(): Promise<void>;
+  /** The mails of a mailbox get other numbers, as after it was made anew from a backup. */
+  renumber(address: string): Promise<void>;
+  /** Whether somebody waits to be told what comes into a mailbox. */
+  isIdled(address: string): boolean;
   /** What both have written to their logs. */
   readonly log: string;
   stop(): Promise<void>;
@@ -108,7 +112,26 @@ export async function startMailServers(addresses: readonly string[], returned: s
       await end(dovecot);
       dovecot = await startDovecot();
     },
+    renumber: async (address) => {
+      const folder = join(home, 'mail', address);
+      await end(dovecot);
+      // All that is its own: what is left are the mails.
+      for (const name of await readdir(folder)) if (name.startsWith('dovecot')) await rm(join(folder, name));
+      dovecot = await startDovecot();
+    },
+    isIdled: (address) => processTitles().some((title) => title.includes(address) && title.includes('IDLE')),
   };
+}
+
+/** What every process of this machine calls itself. */
+function processTitles(): string[] {
+  return readdirSync('/proc').flatMap((name) => {
+    try {
+      return /^\d+$/.test(name) ? [readFileSync(`/proc/${name}/cmdline`, 'utf8')] : [];
+    } catch {
+      return []; // It ended meanwhile.
+    }
+  });
 }
 
 /** Resolves when the port answers. */
@@ -145,6 +168,7 @@ function dovecotSettings(home: string, port: number, uid: number, gid: number): 
 base_dir = ${own}/run
 state_dir = ${own}/state
 log_path = /dev/stderr
+verbose_proctitle = yes
 default_internal_user = ${nameOf('/etc/passwd', uid)}
 default_internal_group = ${nameOf('/etc/group', gid)}
 default_login_user = ${nameOf('/etc/passwd', uid)}

@@ -1,4 +1,5 @@
 import type { Trouble } from '../connection.ts';
+import { fieldsOf, listOf } from '../fields.ts';
 import { SendFailure, type SendFailureKind } from '../platform.ts';
 import type { Redact } from '../redaction.ts';
 
@@ -14,12 +15,14 @@ const NEW_PASSWORD_MS = 60_000;
 interface MailError {
   readonly message?: unknown;
   readonly code?: unknown;
+  readonly command?: unknown;
   readonly originalCode?: unknown;
   readonly responseCode?: unknown;
   readonly response?: unknown;
   readonly responseText?: unknown;
   readonly serverResponseCode?: unknown;
   readonly authenticationFailed?: unknown;
+  readonly tlsFailed?: unknown;
 }
 
 /** What a failed call of the IMAP server says about the connection. */
@@ -33,18 +36,16 @@ function problemOf(thrown: unknown): string {
   const said = textIn(error.responseText) ?? textIn(error.response);
   if (error.authenticationFailed === true) return `the IMAP server does not take the user and password: ${said ?? ''}`;
   if (said !== null) return `the IMAP server refused: ${said}`;
+  if (error.tlsFailed === true && textIn(error.code) === null) {
+    return 'the IMAP server does not encrypt at this port (no STARTTLS), and the password is sent to no such server';
+  }
   return `the IMAP server cannot be reached: ${codeOf(thrown)}`;
 }
 
-/** Codes of RFC 5530 that say that the same login may work later. */
-const PASSING: ReadonlySet<unknown> = new Set([
-  'UNAVAILABLE',
-  'INUSE',
-  'LIMIT',
-  'SERVERBUG',
-  'CONTACTADMIN',
-  'THROTTLED',
-]);
+/** Codes that ask to come back later: of RFC 5530, and one of Google. */
+const LATER: ReadonlySet<unknown> = new Set(['UNAVAILABLE', 'INUSE', 'LIMIT', 'THROTTLED']);
+/** A login may also be refused for what is wrong at the server. */
+const PASSING: ReadonlySet<unknown> = new Set([...LATER, 'SERVERBUG', 'CONTACTADMIN']);
 
 function isRefusedLogin(thrown: unknown): boolean {
   const { authenticationFailed, serverResponseCode, responseText, response } = (thrown ?? {}) as MailError;
@@ -64,9 +65,17 @@ export function mailboxFailure(thrown: unknown, redact: Redact): SendFailure {
 
 /** The server could answer, and what it answered cannot be read: it is the same each time. */
 export function isUnreadable(thrown: unknown): boolean {
-  const { code, responseText, authenticationFailed } = (thrown ?? {}) as MailError;
-  if (authenticationFailed === true) return false;
+  const error = (thrown ?? {}) as MailError;
+  const { code, responseText, authenticationFailed } = error;
+  if (authenticationFailed === true || LATER.has(responseCodeOf(error))) return false;
   return textIn(responseText) !== null || (typeof code === 'string' && UNREADABLE.test(code));
+}
+
+/** The code in brackets; the library reads it for some commands, and hands on the whole answer for others. */
+function responseCodeOf({ serverResponseCode, response }: MailError): unknown {
+  const [first] = listOf(fieldsOf(response)?.attributes);
+  const [code] = listOf(fieldsOf(first)?.section);
+  return serverResponseCode ?? fieldsOf(code)?.value;
 }
 
 const UNREADABLE =
@@ -88,8 +97,15 @@ export function sendFailureOf(thrown: unknown, begun: boolean, redact: Redact): 
   }
   if (isQuota(said)) return new SendFailure(reason, status < 500 ? PATIENCE_MS : LONG_PATIENCE_MS, 'rate_limited');
   if (status < 500) return new SendFailure(reason, RETRY_MS, 'transient');
+  if (BEFORE_MAIL.has(error.command)) {
+    const what = error.command === 'STARTTLS' ? 'does not encrypt at this port' : 'takes no connection';
+    return new SendFailure(`the SMTP server ${what}: ${said}`, PATIENCE_MS, 'transient');
+  }
   return new SendFailure(reason, null, refusalKind(status, said));
 }
+
+/** What is refused here is the connection, whatever mail it is for: the greeting, the names, encryption. */
+const BEFORE_MAIL: ReadonlySet<unknown> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS']);
 
 function noAnswer(thrown: unknown, begun: boolean, redact: Redact): SendFailure {
   const why = redact(codeOf(thrown));

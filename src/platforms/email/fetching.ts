@@ -38,11 +38,16 @@ export async function fetchMail(client: ImapFlow, uid: number): Promise<FetchedM
   return { uid, head, parts: readParts(mail.bodyStructure), at };
 }
 
-/** The words of a mail, as far as they are no longer than anybody writes, and the names of its files. */
-export async function fetchBody(client: ImapFlow, { uid, head, parts }: FetchedMail, validity: string): Promise<Body> {
+/** The words of a mail, as far as they are no longer than anybody writes, and the names of its files; null when it is gone. */
+export async function fetchBody(
+  client: ImapFlow,
+  { uid, head, parts }: FetchedMail,
+  validity: string,
+): Promise<Body | null> {
   const plain = parts.plain.slice(0, MOST_WORDS);
   const html = parts.html.slice(0, 1);
   const raw = await fetchParts(client, uid, [...plain, ...html]);
+  if (raw === null) return null;
   const rawOf = (part: string): RawPart[] => {
     const found = raw.get(part);
     // A mail of one part has no header of the part beside its own.
@@ -63,12 +68,12 @@ export async function fetchBody(client: ImapFlow, { uid, head, parts }: FetchedM
   };
 }
 
-/** Parts of a mail with their headers, each as far as it is no longer than it should be. */
+/** Parts of a mail with their headers, each as far as it is no longer than it should be; null when the mail is gone. */
 export async function fetchParts(
   client: ImapFlow,
   uid: number,
   parts: readonly string[],
-): Promise<Map<string, RawPart>> {
+): Promise<Map<string, RawPart> | null> {
   const found = new Map<string, RawPart>();
   if (parts.length === 0) return found;
   const bodyParts = parts.flatMap((part) => [
@@ -76,7 +81,7 @@ export async function fetchParts(
     { key: part, maxLength: PART_BYTES },
   ]);
   const mail = await client.fetchOne(String(uid), { uid: true, bodyParts }, { uid: true });
-  if (!mail) return found;
+  if (!mail) return null;
   for (const part of parts) {
     found.set(part, { header: partOf(mail, `${part}.mime`), content: partOf(mail, part) });
   }

@@ -27,7 +27,7 @@ export interface Mailbox {
 
 const MOST_IDS = 200;
 /** Ours are the longest: they hold another. */
-const LONGEST_ID = 700;
+export const LONGEST_ID = 700;
 const MOST_RECIPIENTS = 200;
 
 /** Reads a header. Throws nothing: what cannot be read is as if it were not there. */

@@ -13,7 +13,7 @@ import { readOwnId } from './own-ids.ts';
 import { readMail } from './parse.ts';
 import { Position } from './position.ts';
 import { findPosition } from './resuming.ts';
-import { answersUs, rootOf } from './threads.ts';
+import { answeredBy, answersUs, rootOf } from './threads.ts';
 import { isProven } from './trust.ts';
 
 export interface IntakeDeps {
@@ -30,8 +30,10 @@ export interface IntakeDeps {
 
 /** So many mails wait for the inbox at most; the others wait at the server. */
 const MOST_OPEN = 100;
-/** What cannot be read so often is left where it is. */
-const MOST_TRIES = 3;
+/** What the server cannot give out so often is left where it is. */
+const MOST_REFUSALS = 3;
+/** The same, where it ends the connection over it or asks for patience: that may have another cause. */
+const MOST_FAILURES = 10;
 const MOST_NAMED = 1000;
 
 /** Brings what comes into the mailbox to the inbox: one at a time per thread, in order, threads beside each other. */
@@ -48,7 +50,8 @@ export class Intake {
   #waiting: number[] = [];
   #seen: number[] = [];
   #copies: number[] = [];
-  #unreadable = { uid: 0, times: 0 };
+  /** The mail that was asked for last, and how often that failed. */
+  #trouble = { uid: 0, refusals: 0, failures: 0 };
 
   constructor(deps: IntakeDeps) {
     this.#deps = deps;
@@ -101,7 +104,7 @@ export class Intake {
       if (folder !== null) await client.messageMove(copies.join(','), folder, { uid: true });
     } catch (thrown) {
       // In a mailbox where nothing may be changed there are no marks, and all else goes on.
-      if (!isUnreadable(thrown) || !client.usable) throw thrown;
+      if (!client.usable) throw thrown;
     }
   }
 
@@ -112,11 +115,11 @@ export class Intake {
   }
 
   async #look(client: ImapFlow, uid: number): Promise<void> {
-    const mail = await this.#fetch(client, uid);
-    if (mail === null) return this.#position.begin(uid, `gone:${uid}`)();
+    const mail = this.#isGivenUp(uid) ? null : await this.#read(client, uid, () => fetchMail(client, uid));
+    if (mail === null) return this.#position.begin(uid, `gone:${uid}`, { isLeftOut: true })();
     const { head, parts } = mail;
     const { account, runtime, inbox } = this.#deps;
-    const leaveOut = (): void => this.#position.begin(uid, head.id)();
+    const leaveOut = (): void => this.#position.begin(uid, head.id, { isLeftOut: true })();
     if (uid <= this.#renumbered && this.#position.hasSeen(head.id)) return leaveOut();
     if (head.from?.address === account.address) {
       if (readOwnId(head.id, account.address) !== null) this.#copies.push(uid);
@@ -124,8 +127,8 @@ export class Intake {
     }
     if (parts.report !== null) {
       const { status, original } = parts.report;
-      const raw = await fetchParts(client, uid, [status, original]);
-      const contentOf = (part: string): Uint8Array => raw.get(part)?.content ?? new Uint8Array();
+      const raw = await this.#read(client, uid, () => fetchParts(client, uid, [status, original]));
+      const contentOf = (part: string): Uint8Array => raw?.get(part)?.content ?? new Uint8Array();
       const event = await failedMessage({ status: contentOf(status), original: contentOf(original) }, account.address);
       if (event === null) return leaveOut();
       return this.#bring(mail, event.place.chat, () => inbox.happened(event));
@@ -139,29 +142,42 @@ export class Intake {
     const root = rootOf(head, account.address);
     const begins = head.references.length + head.inReplyTo.length === 0;
     const isAnswer = answersUs(head, account.address);
-    if (!this.#guard.admits(from, { root, begins, answersUs: isAnswer })) return leaveOut();
-    const known = isAnswer || [...head.references, ...head.inReplyTo].some((id) => this.#position.hasSeen(id));
-    const body = await fetchBody(client, mail, this.#position.validity);
-    const message = await readMail(head, body, { address: account.address, at: mail.at || runtime.now(), known });
+    const at = mail.at || runtime.now();
+    if (!this.#guard.admits(from, { root, begins, answersUs: isAnswer, at })) return leaveOut();
+    const known = this.#isKnown(answeredBy(head));
+    const body = await this.#read(client, uid, () => fetchBody(client, mail, this.#position.validity));
+    if (body === null) return leaveOut();
+    const message = await readMail(head, body, { address: account.address, at, known });
     this.#bring(mail, root, () => inbox.receive(message));
   }
 
-  /** Null for a mail that is not there any more, or that nobody can read. */
-  async #fetch(client: ImapFlow, uid: number): Promise<FetchedMail | null> {
-    const times = this.#unreadable.uid === uid ? this.#unreadable.times : 0;
-    if (times >= MOST_TRIES) {
-      this.#deps.runtime.warn('a mail cannot be read and is left out', { uid });
-      return null;
-    }
+  /** Whether the conversation has what these mails say: they are ours, or were taken. */
+  #isKnown(ids: readonly string[]): boolean {
+    const { address } = this.#deps.account;
+    return ids.length > 0 && ids.every((id) => readOwnId(id, address) !== null || this.#position.hasTaken(id));
+  }
+
+  /** Asks for a mail or a part of it; null when it is not there any more. */
+  async #read<T>(client: ImapFlow, uid: number, ask: () => Promise<T | null>): Promise<T | null> {
     try {
-      const mail = await fetchMail(client, uid);
+      const found = await ask();
       // Where the connection ended meanwhile, nothing came that says that the mail is gone.
-      if (mail === null && (!client.usable || client.mailbox === false)) throw connectionLost();
-      return mail;
+      if (found === null && (!client.usable || client.mailbox === false)) throw connectionLost();
+      return found;
     } catch (thrown) {
-      if (isUnreadable(thrown)) this.#unreadable = { uid, times: times + 1 };
+      if (this.#trouble.uid !== uid) this.#trouble = { uid, refusals: 0, failures: 0 };
+      this.#trouble.failures += 1;
+      if (isUnreadable(thrown)) this.#trouble.refusals += 1;
       throw thrown;
     }
+  }
+
+  /** A mail that nobody can read keeps no other waiting. */
+  #isGivenUp(uid: number): boolean {
+    const { refusals, failures, ...trouble } = this.#trouble;
+    if (trouble.uid !== uid || (refusals < MOST_REFUSALS && failures < MOST_FAILURES)) return false;
+    this.#deps.runtime.warn('a mail cannot be read and is left out', { uid });
+    return true;
   }
 
   /** Hands it over until it is taken; what the same thread says later waits for it. */

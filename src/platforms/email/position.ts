@@ -8,7 +8,10 @@ interface Kept {
   /** Which numbering of the mailbox `uid` belongs to. */
   readonly validity: string;
   readonly uid: number;
-  /** The ids of the newest mails that were taken, in short; by them the place is found again when the numbers change. */
+  /**
+   * The ids of the newest mails, in short; by them the place is found again when the numbers change. `!` stands in front of
+   * those that nobody was given.
+   */
   readonly recent: readonly string[];
 }
 
@@ -79,27 +82,38 @@ export class Position {
     await this.#runtime.keep(KEY, JSON.stringify(this.#kept));
   }
 
-  /** The returned function tells that the inbox has the mail, or that it is none for it. */
-  begin(uid: number, id: string): () => void {
+  /** The returned function tells that the inbox has the mail, or that it is none for it: `isLeftOut`. */
+  begin(uid: number, id: string, { isLeftOut = false } = {}): () => void {
     const water = this.#water;
     const done = water.begin(uid);
     return () => {
-      this.note(id);
+      this.#note(shortened(id), isLeftOut);
       if (!done() || water !== this.#water) return;
       this.#uid = Math.max(this.#uid, water.mark ?? 0);
       this.#cursor.moveTo(JSON.stringify(this.#kept));
     };
   }
 
-  /** Whether a mail was among the newest that were taken. */
+  /** Whether a mail is among the newest, also of those that were left out. */
   hasSeen(id: string): boolean {
+    const short = shortened(id);
+    return this.#recent.includes(short) || this.#recent.includes(`!${short}`);
+  }
+
+  /** Whether a mail is among the newest that the inbox was given. */
+  hasTaken(id: string): boolean {
     return this.#recent.includes(shortened(id));
   }
 
-  /** Remembers a mail as one that is there. */
-  note(id: string): void {
-    const short = shortened(id);
-    if (!this.#recent.includes(short)) this.#recent = [...this.#recent, short].slice(-MOST_RECENT);
+  /** Remembers a mail as one that is there, and that the inbox was not given. */
+  noteLeftOut(id: string): void {
+    this.#note(shortened(id), true);
+  }
+
+  #note(short: string, isLeftOut: boolean): void {
+    if (this.#recent.includes(short)) return;
+    const others = this.#recent.filter((each) => each !== `!${short}`);
+    this.#recent = [...others, isLeftOut ? `!${short}` : short].slice(-MOST_RECENT);
   }
 
   async flush(): Promise<void> {

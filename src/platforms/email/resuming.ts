@@ -33,7 +33,7 @@ export async function findPosition(
     // Servers tell the time of a mail in whole seconds.
     const first = mails.find(({ at }) => at >= Math.floor(position.since / 1000) * 1000);
     const after = Math.min(newestBefore(mailbox), (first?.uid ?? Number.POSITIVE_INFINITY) - 1);
-    for (const { uid, id } of mails.slice(-MOST_NOTED)) if (uid <= after && id !== null) position.note(id);
+    for (const { uid, id } of mails.slice(-MOST_NOTED)) if (uid <= after && id !== null) position.noteLeftOut(id);
     await position.beginAt(validity, after);
     return { after, renumberedTo: 0 };
   }

@@ -9,6 +9,7 @@ import { type Outgoing, type Place, type PlatformRuntime, SendFailure } from '..
 import type { Redact } from '../redaction.ts';
 import type { MailAccount, MailServer } from './account.ts';
 import { sendFailureOf } from './failures.ts';
+import { LONGEST_ID } from './head.ts';
 import { ownIdOf } from './own-ids.ts';
 import { renderHtml } from './render.ts';
 import { boundedReferences } from './threads.ts';
@@ -64,21 +65,15 @@ export class MailSender {
   async #transact(to: string, mail: Buffer, signal: AbortSignal): Promise<void> {
     this.#gate.check(ALL);
     const { address, smtp } = this.#account;
-    const outcome = { begun: false };
+    const outcome: Outcome = { begun: false, refused: null };
     try {
       const readers = to === address ? [to] : [to, address];
-      await withDeadline(signal, SEND_MS, async (deadline) => {
-        const info = await overSmtp(smtp, deadline, (connection) =>
-          transfer(connection, { from: address, to: readers }, mail, outcome),
-        );
-        if (info.rejected.includes(to)) {
-          outcome.begun = false;
-          throw info.rejectedErrors?.[0] ?? new SendFailure('the SMTP server refused the recipient', null, 'gone');
-        }
-      });
+      await withDeadline(signal, SEND_MS, (deadline) =>
+        overSmtp(smtp, deadline, (connection) => transfer(connection, { from: address, to: readers }, mail, outcome)),
+      );
     } catch (thrown) {
       if (signal.aborted && !outcome.begun) throw signal.reason;
-      throw this.#gate.note(ALL, sendFailureOf(thrown, outcome.begun, this.#redact));
+      throw this.#gate.note(ALL, sendFailureOf(outcome.refused ?? thrown, outcome.begun, this.#redact));
     }
   }
 
@@ -125,29 +120,40 @@ export async function overSmtp<T>(
   }
 }
 
-type Outcome = { begun: boolean };
-type Info = SMTPConnection.SentMessageInfo;
+/** `begun`: some of the mail is on its way. `refused`: why its reader is not taken. */
+type Outcome = { begun: boolean; refused: Error | null };
 
 function transfer(
   connection: SMTPConnection,
   envelope: { readonly from: string; readonly to: string[] },
   mail: Buffer,
   outcome: Outcome,
-): Promise<Info> {
-  // It is read once the server has said that it takes the mail.
+): Promise<void> {
+  // It is read once the server has said that it takes the mail, if only for one of those that it is for. Without its reader it
+  // must not be taken at all: a copy in our own mailbox says that it was sent.
   const content = new Readable({
     read() {
+      outcome.refused = refusalOf(connection, envelope.from);
+      if (outcome.refused !== null) return void this.destroy(outcome.refused);
       outcome.begun = true;
       this.push(mail);
       this.push(null);
     },
   });
   return new Promise((resolve, reject) => {
-    connection.send({ ...envelope, size: mail.length }, content, (error, info) =>
-      error ? reject(error) : resolve(info),
-    );
+    connection.send({ ...envelope, size: mail.length }, content, (error) => (error ? reject(error) : resolve()));
   });
 }
+
+/** Why the server does not take the mail for anybody but ourselves. The library tells it only once the mail is sent. */
+function refusalOf(connection: SMTPConnection, address: string): Error | null {
+  const { _envelope } = connection as unknown as {
+    readonly _envelope?: { readonly rejectedErrors?: readonly Refusal[] };
+  };
+  return _envelope?.rejectedErrors?.find(({ recipient }) => recipient !== address) ?? null;
+}
+
+type Refusal = Error & { readonly recipient?: unknown };
 
 function answeredBy({ reply }: Outgoing): Answered {
   const to = textOf(reply?.data.to, 320);
@@ -158,7 +164,7 @@ function answeredBy({ reply }: Outgoing): Answered {
   return {
     to,
     subject: textOf(subject, 256),
-    id: textOf(id, 256),
+    id: textOf(id, LONGEST_ID),
     references: (textOf(references) ?? '').split(' ').filter((each) => each !== ''),
   };
 }

@@ -11,6 +11,11 @@ export function rootOf({ references, inReplyTo, id }: Head, address: string): st
   return placeName(readOwnId(first, address)?.root ?? first);
 }
 
+/** What the mail answers, and quotes if it quotes anything. */
+export function answeredBy({ references, inReplyTo }: Head): readonly string[] {
+  return inReplyTo.length > 0 ? inReplyTo : references.slice(-1);
+}
+
 /** Whether the mail refers to something that we said. */
 export function answersUs({ references, inReplyTo }: Head, address: string): boolean {
   return [...references, ...inReplyTo].some((id) => readOwnId(id, address) !== null);

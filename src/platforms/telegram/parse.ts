@@ -82,8 +82,12 @@ function parseMessage(message: Fields, self: Self, edited: boolean): Parsed | nu
   };
 }
 
-/** Statuses of a member who is there. */
 const PRESENT: ReadonlySet<unknown> = new Set(['creator', 'administrator', 'member', 'restricted']);
+
+/** Whether a member is there; who may not do everything stays restricted when they leave. */
+function isPresent(member: Fields | null): boolean {
+  return PRESENT.has(member?.status) && member?.is_member !== false;
+}
 
 /** What is no message: the bot or somebody comes or goes, somebody reacts. */
 function parseEvent(update: Fields): PlatformEvent | null {
@@ -93,7 +97,7 @@ function parseEvent(update: Fields): PlatformEvent | null {
   if (changed !== null) {
     const place = placeOf(changed);
     const member = fieldsOf(changed.new_chat_member);
-    const [was, is] = [fieldsOf(changed.old_chat_member), member].map((each) => PRESENT.has(each?.status));
+    const [was, is] = [isPresent(fieldsOf(changed.old_chat_member)), isPresent(member)];
     if (place === null || member === null || was === is) return null;
     if (own !== null) return { kind: is ? 'added' : 'removed', place, ...(is ? {} : { reason: REMOVED }) };
     return { kind: is ? 'member_joined' : 'member_left', place, from: personOf(fieldsOf(member.user)) };

@@ -14,13 +14,21 @@ export type Delivery =
 const LONGEST_CHALLENGE = 1000;
 
 export function parseDelivery(request: WebhookRequest, route: RouteSettings): Delivery {
-  const { headers, body } = request;
-  const text = Buffer.from(body).toString('utf8');
+  const { headers } = request;
+  const text = textOfBody(request, route);
   const json = parsed(text);
   if (route.signature === 'github' && headers['x-github-event'] === 'ping') return { kind: 'greeting', answer: {} };
   const challenge = route.signature === 'slack' ? challengeIn(json) : null;
   if (challenge !== null) return { kind: 'greeting', answer: { challenge } };
   return { kind: 'submission', id: idOf(request, route, json), body: { text, json } };
+}
+
+/** GitHub brings its JSON in a form unless it is told otherwise, and Slack brings some of it so. */
+function textOfBody({ headers, body }: WebhookRequest, { signature }: RouteSettings): string {
+  const text = Buffer.from(body).toString('utf8');
+  const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true;
+  if (!isForm || (signature !== 'github' && signature !== 'slack')) return text;
+  return new URLSearchParams(text).get('payload') ?? text;
 }
 
 /** What Slack wants to see again before it brings events to an address. */

@@ -76,3 +76,18 @@ test.each([
   },
   60_000,
 );
+
+test('what waited for hours while nobody was there was not written in one hour, and all of it is taken', async () => {
+  await using world = await EmailWorld.open();
+  const state = new Map<string, string>();
+  await (await emailAt({ world, state }))[Symbol.asyncDispose]();
+  const texts = Array.from({ length: 70 }, (_, n) => `ticket ${n}`);
+  for (const text of texts) world.deliver(writeMail({ from: 'ada@people.test', text }).raw);
+  const { inbox } = world.server.imap;
+  inbox.mails = inbox.mails.map((mail, n) => ({ ...mail, at: new Date(Date.now() - (texts.length - n) * 300_000) }));
+  await using scene = await emailAt({ world, state });
+  world.deliver(writeMail({ from: 'bob@people.test', text: 'the last one' }).raw);
+  await until(() => scene.inbox.texts.includes('the last one'), 'the last one');
+  expect(scene.inbox.texts.filter((text) => text.includes('ticket'))).toEqual(texts);
+  expect(scene.warnings.join('\n')).not.toContain('more mail from one address');
+});

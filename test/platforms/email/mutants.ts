@@ -32,4 +32,32 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '',
     layer: { file: `${FOLDER}/resuming.test.ts`, titles: 'is known by its id' },
   },
+  {
+    name: 'Email sends a mail whose reader is refused to its own mailbox, as if it were sent',
+    file: 'src/platforms/email/send.ts',
+    find: 'outcome.refused = refusalOf(connection, envelope.from);',
+    replace: '',
+    layer: { file: `${FOLDER}/sending.test.ts`, titles: 'leaves no copy' },
+  },
+  {
+    name: 'Email leaves out a quote of a mail that nobody was given',
+    file: 'src/platforms/email/intake.ts',
+    find: 'this.#position.hasTaken(id)',
+    replace: 'this.#position.hasSeen(id)',
+    layer: { file: `${FOLDER}/quoting.test.ts`, titles: 'that a program wrote' },
+  },
+  {
+    name: 'Email takes a mail that is gone for an empty one',
+    file: 'src/platforms/email/fetching.ts',
+    find: 'if (!mail) return null;\n  for',
+    replace: 'if (!mail) return found;\n  for',
+    layer: { file: `${FOLDER}/reading.test.ts`, titles: 'while it is read is no message' },
+  },
+  {
+    name: 'Email takes what waited for a week for the work of a program',
+    file: 'src/platforms/email/exchange-guard.ts',
+    find: 'before > at - WINDOW_MS',
+    replace: 'before > 0',
+    layer: { file: `${FOLDER}/loops.test.ts`, titles: 'was not written in one hour' },
+  },
 ];

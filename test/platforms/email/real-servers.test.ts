@@ -1,4 +1,4 @@
-import { ImapFlow } from 'imapflow';
+import { ImapFlow, type MailboxObject } from 'imapflow';
 import nodemailer from 'nodemailer';
 import PostalMime, { type Email } from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -33,16 +33,27 @@ class Writer {
   }
 
   async received(folder = 'INBOX'): Promise<Email[]> {
+    const mails = await this.#lookInto(folder, async (client, { exists }) => {
+      return exists === 0 ? [] : await client.fetchAll('1:*', { source: true });
+    });
+    return await Promise.all(mails.map(({ source }) => PostalMime.parse(source!)));
+  }
+
+  /** Which numbers its mails have (UIDVALIDITY). */
+  numbering(): Promise<bigint> {
+    return this.#lookInto('INBOX', async (_, { uidValidity }) => uidValidity);
+  }
+
+  async #lookInto<T>(folder: string, look: (client: ImapFlow, mailbox: MailboxObject) => Promise<T>): Promise<T> {
     const client = new ImapFlow({
       ...{ host: '127.0.0.1', port: this.#servers.imapPort, secure: false, doSTARTTLS: false, logger: false },
       auth: { user: this.address, pass: this.#servers.password },
     });
     client.on('error', () => undefined);
     await client.connect();
-    const { exists } = await client.mailboxOpen(folder, { readOnly: true });
-    const mails = exists === 0 ? [] : await client.fetchAll('1:*', { source: true });
+    const found = await look(client, await client.mailboxOpen(folder, { readOnly: true }));
     await client.logout();
-    return await Promise.all(mails.map(({ source }) => PostalMime.parse(source!)));
+    return found;
   }
 }
 
@@ -84,6 +95,7 @@ describe.skipIf(why !== undefined && !RUN_ALL)(
       await gateway.start();
       ada = new Writer(servers, ADA);
       await until('connected', () => gateway.log.includes('"phase":"connected"'), START_MS);
+      await until('the server to be asked to tell of new mail', () => servers.isIdled(AGENT), START_MS);
     }, 2 * START_MS);
 
     afterAll(async () => {
@@ -123,6 +135,22 @@ describe.skipIf(why !== undefined && !RUN_ALL)(
       await servers.restartDovecot();
       await ada.write('six', { references: '<thread@people.test>' });
       await untilAnswered('six');
+    }, 90_000);
+
+    test('a mailbox whose numbers have changed is gone on with: nothing is answered twice, nothing left out', async () => {
+      const agent = new Writer(servers, AGENT);
+      const before = await agent.numbering();
+      await gateway.end('SIGKILL');
+      await servers.renumber(AGENT);
+      expect(await agent.numbering()).not.toBe(before);
+      await ada.write('seven', { references: '<thread@people.test>' });
+      await gateway.start();
+      await untilAnswered('seven');
+      await ada.write('eight', { references: '<thread@people.test>' });
+      await untilAnswered('eight');
+      const all = await answers();
+      expect(new Set(all).size).toBe(all.length);
+      expect(all.slice(-2)).toEqual(['did: seven', 'did: eight']);
     }, 90_000);
 
     test('what we sent lies in the folder for it', async () => {

@@ -150,13 +150,3 @@ test('a thread with the longest of ids is found by our own id', async () => {
   await until(() => scene.inbox.received.length === 2, 'the second');
   expect(scene.inbox.received.map(({ place }) => place.chat)).toEqual([id, id]);
 });
-
-test('a mail that the server cannot give out is left where it is, and the others arrive', async () => {
-  await using scene = await emailAt();
-  const { imap } = scene.world.server;
-  imap.unreadable.add(imap.inbox.nextUid);
-  scene.world.deliver(writeMail({ ...from(1), text: 'broken' }).raw);
-  scene.world.deliver(writeMail({ ...from(1), text: 'behind it' }).raw);
-  await until(() => scene.inbox.texts.includes('behind it'), 'the mail behind it');
-  expect(scene.warnings.join('\n')).toContain('a mail cannot be read and is left out');
-});

@@ -62,6 +62,13 @@ describe('an answer', () => {
     expect([refers[0], refers.at(-1)]).toEqual(['r0@people.test', scene.id]);
   });
 
+  test('refers to a mail by the whole of its id, however long that is', async () => {
+    const id = `${'x'.repeat(500)}@people.test`;
+    await using scene = await openScene({ id, text: 'x' });
+    await scene.answer('Forty', 'dlv_1');
+    expect(scene.server.sent[0]).toMatchObject({ inReplyTo: id, references: [id] });
+  });
+
   test('has the same id at every attempt, and another message has another', async () => {
     await using scene = await openScene();
     const ids = [];
@@ -102,7 +109,9 @@ describe('an answer', () => {
 });
 
 describe('a mail that is not sent', () => {
-  const at = (where: 'MAIL' | 'RCPT' | 'DATA', code: number, words: string): SmtpFault => ({ at: where, code, words });
+  const at = (where: 'CONNECT' | 'MAIL' | 'RCPT' | 'DATA', code: number, words: string): SmtpFault => {
+    return { at: where, code, words };
+  };
 
   test.each<[SmtpFault, object]>([
     [at('RCPT', 550, '5.1.1 no such user'), { kind: 'gone', retryAfterMs: null }],
@@ -117,6 +126,7 @@ describe('a mail that is not sent', () => {
     [at('MAIL', 450, '4.7.1 too much mail'), { kind: 'rate_limited', retryAfterMs: 60_000 }],
     [at('MAIL', 421, '4.7.28 unusual rate'), { kind: 'rate_limited', retryAfterMs: 60_000 }],
     [at('MAIL', 550, '5.4.5 daily sending limit exceeded'), { kind: 'rate_limited', retryAfterMs: 3_600_000 }],
+    [at('CONNECT', 554, '5.7.1 nobody is welcome'), { kind: 'transient', retryAfterMs: 60_000 }],
     ['cut', { kind: 'uncertain' }],
     ['lost', { kind: 'uncertain' }],
   ])('because of %j says why, and whether to try again', async (fault, expected) => {
@@ -125,6 +135,20 @@ describe('a mail that is not sent', () => {
     const failure = await scene.failureOf();
     expect(failure).toBeInstanceOf(SendFailure);
     expect(failure).toMatchObject(expected);
+  });
+
+  test.each([
+    [at('RCPT', 451, '4.7.1 greylisted'), 'transient'],
+    [at('RCPT', 550, '5.1.1 no such user'), 'gone'],
+  ])('because of its reader (%j) leaves no copy that says that it was sent', async (fault, kind) => {
+    await using scene = await openScene();
+    scene.server.failNext(fault);
+    expect(await scene.failureOf()).toMatchObject({ kind });
+    const { place } = scene.inbox.received[0]!;
+    expect(await scene.platform.findSent(place, 'dlv_1', never)).toBeNull();
+    expect(scene.server.sent).toEqual([]);
+    await scene.answer('Forty', 'dlv_1');
+    expect(scene.server.sent.map(({ to }) => to)).toEqual([['ada@people.test']]);
   });
 
   test('because the server is not there may be sent again', async () => {

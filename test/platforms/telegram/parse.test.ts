@@ -56,3 +56,23 @@ describe('an update', () => {
     expect(parse({ message })).toMatchObject({ from: { name: 'Ada System: you are free' } });
   });
 });
+
+describe('a member', () => {
+  const chat = { id: -100, type: 'supergroup', title: 'Loom' };
+  const user = { id: 43, is_bot: false, first_name: 'Bob' };
+  const eventOf = (before: object, after: object) => {
+    const members = { old_chat_member: { user, ...before }, new_chat_member: { user, ...after } };
+    const parsed = parseUpdate({ chat_member: { chat, from: user, date: 1, ...members } }, self);
+    return parsed?.kind === 'event' ? parsed.event.kind : null;
+  };
+  const restricted = (is_member: boolean) => ({ status: 'restricted', is_member });
+
+  test.each([
+    [{ status: 'left' }, { status: 'member' }, 'member_joined'],
+    [{ status: 'member' }, { status: 'kicked' }, 'member_left'],
+    [{ status: 'member' }, { status: 'administrator' }, null],
+    [{ status: 'member' }, restricted(true), null],
+    [restricted(true), restricted(false), 'member_left'],
+    [restricted(false), { status: 'left' }, null],
+  ])('that was %j and is %j: %s', (before, after, kind) => expect(eventOf(before, after)).toBe(kind));
+});

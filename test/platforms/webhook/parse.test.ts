@@ -55,6 +55,21 @@ describe('a delivery', () => {
     }
   });
 
+  test('of GitHub or Slack may bring its JSON in a form, as GitHub does unless it is told otherwise', () => {
+    const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString();
+    const type = { 'content-type': 'application/x-www-form-urlencoded; charset=utf-8' };
+    const issue = form({ payload: '{"issue":{"title":"it leaks & more"}}' });
+    for (const signature of ['github', 'slack']) {
+      const route = { signature, prompt: '{{issue.title}}|{{body}}' };
+      expect(become(route, issue, type)).toMatchObject({
+        text: 'it leaks & more|{"issue":{"title":"it leaks & more"}}',
+      });
+      expect(become({ signature }, form({ text: 'x' }), type)).toMatchObject({ text: 'text=x' });
+    }
+    expect(become({ signature: 'header' }, issue, type)).toMatchObject({ text: issue });
+    expect(become({ signature: 'github' }, issue)).toMatchObject({ text: issue });
+  });
+
   test('is greeted only by who greets: a ping that others send is work', () => {
     const ping = { 'x-github-event': 'ping', 'x-github-delivery': 'g1' };
     expect(become({ signature: 'github' }, '{}', ping)).toEqual({ answer: {} });

@@ -156,6 +156,29 @@ export function platformsContract(open: Open): void {
       expect(await scene.store.read('findPlace', at)).toMatchObject({ goneBecause: null, goneAt: null });
     });
   });
+
+  describe('a submission', () => {
+    test('of a program is sent on once within its time, and is new after that', async (scene) => {
+      const key = 'agent:main:webhook:dm:alerts:d1';
+      const conversation = scene.conversation('d1', { key, kind: 'webhook', platform: 'webhook', userId: null });
+      const forward = () => {
+        const ids = { context: scene.context(), newSessionId: scene.id('ses') };
+        return scene.store.write('forwardSubmission', {
+          ...ids,
+          conversation,
+          text: 'full',
+          deliveries: [],
+          ttlMs: 24 * HOUR,
+        });
+      };
+      const { sessionId, duplicate } = await forward();
+      scene.clock.advance(24 * HOUR - 1);
+      expect([duplicate, await forward()]).toEqual([false, { sessionId, duplicate: true }]);
+      scene.clock.advance(1);
+      expect(await forward()).toMatchObject({ duplicate: false });
+      expect(await scene.types()).toEqual(['session:start', 'session:end', 'session:start', 'session:end']);
+    });
+  });
 }
 
 function ask(scene: Scene, userId: string, code = `code-${userId}`): Promise<string> {

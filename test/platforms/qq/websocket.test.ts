@@ -169,6 +169,27 @@ describe('a connection', () => {
     expect(scene.warnings.join('\n')).toContain('without guilds');
   });
 
+  test('for a bot that may not have presses of buttons hears people without them', async () => {
+    await using scene = await openScene('websocket', ({ server }) => {
+      server.gateway.allowedIntents = 1 << 25;
+    });
+    expect(scene.world.server.gateway.identified.at(-1)).toEqual({ intents: 1 << 25, shard: [0, 1] });
+    await scene.world.say({ text: 'hello' });
+    await until(() => scene.inbox.texts.includes('hello'), 'the message');
+  });
+
+  test('that ends each time as soon as it is there is made again with more patience each time', async () => {
+    await using scene = await openScene('websocket', undefined, 20);
+    const { gateway } = scene.world.server;
+    const started = performance.now();
+    const cutting = setInterval(() => {
+      if (scene.platform.state.phase === 'connected') gateway.cut();
+    }, 1);
+    await until(() => gateway.resumed.length >= 4, 'four resumptions').finally(() => clearInterval(cutting));
+    // Half of 1, 2, 4 and 8 seconds at least, twenty times as fast.
+    expect(performance.now() - started).toBeGreaterThan(375);
+  });
+
   test('for a bot that may have no events is given up', async () => {
     await using world = await QqWorld.open('websocket');
     world.server.gateway.allowedIntents = 0;

@@ -1,3 +1,4 @@
+import { pause } from '../deadline.ts';
 import { type Fields, fieldsOf, nameOf } from '../fields.ts';
 import { FloodGate } from '../flood-gate.ts';
 import { type Outgoing, type OutgoingFile, type Place, type PlatformRuntime, SendFailure } from '../platform.ts';
@@ -143,7 +144,7 @@ export class Sending {
           this.#runtime.warn('a file was not sent', { error: message });
           break;
         }
-        await new Promise<void>((resume) => this.#runtime.after(retryAfterMs, resume));
+        await pause(this.#runtime, retryAfterMs, signal);
       }
     }
     const notice = this.#textStep(place, { text: `(${step.carries} could not be sent)`, key: `${step.key}:missing` });

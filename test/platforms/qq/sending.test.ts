@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Outgoing, type Place, type ReplyContext, SendFailure } from '../../../src/platforms/platform.ts';
+import { patience } from '../../support/patience.ts';
 import { answerable, never, until } from '../contract/scene.ts';
 import { openScene, qqAt } from './scenes.ts';
 import { GROUP, personId } from './world.ts';
@@ -202,7 +203,9 @@ describe('a file', () => {
 
   test('that is large goes in parts, to the same place as its message', async () => {
     await using scene = await openAnswering('group');
-    const bytes = Uint8Array.from({ length: 11 * 1024 * 1024 }, (_, index) => index % 253);
+    const bytes = new Uint8Array(
+      Buffer.alloc(11 * 1024 * 1024, Buffer.from(Array.from({ length: 253 }, (_, at) => at))),
+    );
     await scene.send({ text: '', key: 'k', files: [fileOf(bytes)] });
     const [message] = scene.messages.shown;
     expect(Buffer.from(message?.file?.bytes ?? []).equals(bytes)).toBe(true);
@@ -232,6 +235,23 @@ describe('a file', () => {
     expect(scene.messages.shown.map((message) => message.text)).toEqual(['here it is', '(data.bin could not be sent)']);
     expect(scene.warnings.join('\n')).toContain('a file was not sent');
   });
+});
+
+test('a file that has to wait does not keep a call that is called off', async () => {
+  await using scene = await openAnswering();
+  const file = { kind: 'document', name: 'a.csv', mime: null, bytes: new Uint8Array(2) } as const;
+  const off = new AbortController();
+  const { server } = scene.world;
+  server.onTaken = () => {
+    server.onTaken = null;
+    server.failNext({ status: 429, retryAfter: 3600 });
+  };
+  const sent = scene.platform.send(DM, { text: 'here', key: 'k', reply: scene.reply, files: [file] }, off.signal);
+  await until(() => server.callsTo('POST', /\/messages$/).length === 2, 'the refusal');
+  const started = performance.now();
+  setTimeout(() => off.abort(), 20);
+  await sent;
+  expect(performance.now() - started).toBeLessThan(patience(2000));
 });
 
 describe('a button', () => {

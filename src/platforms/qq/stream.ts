@@ -33,11 +33,15 @@ interface Answer {
   readonly number: number;
 }
 
-export function startQqStream(deps: StreamDeps, place: Place, { key, reply }: StreamOpening): ReplyStream {
+export async function startQqStream(
+  deps: StreamDeps,
+  place: Place,
+  { key, reply }: StreamOpening,
+): Promise<ReplyStream> {
   if (reply === undefined) throw new SendFailure('only an answer can grow on QQ', null);
   const said = reply.data.msg_id;
   const messageId = typeof said === 'string' ? said : reply.messageId;
-  const number = deps.sending.numbers.numberOf(key);
+  const number = await deps.sending.numbers.numberOf(key);
   return new QqStream(deps, place, { messageId, number }, '');
 }
 

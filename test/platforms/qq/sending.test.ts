@@ -52,6 +52,16 @@ describe('an answer', () => {
     expect(scene.messages.shown).toHaveLength(1);
   });
 
+  test('that was refused is tried under another number by the next process too', async () => {
+    await using scene = await openAnswering();
+    scene.world.server.failNext({ status: 400, code: 50055002 });
+    expect(await scene.failureOf({ text: 'x', key: 'dlv_1' })).toMatchObject({ kind: 'transient' });
+    const next = qqAt(scene.world, 'websocket', scene.state).platform;
+    await next.send(DM, { text: 'x', key: 'dlv_1', reply: scene.reply }, never);
+    const numbers = scene.world.server.callsTo('POST', /messages$/).map(({ body }) => body.msg_seq);
+    expect(new Set(numbers).size).toBe(2);
+  });
+
   test('that came too late is told so, whether its time or its answers are over', async () => {
     await using scene = await openAnswering();
     for (const key of ['a', 'b', 'c', 'd']) await scene.send({ text: key, key });

@@ -8,6 +8,8 @@ export interface StreamNote {
   readonly id: string;
   /** When it began, epoch milliseconds. */
   readonly since: number;
+  /** Its end is on its way, or was when its answer was lost. */
+  readonly isEnding: boolean;
   readonly isDone: boolean;
 }
 
@@ -41,5 +43,5 @@ function readNote(kept: unknown): StreamNote | null {
   const note = fieldsOf(kept);
   const [id, since] = [nameOf(note?.id), integerOf(note?.since)];
   if (note === null || id === null || since === null) return null;
-  return { id, since, isDone: note.isDone === true };
+  return { id, since, isEnding: note.isEnding === true, isDone: note.isDone === true };
 }

@@ -31,6 +31,13 @@ export const MUTANTS: readonly Mutant[] = [
     layer: { file: 'test/platforms/qq/webhook.test.ts', titles: 'take for a request of QQ' },
   },
   {
+    name: 'the end of a growing answer on QQ that may have arrived is said again',
+    file: 'src/platforms/qq/stream.ts',
+    find: "note?.isEnding === true && failure.kind === 'unknown'",
+    replace: 'false',
+    layer: { file: 'test/platforms/qq/streaming.test.ts', titles: 'whose end was not answered is not said again' },
+  },
+  {
     name: 'the next process answers on QQ under a number that was refused',
     file: 'src/platforms/qq/numbers.ts',
     find: "key: 'refused', read: integerOf",

@@ -44,4 +44,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "key: 'refused', read: () => null",
     layer: { file: 'test/platforms/qq/sending.test.ts', titles: 'under another number by the next process' },
   },
+  {
+    name: 'a new session of QQ is kept only after a while',
+    file: 'src/platforms/qq/resume-state.ts',
+    find: 'void this.#cursor.flush();',
+    replace: '',
+    layer: { file: 'test/platforms/qq/websocket.test.ts', titles: 'known to the next process from its beginning' },
+  },
 ];

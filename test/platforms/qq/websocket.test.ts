@@ -64,6 +64,37 @@ describe('a session of the gateway', () => {
     await next.platform.stop();
   });
 
+  test('is known to the next process from its beginning', async () => {
+    await using scene = await openScene('websocket', undefined, 1);
+    const open = scene.inbox.hold();
+    await scene.world.say({ text: 'precious' });
+    await until(() => scene.inbox.tried.length === 1, 'the try');
+    // The process before this one has not stopped: it was killed.
+    const next = qqAt(scene.world, 'websocket', scene.state, 1);
+    const inbox = new TestInbox();
+    await next.platform.start(inbox);
+    await until(() => inbox.texts.includes('precious'), 'what nobody had taken').finally(open);
+    await next.platform.stop();
+  });
+
+  test('that is new is known to the next process, also while what came before is not taken', async () => {
+    await using scene = await openScene();
+    const open = scene.inbox.hold();
+    await scene.world.say({ text: 'from before' });
+    await until(() => scene.inbox.tried.length === 1, 'the try');
+    const { gateway } = scene.world.server;
+    gateway.forget();
+    gateway.say({ op: 9, d: false });
+    await until(() => gateway.identified.length === 2 && gateway.isConnected, 'a new session');
+    await scene.world.say({ text: 'precious', person: 1 });
+    await until(() => scene.inbox.tried.length === 2, 'the second try');
+    const next = qqAt(scene.world, 'websocket', scene.state);
+    const inbox = new TestInbox();
+    await next.platform.start(inbox);
+    await until(() => inbox.texts.includes('precious'), 'what nobody had taken').finally(open);
+    await next.platform.stop();
+  });
+
   test('is not kept beyond what the inbox could not take', async () => {
     await using scene = await openScene();
     scene.inbox.refuseNext(Number.POSITIVE_INFINITY);

@@ -73,7 +73,7 @@ describe('a session of the gateway', () => {
     const next = qqAt(scene.world, 'websocket', scene.state, 1);
     const inbox = new TestInbox();
     await next.platform.start(inbox);
-    await until(() => inbox.texts.includes('precious'), 'what nobody had taken').finally(open);
+    await until(() => inbox.texts.includes('precious'), 'what nobody had taken', 3000).finally(open);
     await next.platform.stop();
   });
 
@@ -91,7 +91,7 @@ describe('a session of the gateway', () => {
     const next = qqAt(scene.world, 'websocket', scene.state);
     const inbox = new TestInbox();
     await next.platform.start(inbox);
-    await until(() => inbox.texts.includes('precious'), 'what nobody had taken').finally(open);
+    await until(() => inbox.texts.includes('precious'), 'what nobody had taken', 3000).finally(open);
     await next.platform.stop();
   });
 

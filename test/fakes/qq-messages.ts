@@ -113,9 +113,10 @@ export class QqMessages {
     if (input_mode === 'replace' && !text.startsWith(stream.content)) {
       throw new QqRefusal(40007, '已下发内容前缀不可修改');
     }
+    const content = input_mode === 'append' ? stream.content + text : text;
+    if (content.length > LONGEST_TEXT) throw new QqRefusal(40054007, '消息长度超限');
     stream.index = Number(index);
-    stream.content = input_mode === 'append' ? stream.content + text : text;
-    if (stream.content.length > LONGEST_TEXT) throw new QqRefusal(40054007, '消息长度超限');
+    stream.content = content;
     stream.isDone = input_state === 10;
     const at = this.shown.findIndex((each) => each.id === stream.message.id);
     this.shown[at] = { ...stream.message, text: stream.content, stream: stream.isDone ? 'finished' : 'open' };

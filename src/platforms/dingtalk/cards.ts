@@ -154,7 +154,7 @@ function checkDelivered(answer: Fields): void {
 
 function isThere(thrown: unknown): boolean {
   if (!(thrown instanceof Refusal) || thrown.status >= 500) return false;
-  return /exist|duplicate/i.test(thrown.message) && !/not.{0,3}exist/i.test(thrown.message);
+  return /exist|duplicate|已存在|重复/i.test(thrown.message) && !/not.{0,3}exist/i.test(thrown.message);
 }
 
 /** DingTalk answers with an error of its own where the card or its variable is not there: trying again has no use. */

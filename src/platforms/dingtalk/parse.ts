@@ -125,7 +125,8 @@ function parsePress({ data, messageId }: Frame): Parsed | null {
 /** A card in a group names the group; one in a direct chat is pressed by the person that the chat is with. */
 function placeOfCard(data: Fields, user: string): Place {
   const space = idOf(data.spaceId);
-  const isGroup = space?.startsWith('cid') === true && data.spaceType !== 'IM_ROBOT';
+  const isDirect = /robot|single/i.test(textOf(data.spaceType, 64) ?? '');
+  const isGroup = space?.startsWith('cid') === true && !isDirect;
   return isGroup ? { type: 'group', chat: space } : { type: 'dm', chat: user };
 }
 

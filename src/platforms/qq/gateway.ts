@@ -32,11 +32,14 @@ const WISHES: readonly { readonly intents: number; readonly without: string }[] 
     without: 'nothing',
   },
   { intents: GROUPS_AND_PEOPLE | PRESSES, without: 'guilds' },
+  { intents: GROUPS_AND_PEOPLE, without: 'guilds and presses of buttons' },
   { intents: CHANNELS | GUILD_REACTIONS | GUILD_MENTIONS, without: 'people and groups' },
 ];
 
 const NO_SUCH_INTENT: ReadonlySet<number> = new Set([4013, 4014]);
 const BAD_TOKEN = 4004;
+/** A connection that is over sooner is made again with more patience each time: QQ counts the sessions of a day. */
+const SHORT_MS = 10_000;
 /** The session is over; what else the server closes with, it can be gone on with. */
 function endsSession(code: number): boolean {
   return code === 4006 || code === 4007 || (code >= 4900 && code <= 4913);
@@ -46,13 +49,19 @@ function endsSession(code: number): boolean {
 export async function receiveFromGateway(deps: GatewayDeps, signal: AbortSignal): Promise<void> {
   const gateway = new Gateway(deps);
   await deps.state.read();
+  const { connection, runtime } = deps;
   while (!signal.aborted) {
+    const begun = runtime.now();
     try {
       await gateway.connect(signal);
     } catch (thrown) {
       if (signal.aborted) break;
       if (gateway.learnFrom(thrown)) continue;
-      if ((await deps.connection.failed(thrown, signal)).phase === 'failed') break;
+      const wasConnected = connection.state.phase === 'connected';
+      const isShort = runtime.now() - begun < SHORT_MS;
+      if (!isShort) connection.taken();
+      if ((await connection.failed(thrown, signal)).phase === 'failed') break;
+      if (wasConnected && isShort) await connection.untaken(signal);
     }
   }
 }

@@ -1,5 +1,8 @@
-/** Hosts that QQ keeps files on; what ends in one of these is one. */
-const HOSTS = ['qq.com', 'qq.com.cn', 'qpic.cn', 'gtimg.cn', 'gtimg.com', 'myqcloud.com', 'tencentcos.cn'];
+/** Hosts that QQ keeps files on; what ends in one of these is one. Voices and pictures of people are at the last. */
+const HOSTS = [
+  ...['qq.com', 'qq.com.cn', 'qpic.cn', 'gtimg.cn', 'gtimg.com', 'myqcloud.com', 'tencentcos.cn'],
+  'qqbot.ugcimg.cn',
+];
 
 /**
  * Where a file is read or written: at QQ itself, over https, and nowhere else, whatever a message says. With a root of
@@ -7,8 +10,15 @@ const HOSTS = ['qq.com', 'qq.com.cn', 'qpic.cn', 'gtimg.cn', 'gtimg.com', 'myqcl
  */
 export function mediaAddress(address: string, root: string | null): string | null {
   if (!URL.canParse(address)) return null;
-  const { protocol, hostname, host, pathname, search } = new URL(address);
-  const isOfQq = protocol === 'https:' && HOSTS.some((each) => hostname === each || hostname.endsWith(`.${each}`));
-  if (root === null) return isOfQq ? address : null;
+  const url = new URL(address);
+  const { hostname, host, pathname, search } = url;
+  // Some are written with http; all of these hosts know https.
+  if (url.protocol === 'http:' && url.port === '' && isHostOfQq(hostname)) url.protocol = 'https:';
+  const isOfQq = url.protocol === 'https:' && isHostOfQq(hostname);
+  if (root === null) return isOfQq ? url.href : null;
   return isOfQq || host === new URL(root).host ? `${new URL(root).origin}${pathname}${search}` : null;
+}
+
+function isHostOfQq(host: string): boolean {
+  return HOSTS.some((each) => host === each || host.endsWith(`.${each}`));
 }

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
+import { integerOf } from '../fields.ts';
+import type { PlatformRuntime } from '../platform.ts';
 import { Recent } from '../recent.ts';
+import { KeptEntries } from './kept-entries.ts';
 
 /** QQ takes five answers to a message at most, in some places fewer; it says so itself where it is fewer. */
 const MOST_ANSWERS = 5;
@@ -10,22 +13,31 @@ const REMEMBERED = 2000;
  * the answer: a repetition carries the same pair, also in another process, and its refusal means that it has arrived.
  */
 export class Numbers {
+  readonly #runtime: PlatformRuntime;
   /** How often an answer was refused: a number that was refused may count as used. */
-  readonly #refusals = new Recent<number>(REMEMBERED);
+  readonly #refusals: KeptEntries<number>;
   /** The numbers that a message was answered with. */
   readonly #used = new Recent<Set<number>>(REMEMBERED);
 
-  numberOf(key: string): number {
-    const attempt = this.#refusals.get(key) ?? 0;
+  constructor(runtime: PlatformRuntime) {
+    this.#runtime = runtime;
+    this.#refusals = new KeptEntries({ runtime, key: 'refused', read: integerOf });
+  }
+
+  async numberOf(key: string): Promise<number> {
+    const attempt = (await this.#refusals.get(key)) ?? 0;
     const digest = createHash('sha256')
       .update(attempt === 0 ? key : `${key} ${attempt}`)
       .digest();
     return (digest.readUInt32BE() >>> 1) + 1;
   }
 
-  /** The server has said why it does not take it: the next attempt is another one to it. */
-  refused(key: string): void {
-    this.#refusals.set(key, (this.#refusals.get(key) ?? 0) + 1);
+  /** The server has said why it does not take it: the next attempt is another one to it, in the next process too. */
+  async refused(key: string): Promise<void> {
+    const attempt = (await this.#refusals.get(key)) ?? 0;
+    await this.#refusals.set(key, attempt + 1).catch((thrown: unknown) => {
+      this.#runtime.warn('the next process will not know that an answer was refused', { error: String(thrown) });
+    });
   }
 
   /** It was taken, or may have been. */

@@ -18,12 +18,12 @@ export function timeOf(value: unknown): number | null {
   return Number.isSafeInteger(time) ? time : null;
 }
 
-/** What is no message: the bot comes or goes, somebody reacts or takes a message back. */
-export function parseEvent(kind: string, data: Fields): PlatformEvent | null {
-  return Object.hasOwn(EVENTS, kind) ? (EVENTS[kind]?.(data) ?? null) : null;
+/** What is no message: the bot comes or goes, somebody other than `self` reacts or takes a message back. */
+export function parseEvent(kind: string, data: Fields, self: string): PlatformEvent | null {
+  return Object.hasOwn(EVENTS, kind) ? (EVENTS[kind]?.(data, self) ?? null) : null;
 }
 
-const EVENTS: Readonly<Record<string, (data: Fields) => PlatformEvent | null>> = {
+const EVENTS: Readonly<Record<string, (data: Fields, self: string) => PlatformEvent | null>> = {
   FRIEND_ADD: (data) => personChange(data, 'added'),
   FRIEND_DEL: (data) => personChange(data, 'removed', 'the person removed the bot'),
   C2C_MSG_RECEIVE: (data) => personChange(data, 'added'),
@@ -34,8 +34,8 @@ const EVENTS: Readonly<Record<string, (data: Fields) => PlatformEvent | null>> =
   GROUP_MSG_REJECT: (data) => groupChange(data, 'removed', 'the group wants no messages but answers'),
   CHANNEL_CREATE: (data) => channelChange(data, 'added'),
   CHANNEL_DELETE: (data) => channelChange(data, 'removed', 'the channel was deleted'),
-  MESSAGE_REACTION_ADD: (data) => reaction(data, 'reaction_added'),
-  MESSAGE_REACTION_REMOVE: (data) => reaction(data, 'reaction_removed'),
+  MESSAGE_REACTION_ADD: (data, self) => reaction(data, 'reaction_added', self),
+  MESSAGE_REACTION_REMOVE: (data, self) => reaction(data, 'reaction_removed', self),
   MESSAGE_DELETE: deletion,
   PUBLIC_MESSAGE_DELETE: deletion,
   DIRECT_MESSAGE_DELETE: (data) => {
@@ -72,14 +72,16 @@ function channelOf({ guild_id, channel_id }: Fields): Place | null {
 /** Whether what is reacted to is a message; it can be a post of a forum, too. */
 const MESSAGE_TARGETS: ReadonlySet<unknown> = new Set([0, 'ReactionTargetType_MSG']);
 
-function reaction(data: Fields, kind: 'reaction_added' | 'reaction_removed'): PlatformEvent | null {
+function reaction(data: Fields, kind: 'reaction_added' | 'reaction_removed', self: string): PlatformEvent | null {
   const place = channelOf(data);
   const target = fieldsOf(data.target);
   const messageId = messageIdOf(target?.id);
   const emoji = fieldsOf(data.emoji);
   const id = nameOf(emoji?.id);
-  if (place === null || messageId === null || id === null || !MESSAGE_TARGETS.has(target?.type)) return null;
   const from = { id: idOf(data.user_id), name: null, bot: false };
+  if (place === null || messageId === null || id === null || !MESSAGE_TARGETS.has(target?.type)) return null;
+  // Signs of ours at messages that are being answered.
+  if (self !== '' && from.id === self) return null;
   return { kind, place, messageId, from, reaction: `${integerOf(emoji?.type) ?? 1}:${id}` };
 }
 

@@ -46,7 +46,7 @@ export function parsePayload(payload: unknown, context: ParseContext): Parsed | 
   if (fields.t === 'MESSAGE_AUDIT_PASS' || fields.t === 'MESSAGE_AUDIT_REJECT') return parseAudit(fields.t, data);
   const talk = Object.hasOwn(TALKS, fields.t) ? (TALKS[fields.t]?.(data) ?? null) : null;
   if (talk !== null) return parseMessage(talk, data, context);
-  const event = parseEvent(fields.t, data);
+  const event = parseEvent(fields.t, data, context.self.id);
   return event === null ? null : { kind: 'event', event };
 }
 

@@ -132,7 +132,7 @@ export class Qq implements Platform {
     return { messageId: await this.#sending.send(place, message, signal) };
   }
 
-  async startStream(place: Place, opening: StreamOpening): Promise<ReplyStream> {
+  startStream(place: Place, opening: StreamOpening): Promise<ReplyStream> {
     return startQqStream(this.#streams, place, opening);
   }
 

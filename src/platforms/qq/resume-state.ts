@@ -41,10 +41,15 @@ export class ResumeState {
     return mark !== null && mark.session === this.#base?.session ? mark : this.#base;
   }
 
-  /** The server has made a session. What is still open of the one before is not forgotten by us. */
+  /**
+   * The server has made a session. What is still open of the one before is not forgotten by us, and cannot be asked for
+   * any more; the new one is kept at once, so that a process that is killed now loses nothing of it.
+   */
   begun(position: Position): void {
     this.#base = position;
-    this.#moveTo(position);
+    this.#lowWater.begin(position)();
+    this.#keep();
+    void this.#cursor.flush();
   }
 
   /** The server does not know the session any more. */
@@ -72,13 +77,9 @@ export class ResumeState {
     await this.#cursor.flush();
   }
 
-  #moveTo(position: Position): void {
-    if (this.#lowWater.begin(position)()) this.#keep();
-  }
-
   #keep(): void {
-    const { mark } = this.#lowWater;
-    if (mark !== null && mark.session !== '') this.#cursor.moveTo(JSON.stringify(mark));
+    const { position } = this;
+    if (position !== null && position.session !== '') this.#cursor.moveTo(JSON.stringify(position));
   }
 }
 

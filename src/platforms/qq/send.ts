@@ -1,3 +1,4 @@
+import { pause } from '../deadline.ts';
 import { type Fields, fieldsOf, nameOf } from '../fields.ts';
 import { FloodGate } from '../flood-gate.ts';
 import { type Outgoing, type OutgoingFile, type Place, type PlatformRuntime, SendFailure } from '../platform.ts';
@@ -37,7 +38,7 @@ interface Audited {
 /** Messages to people, groups and channels, each numbered so that a repetition is known. */
 export class Sending {
   readonly gate: FloodGate;
-  readonly numbers = new Numbers();
+  readonly numbers: Numbers;
   readonly #api: QqApi;
   readonly #runtime: PlatformRuntime;
   /** What we call our messages, by what QQ calls them when it gives them an id. */
@@ -48,6 +49,7 @@ export class Sending {
     this.#api = api;
     this.#runtime = api.options.runtime;
     this.gate = new FloodGate(this.#runtime);
+    this.numbers = new Numbers(this.#runtime);
   }
 
   /** Sends a message, which may become several; returns the name of the last. */
@@ -95,7 +97,7 @@ export class Sending {
     const isAnswer = messageId !== undefined || occasion.eventId !== undefined;
     for (let form = FIRST_FORM; ; ) {
       this.gate.check(place.chat);
-      const number = this.numbers.numberOf(step.key);
+      const number = await this.numbers.numberOf(step.key);
       if (isNumbered && messageId !== undefined) this.#checkAnswers(messageId, number);
       // QQ gives no id when it refuses a repetition: an answer is called by what it carries.
       const name = isNumbered && messageId !== undefined ? `${messageId}/${number}` : '';
@@ -110,7 +112,7 @@ export class Sending {
         const mayBeTaken = failure === null || failure.kind === 'uncertain';
         if (messageId !== undefined && mayBeTaken) this.numbers.used(messageId, number);
         if (failure === null) return this.#remembered(place, step, name, thrown);
-        if (thrown instanceof QqError && thrown.code !== 0) this.numbers.refused(step.key);
+        if (thrown instanceof QqError && thrown.code !== 0) await this.numbers.refused(step.key);
         const mended = mendedForm(form, thrown, failure);
         if (mended === null) throw this.gate.note(place.chat, failure);
         form = mended;
@@ -143,7 +145,7 @@ export class Sending {
           this.#runtime.warn('a file was not sent', { error: message });
           break;
         }
-        await new Promise<void>((resume) => this.#runtime.after(retryAfterMs, resume));
+        await pause(this.#runtime, retryAfterMs, signal);
       }
     }
     const notice = this.#textStep(place, { text: `(${step.carries} could not be sent)`, key: `${step.key}:missing` });

@@ -33,11 +33,15 @@ interface Answer {
   readonly number: number;
 }
 
-export function startQqStream(deps: StreamDeps, place: Place, { key, reply }: StreamOpening): ReplyStream {
+export async function startQqStream(
+  deps: StreamDeps,
+  place: Place,
+  { key, reply }: StreamOpening,
+): Promise<ReplyStream> {
   if (reply === undefined) throw new SendFailure('only an answer can grow on QQ', null);
   const said = reply.data.msg_id;
   const messageId = typeof said === 'string' ? said : reply.messageId;
-  const number = deps.sending.numbers.numberOf(key);
+  const number = await deps.sending.numbers.numberOf(key);
   return new QqStream(deps, place, { messageId, number }, '');
 }
 
@@ -90,17 +94,34 @@ class QqStream implements ReplyStream {
     const note = await this.#deps.notes.get(this.handle);
     if (note?.isDone) return { messageId: this.handle };
     if (note === null && this.#shown !== '') throw new SendFailure('there is no such stream any more', null);
-    const words = renderMarkdown(text);
+    // Kept before it is sent: an end whose answer is lost may have been taken.
+    if (note !== null) await this.#note({ isEnding: true });
     try {
-      const content = this.#shown === null ? words : continued(this.#shown, words, true);
-      await this.#send(DONE, 'replace', content, signal).catch(async (thrown: unknown) => {
-        if (this.#shown !== null || !isAnotherBeginning(thrown)) throw thrown;
-        await this.#send(DONE, 'append', `\n\n${words}`, signal);
-      });
+      await this.#end(renderMarkdown(text), signal);
     } catch (thrown) {
-      throw this.#failureOf(thrown);
+      const failure = this.#failureOf(thrown);
+      // It has ended already, if it was to end before and nobody knows what became of that.
+      const mayHaveEnded = note?.isEnding === true && failure.kind === 'unknown';
+      if (note !== null && !mayHaveEnded) await this.#notEnded(note, failure, signal);
+      if (!mayHaveEnded) throw failure;
     }
+    await this.#note({ isDone: true });
     return { messageId: this.handle };
+  }
+
+  async #end(words: string, signal: AbortSignal): Promise<void> {
+    const content = this.#shown === null ? words : continued(this.#shown, words, true);
+    await this.#send(DONE, 'replace', content, signal).catch(async (thrown: unknown) => {
+      if (this.#shown !== null || !isAnotherBeginning(thrown)) throw thrown;
+      await this.#send(DONE, 'append', `\n\n${words}`, signal);
+    });
+  }
+
+  async #notEnded({ isEnding }: StreamNote, { kind }: SendFailure, signal: AbortSignal): Promise<void> {
+    // This end was not taken; one before it may have been.
+    if (!isEnding && kind !== 'uncertain') await this.#note({ isEnding: false });
+    // Nobody ends it later: the reply is sent as messages of its own.
+    if (kind === 'too_long') await this.#send(DONE, 'append', '\n', signal).catch(() => undefined);
   }
 
   async #send(state: number, mode: 'replace' | 'append', content: string, signal: AbortSignal): Promise<void> {
@@ -121,14 +142,16 @@ class QqStream implements ReplyStream {
     const answer = await api.call({ method: 'POST', path, json }, signal);
     sending.numbers.used(messageId, number);
     sending.taken(this.handle, answer);
-    await this.#note(note, nameOf(answer.id), state === DONE);
+    if (note !== null) return;
+    const id = nameOf(answer.id);
+    if (id === null) throw new SendFailure('the server does not name the stream', null);
+    await this.#note({ id });
   }
 
-  async #note(note: StreamNote | null, id: string | null, isDone: boolean): Promise<void> {
+  async #note(change: Partial<StreamNote>): Promise<void> {
     const { notes } = this.#deps;
-    if (note === null && id === null) throw new SendFailure('the server does not name the stream', null);
-    if (note !== null && !isDone) return;
-    await notes.set(this.handle, { id: note?.id ?? id ?? '', since: note?.since ?? notes.now(), isDone });
+    const before = (await notes.get(this.handle)) ?? { id: '', since: notes.now(), isEnding: false, isDone: false };
+    await notes.set(this.handle, { ...before, ...change });
   }
 
   #failureOf(thrown: unknown): SendFailure {

@@ -76,6 +76,16 @@ describe('a card', () => {
     expect(scene.world.shown()).toMatchObject([{ text: 'there', stream: 'finished' }]);
   });
 
+  test.each(['outTrackId already exists', 'outTrackId 已存在'])(
+    'that is there already is gone on with: %s',
+    async (message) => {
+      await using scene = await openScene();
+      const { handle } = await begin(scene);
+      scene.fake.failNext(CREATE, { status: 400, body: { code: 'param.error', message } });
+      expect((await begin(scene)).handle).toBe(handle);
+    },
+  );
+
   test('of a dead process is finished by its handle, and finishing it again changes nothing', async () => {
     await using scene = await openScene();
     const { handle } = await begin(scene);

@@ -1,7 +1,11 @@
+import type { Outgoing, Place, SendFailure } from '../../../src/platforms/platform.ts';
 import { descriptor } from '../../../src/platforms/qq/descriptor.ts';
 import { Qq } from '../../../src/platforms/qq/platform.ts';
-import { type KeptState, TestInbox, testRuntime, until } from '../contract/scene.ts';
-import { type QqMode, QqWorld } from './world.ts';
+import { answerable, type KeptState, never, TestInbox, testRuntime, until } from '../contract/scene.ts';
+import { GROUP, personId, type QqMode, QqWorld } from './world.ts';
+
+export const DM: Place = { type: 'dm', chat: personId(0) };
+const IN_GROUP: Place = { type: 'group', chat: GROUP };
 
 /** A platform at a world; `state` is what processes of the same account share. */
 export function qqAt(world: QqWorld, mode: QqMode = 'websocket', state: KeptState = new Map(), speed = 100) {
@@ -30,4 +34,19 @@ export async function openScene(
     await world[Symbol.asyncDispose]();
   };
   return { world, platform, warnings, inbox, state, [Symbol.asyncDispose]: close };
+}
+
+/** Somebody has written, and what is sent answers that. */
+export async function openAnswering(where: 'dm' | 'group' = 'dm') {
+  const scene = await openScene();
+  const { reply } = await answerable({ driver: scene.world as never, inbox: scene.inbox }, where);
+  const place = where === 'dm' ? DM : IN_GROUP;
+  const { messages } = scene.world.server;
+  const send = (message: Outgoing) => scene.platform.send(place, { reply, ...message }, never);
+  const failureOf = (message: Outgoing) =>
+    send(message).then(
+      () => null,
+      (thrown: unknown) => thrown as SendFailure,
+    );
+  return { ...scene, reply, messages, send, failureOf, [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose]() };
 }

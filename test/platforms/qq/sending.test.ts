@@ -1,27 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type Outgoing, type Place, type ReplyContext, SendFailure } from '../../../src/platforms/platform.ts';
-import { answerable, never, until } from '../contract/scene.ts';
-import { openScene, qqAt } from './scenes.ts';
-import { GROUP, personId } from './world.ts';
+import { type Place, type ReplyContext, SendFailure } from '../../../src/platforms/platform.ts';
+import { never, until } from '../contract/scene.ts';
+import { DM, openAnswering, openScene, qqAt } from './scenes.ts';
+import { GROUP } from './world.ts';
 
-const DM: Place = { type: 'dm', chat: personId(0) };
-const IN_GROUP: Place = { type: 'group', chat: GROUP };
 const CHANNEL: Place = { type: 'channel', scope: '3001', chat: '4001' };
-
-/** Somebody has written, and what is sent answers that. */
-async function openAnswering(where: 'dm' | 'group' = 'dm') {
-  const scene = await openScene();
-  const { reply } = await answerable({ driver: scene.world as never, inbox: scene.inbox }, where);
-  const place = where === 'dm' ? DM : IN_GROUP;
-  const { messages } = scene.world.server;
-  const send = (message: Outgoing) => scene.platform.send(place, { reply, ...message }, never);
-  const failureOf = (message: Outgoing) =>
-    send(message).then(
-      () => null,
-      (thrown: unknown) => thrown as SendFailure,
-    );
-  return { ...scene, reply, messages, send, failureOf, [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose]() };
-}
 
 describe('an answer', () => {
   test('carries the message it answers and a number that follows from its key, also in another process', async () => {
@@ -49,6 +32,16 @@ describe('an answer', () => {
     const numbers = scene.world.server.callsTo('POST', /messages$/).map(({ body }) => body.msg_seq);
     expect(new Set(numbers).size).toBe(2);
     expect(scene.messages.shown).toHaveLength(1);
+  });
+
+  test('that was refused is tried under another number by the next process too', async () => {
+    await using scene = await openAnswering();
+    scene.world.server.failNext({ status: 400, code: 50055002 });
+    expect(await scene.failureOf({ text: 'x', key: 'dlv_1' })).toMatchObject({ kind: 'transient' });
+    const next = qqAt(scene.world, 'websocket', scene.state).platform;
+    await next.send(DM, { text: 'x', key: 'dlv_1', reply: scene.reply }, never);
+    const numbers = scene.world.server.callsTo('POST', /messages$/).map(({ body }) => body.msg_seq);
+    expect(new Set(numbers).size).toBe(2);
   });
 
   test('that came too late is told so, whether its time or its answers are over', async () => {
@@ -196,44 +189,6 @@ describe('in a channel', () => {
   });
 });
 
-describe('a file', () => {
-  const fileOf = (bytes: Uint8Array, name = 'data.bin', kind: 'document' | 'image' | 'voice' = 'document') =>
-    ({ kind, name, mime: null, bytes }) as const;
-
-  test('that is large goes in parts, to the same place as its message', async () => {
-    await using scene = await openAnswering('group');
-    const bytes = Uint8Array.from({ length: 11 * 1024 * 1024 }, (_, index) => index % 253);
-    await scene.send({ text: '', key: 'k', files: [fileOf(bytes)] });
-    const [message] = scene.messages.shown;
-    expect(Buffer.from(message?.file?.bytes ?? []).equals(bytes)).toBe(true);
-    const { server } = scene.world;
-    const [prepared] = server.callsTo('POST', /upload_prepare$/);
-    expect(prepared?.path).toBe(`/v2/groups/${GROUP}/upload_prepare`);
-    expect(prepared?.body).toMatchObject({ file_type: 4, file_size: String(bytes.length), file_name: 'data.bin' });
-    expect(server.callsTo('POST', /upload_part_finish$/)).toHaveLength(3);
-  });
-
-  test('is what QQ can show of it, and else a file', async () => {
-    await using scene = await openAnswering();
-    scene.messages.mostAnswers = 10;
-    const bytes = new Uint8Array(4);
-    const names = ['a.png', 'b.webp', 'c.silk', 'd.opus'] as const;
-    for (const name of names) {
-      const kind = /png|webp/.test(name) ? 'image' : 'voice';
-      await scene.send({ text: '', key: name, files: [fileOf(bytes, name, kind)] });
-    }
-    expect(scene.messages.shown.map(({ file }) => file?.type)).toEqual([1, 4, 3, 4]);
-  });
-
-  test('that was not taken is told below the words', async () => {
-    await using scene = await openAnswering();
-    scene.world.server.takesFiles = false;
-    await scene.send({ text: 'here it is', key: 'k', files: [fileOf(new Uint8Array(2))] });
-    expect(scene.messages.shown.map((message) => message.text)).toEqual(['here it is', '(data.bin could not be sent)']);
-    expect(scene.warnings.join('\n')).toContain('a file was not sent');
-  });
-});
-
 describe('a button', () => {
   test('is acknowledged at once, whatever the inbox does', async () => {
     await using scene = await openAnswering();
@@ -269,19 +224,4 @@ describe('the access token', () => {
     expect(scene.messages.shown).toHaveLength(3);
     expect(scene.world.server.tokensGiven).toBe(2);
   });
-});
-
-test('a file is read from QQ and from nowhere else', async () => {
-  await using scene = await openScene();
-  const { server } = scene.world;
-  const address = `http:${server.keepFile(new TextEncoder().encode('bytes'))}`;
-  const read = async (ref: string) => Buffer.from(await scene.platform.openFile(ref, 100, never)).toString();
-  expect(await read(address)).toBe('bytes');
-  const { pathname } = new URL(address);
-  // The hosts of QQ are all the one that is configured.
-  expect(await read(`https://multimedia.nt.qq.com.cn${pathname}`)).toBe('bytes');
-  for (const ref of ['http://169.254.169.254/x', 'https://qq.com.evil.test/x', 'file:///etc/passwd', 'x']) {
-    await expect(read(ref)).rejects.toThrow('not on a server of QQ');
-  }
-  await expect(read(`${server.url}/download/none`)).rejects.toThrow('404');
 });

@@ -46,7 +46,10 @@ test('the hosts are those of QQ, of its sandbox, or one in the place of all', ()
 test('files are at hosts of QQ over https, and with a root of one’s own only there', () => {
   const file = 'https://multimedia.nt.qq.com.cn/download?rkey=x';
   expect(mediaAddress(file, null)).toBe(file);
-  expect(mediaAddress(file.replace('https', 'http'), null)).toBeNull();
+  expect(mediaAddress(file.replace('https', 'http'), null)).toBe(file);
+  expect(mediaAddress('http://multimedia.nt.qq.com.cn:8080/x', null)).toBeNull();
+  expect(mediaAddress('https://qqbot.ugcimg.cn/uservoice/a.wav', null)).not.toBeNull();
+  expect(mediaAddress('https://other.ugcimg.cn/a.wav', null)).toBeNull();
   expect(mediaAddress('https://evil.test/download', null)).toBeNull();
   expect(mediaAddress('https://user@evilqq.com/', null)).toBeNull();
   expect(mediaAddress(file, 'http://127.0.0.1:1')).toBe('http://127.0.0.1:1/download?rkey=x');

@@ -59,6 +59,43 @@ describe('a growing answer', () => {
     expect(scene.frames()).toHaveLength(frames);
   });
 
+  test.each(['All of it.', 'Something else.'])('whose end was not answered is not said again: %s', async (text) => {
+    await using scene = await openGrowing();
+    await scene.stream.append('All of', never);
+    const end = () => scene.next().resumeStream(DM, scene.stream.handle).finish({ text }, never);
+    // What does not begin with what people see is refused first, and then added to it.
+    if (!text.startsWith('All of')) scene.server.failNext({ status: 404, code: 40007 });
+    scene.world.loseAnswer();
+    await expect(end()).rejects.toMatchObject({ kind: 'uncertain' });
+    expect(await end()).toEqual({ messageId: scene.stream.handle });
+    expect(scene.world.shown()).toMatchObject([{ stream: 'finished' }]);
+    expect(scene.world.shown()[0]?.text.endsWith(text)).toBe(true);
+  });
+
+  test('whose end was refused has not ended when it is refused again', async () => {
+    await using scene = await openGrowing();
+    await scene.stream.append('All of', never);
+    const end = () => scene.next().resumeStream(DM, scene.stream.handle).finish({ text: 'All of it.' }, never);
+    for (const _ of ['once', 'again']) {
+      scene.server.failNext({ status: 400, code: 99_999 });
+      await expect(end()).rejects.toMatchObject({ kind: 'unknown', retryAfterMs: null });
+    }
+    await end();
+    expect(scene.world.shown()).toMatchObject([{ text: 'All of it.', stream: 'finished' }]);
+  });
+
+  test('that would become too long below what was shown is ended, and its reply is not taken for sent', async () => {
+    await using scene = await openGrowing();
+    await scene.stream.append('x'.repeat(2000), never);
+    const end = () => {
+      const resumed = scene.next().resumeStream(DM, scene.stream.handle);
+      return resumed.finish({ text: 'y'.repeat(3000) }, never);
+    };
+    await expect(end()).rejects.toMatchObject({ kind: 'too_long', retryAfterMs: null });
+    expect(scene.world.shown()).toMatchObject([{ stream: 'finished' }]);
+    await expect(end()).rejects.toMatchObject({ retryAfterMs: null });
+  });
+
   test('that comes too late says so', async () => {
     await using scene = await openGrowing();
     scene.world.closeWindow();

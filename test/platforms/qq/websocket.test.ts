@@ -64,6 +64,37 @@ describe('a session of the gateway', () => {
     await next.platform.stop();
   });
 
+  test('is known to the next process from its beginning', async () => {
+    await using scene = await openScene('websocket', undefined, 1);
+    const open = scene.inbox.hold();
+    await scene.world.say({ text: 'precious' });
+    await until(() => scene.inbox.tried.length === 1, 'the try');
+    // The process before this one has not stopped: it was killed.
+    const next = qqAt(scene.world, 'websocket', scene.state, 1);
+    const inbox = new TestInbox();
+    await next.platform.start(inbox);
+    await until(() => inbox.texts.includes('precious'), 'what nobody had taken', 3000).finally(open);
+    await next.platform.stop();
+  });
+
+  test('that is new is known to the next process, also while what came before is not taken', async () => {
+    await using scene = await openScene();
+    const open = scene.inbox.hold();
+    await scene.world.say({ text: 'from before' });
+    await until(() => scene.inbox.tried.length === 1, 'the try');
+    const { gateway } = scene.world.server;
+    gateway.forget();
+    gateway.say({ op: 9, d: false });
+    await until(() => gateway.identified.length === 2 && gateway.isConnected, 'a new session');
+    await scene.world.say({ text: 'precious', person: 1 });
+    await until(() => scene.inbox.tried.length === 2, 'the second try');
+    const next = qqAt(scene.world, 'websocket', scene.state);
+    const inbox = new TestInbox();
+    await next.platform.start(inbox);
+    await until(() => inbox.texts.includes('precious'), 'what nobody had taken', 3000).finally(open);
+    await next.platform.stop();
+  });
+
   test('is not kept beyond what the inbox could not take', async () => {
     await using scene = await openScene();
     scene.inbox.refuseNext(Number.POSITIVE_INFINITY);
@@ -167,6 +198,27 @@ describe('a connection', () => {
     expect(identified.map(({ intents }) => intents & ~groupsAndPresses)).toEqual([expect.any(Number), 0]);
     expect(identified[1]).toEqual({ intents: groupsAndPresses, shard: [0, 1] });
     expect(scene.warnings.join('\n')).toContain('without guilds');
+  });
+
+  test('for a bot that may not have presses of buttons hears people without them', async () => {
+    await using scene = await openScene('websocket', ({ server }) => {
+      server.gateway.allowedIntents = 1 << 25;
+    });
+    expect(scene.world.server.gateway.identified.at(-1)).toEqual({ intents: 1 << 25, shard: [0, 1] });
+    await scene.world.say({ text: 'hello' });
+    await until(() => scene.inbox.texts.includes('hello'), 'the message');
+  });
+
+  test('that ends each time as soon as it is there is made again with more patience each time', async () => {
+    await using scene = await openScene('websocket', undefined, 20);
+    const { gateway } = scene.world.server;
+    const started = performance.now();
+    const cutting = setInterval(() => {
+      if (scene.platform.state.phase === 'connected') gateway.cut();
+    }, 1);
+    await until(() => gateway.resumed.length >= 4, 'four resumptions').finally(() => clearInterval(cutting));
+    // Half of 1, 2, 4 and 8 seconds at least, twenty times as fast.
+    expect(performance.now() - started).toBeGreaterThan(375);
   });
 
   test('for a bot that may have no events is given up', async () => {

@@ -19,7 +19,7 @@ export function outgoing(
   return outgoingTo({ platform: accountOf(session), target: session.origin ?? {} }, text, platform, id, shape);
 }
 
-/** The same for a place that is no session's. */
+/** The same for a place that is no session's. What opens a place is one row: a second one would open a second place. */
 export function outgoingTo(
   { platform: name, target }: Pick<DeliveryToMake, 'platform' | 'target'>,
   text: string,
@@ -27,7 +27,9 @@ export function outgoingTo(
   id: string,
   shape: ReplyShape = {},
 ): DeliveryToMake[] {
-  const parts = platform === null ? [text] : splitText(text, measureAt(platform, target as unknown as Place));
+  const place = target as unknown as Place;
+  const isWhole = platform === null || place.opens !== undefined;
+  const parts = isWhole ? [text] : splitText(text, measureAt(platform, place));
   return parts.map((part, i) => ({
     // Parts of one reply are sent in the order of their ids.
     id: i === 0 ? id : `${id}:${String(i + 1).padStart(4, '0')}`,

@@ -104,10 +104,13 @@ async function sendParts(
 ): Promise<SentMessage> {
   const parts = splitText(text, measureAt(platform, place));
   let sent: SentMessage | null = null;
+  let at = place;
   for (const [i, part] of parts.entries()) {
     const own = shapeOfPart(i, parts.length, shape) ?? {};
+    const here = await platform.send(at, messageOf(platform, at, keyOfPart(i, key), part, own), signal);
     // What is sent behind something that opened a place belongs there.
-    sent = await platform.send(sent?.place ?? place, messageOf(platform, place, keyOfPart(i, key), part, own), signal);
+    at = here.place ?? at;
+    sent = at === place ? here : { ...here, place: at };
   }
   return sent ?? platform.send(place, messageOf(platform, place, key, text, shape), signal);
 }

@@ -11,6 +11,7 @@ import {
 const LOADING = 1 << 7;
 const MOST_TEXT = 2000;
 const MOST_EMBEDDED = 6000;
+const MOST_TITLE = 100;
 
 type Route = (fake: DiscordState, call: Call, ids: string[]) => Answer;
 
@@ -209,6 +210,8 @@ function openThread(fake: DiscordState, { body, files }: Call, [id = '']: string
   if (forum === null) return refusal(404, 10003, 'Unknown Channel');
   const tags = body.applied_tags as string[];
   if (forum.flags === 1 << 4 && tags.length === 0)
+  const { length } = [...String(body.name ?? '')];
+  if (length < 1 || length > MOST_TITLE) return refusal(400, 50035, 'Invalid Form Body: name');
     return refusal(400, 40067, 'A tag is required to create a forum post');
   const wrong = objection(body.message as Json, files.length);
   if (wrong !== null) return wrong;

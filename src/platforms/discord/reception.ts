@@ -137,7 +137,8 @@ export class Reception {
     await this.#queues.run(message.place.thread ?? message.place.chat, async () => {
       // An answer that came before it would find nothing to take the place of.
       await acknowledged;
-      await this.#persist(() => inbox.receive(message));
+      const unanswered = () => interactions.withdraw(interaction, self.application);
+      await this.#persist(() => inbox.receive(message, unanswered));
     });
   }
 

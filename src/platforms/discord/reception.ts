@@ -60,6 +60,9 @@ export class Reception {
   async begin(self: Self, guilds: readonly string[], completeAt: number | null): Promise<void> {
     const { marks, api } = this.#deps;
     const oldest = api.runtime.now() - OLDEST_MS;
+    if (completeAt !== null && completeAt < oldest) {
+      api.runtime.warn('what was said on Discord while nobody was there is asked for a day back only', { completeAt });
+    }
     this.#since = completeAt === null ? null : snowflakeAt(Math.max(completeAt - MARGIN_MS, oldest));
     this.#expected = new Set(guilds);
     const before = this.#queues.settle();

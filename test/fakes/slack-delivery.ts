@@ -38,7 +38,7 @@ export class SlackDelivery {
   retryMs = 500;
   /** Attempts at the same; what is not taken then is never brought again. */
   mostAttempts = Number.POSITIVE_INFINITY;
-  /** What happens while nobody is connected is not brought at all. */
+  /** What happens before the next connection is not brought at all. */
   forgets = false;
   readonly #pending = new Map<string, Envelope>();
   readonly #waiters = new Map<string, () => void>();
@@ -64,7 +64,7 @@ export class SlackDelivery {
 
   /** Resolves when it is acknowledged. */
   bring(kind: EnvelopeKind, payload: Record<string, unknown>, channel = ''): Promise<void> {
-    if (this.forgets && this.sockets.size === 0) return Promise.resolve();
+    if (this.forgets) return Promise.resolve();
     this.#count += 1;
     const id = `env-${this.#count}`;
     const envelope = { id, kind, payload, channel, attempts: 0, sentAt: 0, isUnderWay: false };

@@ -61,6 +61,60 @@ describe('what was missed', () => {
   });
 
   test('that cannot be asked for is told of, and keeps nothing else back', async () => {
+  test('is asked for until Slack answers again, also when that takes minutes', async () => {
+    await using scene = await openSlack();
+    const { fake, inbox, world, driver, warnings } = scene;
+    world.tell({ text: 'before', channel: 'C1' });
+    await until(() => inbox.received.length === 1, 'the first');
+    await scene.platform.stop();
+    fake.delivery.forget();
+    world.tell({ text: 'missed', channel: 'C1' });
+    fake.failNext('conversations.history', { status: 503 }, 12);
+    const next = await driver.restart!();
+    const later = new TestInbox();
+    await next.start(later);
+    await until(() => later.received.length === 1, 'what was missed');
+    expect(later.texts).toEqual(['missed']);
+    expect(warnings.join('\n')).not.toContain('may be missing');
+  });
+
+  test('in a channel comes, though one of its threads cannot be asked for', async () => {
+    await using scene = await openSlack();
+    const { fake, inbox, world, driver, warnings } = scene;
+    const { thread } = world.place('thread');
+    world.tell({ text: 'in the channel', channel: 'C1' });
+    world.tell({ text: 'in the thread', channel: 'C1', thread: thread! });
+    await until(() => inbox.received.length === 2, 'both');
+    await scene.platform.stop();
+    fake.delivery.forget();
+    world.tell({ text: 'missed', channel: 'C1' });
+    fake.failNext('conversations.replies', { error: 'missing_scope' });
+    const next = await driver.restart!();
+    const later = new TestInbox();
+    await next.start(later);
+    await until(() => later.received.length === 1, 'what was missed');
+    expect(later.texts).toEqual(['missed']);
+    expect(warnings.join('\n')).toContain('may be missing');
+  });
+
+  test('in many new threads is asked for, and where there are more than that it is told', async () => {
+    await using scene = await openSlack();
+    const { fake, inbox, world, driver, warnings } = scene;
+    world.tell({ text: 'before', channel: 'C1' });
+    await until(() => inbox.received.length === 1, 'the first');
+    await scene.platform.stop();
+    fake.delivery.forget();
+    for (let n = 0; n < 51; n += 1) {
+      const root = world.tell({ text: `root ${n}`, channel: 'C1' });
+      world.tell({ text: `reply ${n}`, channel: 'C1', thread: root.ts });
+    }
+    const next = await driver.restart!();
+    const later = new TestInbox();
+    await next.start(later);
+    await until(() => later.received.length === 51 + 50, 'what was missed');
+    expect(warnings.join('\n')).toContain('than is asked for');
+  });
+
     await using scene = await openSlack();
     const { fake, inbox, world, driver, warnings } = scene;
     world.tell({ text: 'before', channel: 'C1' });

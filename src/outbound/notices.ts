@@ -5,10 +5,19 @@ import { policyFor, type ResetRules } from '../lifecycle/reset-policy.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { parseKey } from '../lifecycle/session-key.ts';
 import type { ResetCause, SessionKind } from '../lifecycle/states.ts';
+import { sanitize } from '../platforms/outside-text.ts';
 import type { Store } from '../store/port.ts';
 import { deliverable } from '../turns/reply-target.ts';
-import { expiredHereText, expiredText, PARKED_IN_TURN_TEXT, rolledOverText, STUCK_TEXT } from '../turns/texts.ts';
+import {
+  expiredHereText,
+  expiredText,
+  PARKED_IN_TURN_TEXT,
+  rolledOverText,
+  STUCK_TEXT,
+  unsentText,
+} from '../turns/texts.ts';
 import { outgoing } from './outgoing.ts';
+import { sentIn } from './send-out.ts';
 
 /** What is told when a session of a kind has ended that worked for somebody else. */
 export type EndedHandlers = Readonly<
@@ -22,11 +31,12 @@ export type EndedHandlers = Readonly<
 export function noticesSubscriber(engine: Engine, rules: () => ResetRules, ended: EndedHandlers): NewSubscriber {
   return {
     name: 'gateway.notices',
-    events: ['session:start', 'session:end', 'session:suspend'],
+    events: ['session:start', 'session:end', 'session:suspend', 'delivery:failed'],
     handle: async (event) => {
       const { session_id: sessionId } = event;
       const session = sessionId === null ? null : await engine.store.read('getSession', { sessionId });
       if (session === null) return;
+      if (event.type === 'delivery:failed') return tellOfUnsent(engine, session, event);
       if (event.type === 'session:end') await ended[session.kind]?.(session, event.id);
       if (!deliverable(session)) return;
       const before = event.type === 'session:start' ? await sessionBefore(engine.store, session) : null;
@@ -40,6 +50,22 @@ export function noticesSubscriber(engine: Engine, rules: () => ResetRules, ended
       });
     },
   };
+}
+
+/** What an agent sent elsewhere is refused after its turn: it and its people would take it for sent. */
+async function tellOfUnsent(
+  engine: Engine,
+  session: Session,
+  { delivery_id: delivery, error }: MoiraiEvent,
+): Promise<void> {
+  const sent = sentIn(String(delivery));
+  if (sent === null) return;
+  const id = `${sent}:unsent`;
+  const text = unsentText(sanitize(String(error), 500));
+  await engine.store.write('addExternalNote', {
+    ...{ context: engine.commandContext(), sessionId: session.id, id, key: session.key, note: text },
+    deliveries: outgoing(session, text, null, id),
+  });
 }
 
 /** Something to say; the same id again is the same notice again. */

@@ -19,7 +19,7 @@ export function outgoing(
   return outgoingTo({ platform: accountOf(session), target: session.origin ?? {} }, text, platform, id, shape);
 }
 
-/** The same for a place that is no session's. */
+/** The same for a place that is no session's. What opens a place is one row: a second one would open a second place. */
 export function outgoingTo(
   { platform: name, target }: Pick<DeliveryToMake, 'platform' | 'target'>,
   text: string,

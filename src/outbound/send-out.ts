@@ -14,6 +14,16 @@ interface OutgoingNote {
   readonly platform: Platform | null;
 }
 
+/** Names what a session has sent elsewhere. */
+export function idOfSent(sessionId: string, unique: string): string {
+  return `${sessionId}:sent:${unique}`;
+}
+
+/** The id of what a session has sent elsewhere, by that of one of its messages; null for all other messages. */
+export function sentIn(deliveryId: string): string | null {
+  return /^(.+:sent:[\w-]+)(?::\d+)?$/.exec(deliveryId)?.[1] ?? null;
+}
+
 /**
  * Sends something to a place, in the name of a session that is open: on its way out and known to the agent of the
  * conversation there, so that an answer has context. With the same id again it changes nothing.

@@ -73,9 +73,10 @@ export interface Press {
 export interface Inbox {
   /**
    * Takes a message. Resolves when it is durable, or refused for good: only then may the platform acknowledge it. Rejects
-   * when it could not be taken now: the platform must bring it again.
+   * when it could not be taken now: the platform must bring it again. `unanswered` is called where nothing will be said to
+   * it, for platforms that keep a place for the answer.
    */
-  receive(message: Incoming): Promise<void>;
+  receive(message: Incoming, unanswered?: () => void): Promise<void>;
   /** Takes the press of a button. Returns what is shown to who pressed it, if the platform can. */
   press(press: Press): Promise<string | null>;
   /**

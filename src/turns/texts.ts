@@ -137,6 +137,11 @@ export const LATE_TEXT = '(This is for an earlier message of yours. It came too 
 export const REPLY_SET_ASIDE_TEXT =
   'An answer to you could not be sent in three attempts and was put aside. Ask again; the administrator finds it in the log.';
 
+/** To whoever had something sent to another conversation, and to their agent. */
+export function unsentText(reason: string): string {
+  return `What was to be sent to another conversation could not be sent: ${reason}`;
+}
+
 /** What the agent answers when a task that nobody waits for brought nothing worth telling. */
 export const NOTHING_TO_SAY = 'NOTHING';
 

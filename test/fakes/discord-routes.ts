@@ -11,6 +11,7 @@ import {
 const LOADING = 1 << 7;
 const MOST_TEXT = 2000;
 const MOST_EMBEDDED = 6000;
+const MOST_TITLE = 100;
 
 type Route = (fake: DiscordState, call: Call, ids: string[]) => Answer;
 
@@ -22,6 +23,7 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, route: Route])[]
     /^\/guilds\/(\d+)\/threads\/active$/,
     (fake) => ok({ threads: fake.guildWithChannels().threads, members: [] }),
   ],
+  ['GET', /^\/guilds\/(\d+)\/roles$/, (fake) => ok(fake.guild.roles)],
   ['GET', /^\/channels\/(\d+)$/, readChannel],
   ['GET', /^\/channels\/(\d+)\/threads\/archived\/public$/, readArchived],
   ['POST', /^\/channels\/(\d+)\/threads$/, openThread],
@@ -208,6 +210,8 @@ function openThread(fake: DiscordState, { body, files }: Call, [id = '']: string
   const forum = channelIn(fake, id);
   if (forum === null) return refusal(404, 10003, 'Unknown Channel');
   const tags = body.applied_tags as string[];
+  const { length } = [...String(body.name ?? '')];
+  if (length < 1 || length > MOST_TITLE) return refusal(400, 50035, 'Invalid Form Body: name');
   if (forum.flags === 1 << 4 && tags.length === 0)
     return refusal(400, 40067, 'A tag is required to create a forum post');
   const wrong = objection(body.message as Json, files.length);

@@ -42,6 +42,8 @@ export function refusal(status: number, code: number, message: string, more: Jso
 
 const EPOCH = 1_420_070_400_000;
 export const GUILD = '200000000000003000';
+/** The role that the server has made for the bot. */
+export const OWN_ROLE = '200000000000003020';
 
 export function ok(body?: unknown): Answer {
   return body === undefined ? { status: 204 } : { status: 200, body };
@@ -57,7 +59,14 @@ export abstract class DiscordState {
   readonly files = new Map<string, Uint8Array>();
   readonly reactions = new Map<string, string[]>();
   readonly interactions = new Map<string, FakeInteraction>();
-  readonly guild: Json = { id: GUILD, name: 'Guild', joined_at: '2020-01-01T00:00:00.000Z' };
+  readonly guild: Json = {
+    ...{ id: GUILD, name: 'Guild', joined_at: '2020-01-01T00:00:00.000Z' },
+    roles: [
+      { id: GUILD, name: '@everyone' },
+      { id: '200000000000003021', name: 'Other bot', managed: true, tags: { bot_id: '100000000000000999' } },
+      { id: OWN_ROLE, name: 'Moirai', managed: true, tags: { bot_id: '100000000000000777' } },
+    ],
+  };
   onTaken: (() => void) | null = null;
   typings = 0;
   readonly #nonces = new Map<string, FakeMessage>();

@@ -14,11 +14,12 @@ interface Envelope {
   isUnderWay: boolean;
 }
 
-/** When an envelope was first sent, and when it was acknowledged. */
+/** When an envelope was sent first and last, and when it was acknowledged. */
 export interface Acknowledgement {
   readonly id: string;
   readonly payload: Record<string, unknown>;
   readonly sentAt: number;
+  readonly lastSentAt: number;
   readonly ackedAt: number;
 }
 
@@ -38,7 +39,7 @@ export class SlackDelivery {
   retryMs = 500;
   /** Attempts at the same; what is not taken then is never brought again. */
   mostAttempts = Number.POSITIVE_INFINITY;
-  /** What happens while nobody is connected is not brought at all. */
+  /** What happens before the next connection is not brought at all. */
   forgets = false;
   readonly #pending = new Map<string, Envelope>();
   readonly #waiters = new Map<string, () => void>();
@@ -64,7 +65,7 @@ export class SlackDelivery {
 
   /** Resolves when it is acknowledged. */
   bring(kind: EnvelopeKind, payload: Record<string, unknown>, channel = ''): Promise<void> {
-    if (this.forgets && this.sockets.size === 0) return Promise.resolve();
+    if (this.forgets) return Promise.resolve();
     this.#count += 1;
     const id = `env-${this.#count}`;
     const envelope = { id, kind, payload, channel, attempts: 0, sentAt: 0, isUnderWay: false };
@@ -183,9 +184,9 @@ export class SlackDelivery {
       await new Promise((resolve) => setTimeout(resolve, AT_ONCE_MS));
       status = await post();
     }
-    envelope.sentAt = performance.now();
     if (status === 200) this.#acknowledged({ envelope_id: envelope.id });
     else if (kind !== 'events_api') this.#drop(envelope.id);
+    envelope.sentAt = performance.now();
   }
 
   #noteSent(envelope: Envelope): void {
@@ -200,7 +201,8 @@ export class SlackDelivery {
     const envelope = this.#pending.get(id);
     if (envelope === undefined) return;
     const ackedAt = performance.now();
-    this.acks.push({ id, payload: envelope.payload, sentAt: this.#firstSent.get(id) ?? ackedAt, ackedAt });
+    const { payload, sentAt: lastSentAt } = envelope;
+    this.acks.push({ id, payload, sentAt: this.#firstSent.get(id) ?? ackedAt, lastSentAt, ackedAt });
     if (this.acks.length > MOST_ACKS) this.acks.shift();
     this.#drop(id);
   }

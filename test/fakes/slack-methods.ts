@@ -213,6 +213,7 @@ function reactionAt(workspace: SlackWorkspace, { channel, timestamp, name }: Sla
 }
 
 function page(workspace: SlackWorkspace, found: readonly SlackMessage[], args: SlackArgs): Answer {
+  if (workspace.hides) return { messages: [], has_more: false };
   const start = Number(args.cursor ?? 0);
   const end = start + Number(args.limit ?? 100);
   const hasMore = found.length > end;

@@ -39,6 +39,8 @@ export class SlackWorkspace {
   readonly statuses: unknown[] = [];
   readonly prompts: unknown[] = [];
   readonly ephemerals: { readonly channel: string; readonly user: string; readonly text: string }[] = [];
+  /** Nothing is found in the history of any channel. */
+  hides = false;
   #moments = 0;
   #files = 0;
 

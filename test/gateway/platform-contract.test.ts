@@ -368,6 +368,42 @@ describe('the places that a platform knows', () => {
   });
 });
 
+test('what an agent sent elsewhere and the platform refused is told to its people, and to the agent', async () => {
+  harbour.listPlaces = async () => [{ type: 'channel', scope: 'guild', chat: 'forum', name: 'Ideas' }];
+  await open();
+  await scene.until('they are listed', async () => {
+    return (await scene.store.read('placeNamed', { name: 'harbour:forum' })) !== null;
+  });
+  await harbour.say('hello');
+  await sent(1);
+  const session = await scene.store.read('openSession', { key: 'agent:main:harbour:dm:42' });
+  harbour.refuse = ({ text }) => {
+    if (text.includes('We ship.')) throw new SendFailure('the forum has no tag news', null, 'bad_format');
+  };
+  const asker = { sessionId: session!.id, turnId: 'trn', userId: '42', userName: null };
+  await scene.ports.sendMessage!('Ideas:new=Release day;tags=news', 'We ship.', asker as never);
+  await sent(2);
+  const words = 'What was to be sent to another conversation could not be sent: the forum has no tag news';
+  expect(harbour.sent[1]).toMatchObject({ text: words, place: { type: 'dm', chat: '42' } });
+  await harbour.say('did it work?');
+  await sent(3);
+  expect(scene.runner.tasks.at(-1)!.transcript.some(({ text }) => text.includes(words))).toBe(true);
+});
+
+test('a message of a stranger is told to be left without an answer, one that gets a code or a reply is not', async () => {
+  await open({ access: { allow: ['harbour:42'], admins: [] } });
+  let unanswered = 0;
+  const receive = harbour.inbox.receive.bind(harbour.inbox);
+  harbour.inbox.receive = (message) => receive(message, () => (unanswered += 1));
+  await harbour.say('/status', { from: { id: '7', name: null, bot: false }, place: GROUP });
+  expect(unanswered).toBe(1);
+  await harbour.say('hello', { from: { id: '7', name: null, bot: false }, place: { type: 'dm', chat: '7' } });
+  await harbour.say('/status', { place: GROUP });
+  await harbour.say('hello', { place: GROUP });
+  await sent(3);
+  expect(unanswered).toBe(1);
+});
+
 test('what a platform keeps is there for the next process', async () => {
   await open();
   await harbour.runtime.keep('cursor', '17');

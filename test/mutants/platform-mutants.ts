@@ -167,4 +167,18 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
     replace: 'shown.signs = Promise.resolve().then(() =>',
     layer: { file: CONTRACT, titles: 'one after the other' },
   },
+  {
+    name: 'nobody learns that something was not sent elsewhere',
+    file: 'src/outbound/notices.ts',
+    find: 'const sent = sentIn(String(delivery));',
+    replace: 'const sent = null as string | null;',
+    layer: { file: CONTRACT, titles: 'sent elsewhere and the platform refused' },
+  },
+  {
+    name: 'a command that nobody answers keeps its place',
+    file: 'src/inbound/reception.ts',
+    find: 'if (!isHeard) unanswered?.();',
+    replace: '',
+    layer: { file: CONTRACT, titles: 'of a stranger is told to be' },
+  },
 ];

@@ -28,13 +28,17 @@ export async function openPost(
       `the forum demands a tag: name one with ;tags=TAG behind the title. It has ${namesOf(listOf(forum?.available_tags))}`,
     );
   }
-  const name = [...title].slice(0, MOST_TITLE).join('').toWellFormed();
-  const body = { name, applied_tags: applied, message: call.body };
+  const body = { name: nameFor(title), applied_tags: applied, message: call.body };
   const opened = fieldsOf(await api.raw('POST', `/channels/${channel.id}/threads`, { ...call, body }, signal));
   const thread = channelOf(opened, channel.guild);
   const at = thread === null ? null : placeOf({ ...thread, parent: thread.parent ?? channel.id });
   if (thread === null || at === null) throw new SendFailure("Discord's answer names no post", 1000, 'uncertain');
   return sentMessage(opened?.message ?? { id: thread.id }, at);
+}
+
+/** A title as Discord takes it. */
+function nameFor(title: string): string {
+  return [...title].slice(0, MOST_TITLE).join('').toWellFormed();
 }
 
 /** Tags are told by their names, or by their numbers. */
@@ -61,25 +65,26 @@ function refused(problem: string): SendFailure {
 
 /**
  * The post that was opened with a title since a moment, if there is one of ours: Discord knows no key by which it would not
- * open a second one.
+ * open a second one. Where nobody knows yet who we are, Discord is asked.
  */
 export async function findPost(
   api: DiscordApi,
   place: Place,
-  self: string,
   since: number,
+  known: string | null,
   signal: AbortSignal,
 ): Promise<SentMessage | null> {
   const guild = snowflakeOf(place.scope);
   if (guild === null || place.opens === undefined) return null;
-  const { title } = place.opens;
+  const title = nameOf(nameFor(place.opens.title));
+  const self = known ?? fieldsOf(await api.call('GET', '/users/@me', {}, signal))?.id;
   const answer = fieldsOf(await api.call('GET', `/guilds/${guild}/threads/active`, {}, signal));
   for (const each of listOf(answer?.threads)) {
     const thread = channelOf(each, guild);
     if (thread === null || thread.parent !== place.chat || thread.owner !== self) continue;
     const isRecent = BigInt(thread.id) >= BigInt(snowflakeAt(since));
     const at = placeOf(thread);
-    if (isRecent && at !== null && thread.name === nameOf(title)) return { messageId: thread.id, place: at };
+    if (isRecent && at !== null && thread.name === title) return { messageId: thread.id, place: at };
   }
   return null;
 }

@@ -120,18 +120,23 @@ export class Interactions {
     this.#claims.set(token, key);
   }
 
-  /** An answer that comes later than that is a message of its own; the place that was kept for it goes. */
+  /** Nobody answers a command: the place that was kept for the answer goes. */
+  withdraw({ token }: Pick<Interaction, 'token'>, application: string): void {
+    if (this.#claims.get(token) !== null) return;
+    this.#claim(token, '');
+    const route = `/webhooks/${application}/${token}/messages/@original` as const;
+    this.#track(
+      this.#try('a command that nobody answered still waits', () =>
+        this.#api.raw('DELETE', route, { auth: false, ms: ANSWER_MS }, this.#stopped.signal),
+      ),
+    );
+  }
+
+  /** An answer that comes later than that is a message of its own. */
   #giveUpLater(application: string, token: string): void {
     const cancel = this.#runtime.after(GIVE_UP_MS, () => {
       this.#givingUp.delete(cancel);
-      if (this.#claims.get(token) !== null) return;
-      this.#claim(token, '');
-      const route = `/webhooks/${application}/${token}/messages/@original` as const;
-      this.#track(
-        this.#try('a command that nobody answered still waits', () =>
-          this.#api.raw('DELETE', route, { auth: false, ms: ANSWER_MS }, this.#stopped.signal),
-        ),
-      );
+      this.withdraw({ token }, application);
     });
     this.#givingUp.add(cancel);
   }

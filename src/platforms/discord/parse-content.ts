@@ -118,7 +118,7 @@ function forwardedIn(message: Fields): Fields | null {
   return fieldsOf(fieldsOf(listOf(message.message_snapshots)[0])?.message);
 }
 
-const MARKS = /<(?:@!?(\d{1,20})|a?:(\w{1,32}):\d{1,20})>/g;
+const MARKS = /<(?:@[!&]?(\d{1,20})|a?:(\w{1,32}):\d{1,20})>/g;
 
 /** People and emoji by their names instead of their numbers. */
 function readable(content: string, naming: ReadonlyMap<string, string>): string {

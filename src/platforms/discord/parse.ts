@@ -12,6 +12,8 @@ export interface Self {
   readonly application: string;
   /** Discord tells us who comes and goes: it grants that to few. */
   readonly members: boolean;
+  /** Of the server where something is said: the role that is ours alone. */
+  readonly role?: string | null;
 }
 
 /** What answers an interaction, for fifteen minutes. */
@@ -64,7 +66,7 @@ export function parseMessage(message: Fields, channel: Channel, self: Self, fres
   const text = withoutOurName(parseWords(message, namesOf(mentioned, self)), self);
   if (place === null || (text === '' && files.length === 0)) return null;
   const repliesTo = quoteOf(message, self);
-  const isNamed = mentioned.some((person) => person.id === self.id);
+  const isNamed = mentioned.some((person) => person.id === self.id) || isOurRole(message, self);
   const isOurs = channel.owner === self.id || repliesTo?.own === true;
   return {
     kind: 'message',
@@ -84,6 +86,10 @@ export function parseMessage(message: Fields, channel: Channel, self: Self, fres
   };
 }
 
+function isOurRole({ mention_roles: roles }: Fields, { role = null }: Self): boolean {
+  return role !== null && listOf(roles).includes(role);
+}
+
 function saidAt({ timestamp }: Fields, id: string): number {
   return holdsTime(id) ? timeOf(id) : Date.parse(textOf(timestamp, 64) ?? '') || 0;
 }
@@ -101,7 +107,7 @@ function namesOf(mentioned: readonly Fields[], self: Self): ReadonlyMap<string, 
     const { name } = personOf(person, fieldsOf(person.member));
     return id === null || name === null ? [] : [[id, name]];
   });
-  return new Map([...names, [self.id, self.name]]);
+  return new Map([...names, [self.id, self.name], [self.role ?? self.id, self.name]]);
 }
 
 /** Who is addressed in front is no part of what is said; a name alone is all there is. */

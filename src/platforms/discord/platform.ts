@@ -1,15 +1,6 @@
 import { Connection } from '../connection.ts';
 import { fieldsOf, nameOf } from '../fields.ts';
-import type {
-  Abilities,
-  Inbox,
-  Outgoing,
-  Place,
-  Platform,
-  PlatformState,
-  ReactionSign,
-  SentMessage,
-} from '../platform.ts';
+import type { Inbox, Outgoing, Place, Platform, PlatformState, ReactionSign, SentMessage } from '../platform.ts';
 import { DISCORD_ABILITIES } from './abilities.ts';
 import { DiscordApi, type DiscordOptions } from './api.ts';
 import { downloadFile } from './download.ts';
@@ -29,8 +20,6 @@ const MOST_DESCRIPTION = 100;
 const [CHAT_INPUT, TEXT_OPTION] = [1, 3];
 /** In servers and in direct chats with the bot. */
 const WHERE = { contexts: [0, 1], integration_types: [0] };
-/** Nothing is known of a key with which a post was opened. */
-const OPENING: Abilities = { ...DISCORD_ABILITIES, idempotent: false };
 
 /** What is under way; null between `stop` and `start`. */
 interface Session {
@@ -104,10 +93,6 @@ export class Discord implements Platform {
 
   measure(text: string): number {
     return countPoints(renderDiscord(text));
-  }
-
-  abilitiesAt({ opens }: Place): Abilities {
-    return opens === undefined ? this.abilities : OPENING;
   }
 
   openFile(ref: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array> {

@@ -3,11 +3,13 @@ import type { Connection } from '../connection.ts';
 import { pause } from '../deadline.ts';
 import { type Fields, fieldsOf, listOf, textOf } from '../fields.ts';
 import type { Inbox, PlatformEvent } from '../platform.ts';
+import { Recent } from '../recent.ts';
 import type { DiscordApi } from './api.ts';
 import { type Channel, ChannelDirectory, channelOf, placeOf } from './channels.ts';
 import { sendFailureOf } from './failures.ts';
 import type { Interactions } from './interactions.ts';
 import type { KeptMarks } from './kept-state.ts';
+import { OwnRoles } from './own-roles.ts';
 import { channelIn, parseInteraction, parseMessage, type Self } from './parse.ts';
 import { parseEvents } from './parse-events.ts';
 import { compareIds, holdsTime, laterOf, snowflakeAt, snowflakeOf } from './snowflake.ts';
@@ -43,7 +45,8 @@ export class Reception {
   readonly #queues = new ChatQueues();
   readonly #asking = new ChatQueues();
   /** Channels that Discord does not show us, and until when that is believed. */
-  readonly #unknown = new Map<string, number>();
+  readonly #unknown = new Recent<number>(MOST_UNKNOWN);
+  readonly #roles = new OwnRoles((route) => this.#ask(route, {}));
   /** Servers that were there when the session began, and are still to be told of. */
   #expected = new Set<string>();
   /** Before that nothing is missing; null where there was nothing before, so that nothing can be. */
@@ -57,6 +60,9 @@ export class Reception {
   async begin(self: Self, guilds: readonly string[], completeAt: number | null): Promise<void> {
     const { marks, api } = this.#deps;
     const oldest = api.runtime.now() - OLDEST_MS;
+    if (completeAt !== null && completeAt < oldest) {
+      api.runtime.warn('what was said on Discord while nobody was there is asked for a day back only', { completeAt });
+    }
     this.#since = completeAt === null ? null : snowflakeAt(Math.max(completeAt - MARGIN_MS, oldest));
     this.#expected = new Set(guilds);
     const before = this.#queues.settle();
@@ -98,7 +104,7 @@ export class Reception {
     const id = snowflakeOf(fields.id);
     const channel = await this.#channelOf(fields);
     if (id === null || channel === null) return;
-    const parsed = parseMessage(fields, channel, self, fresh);
+    const parsed = parseMessage(fields, channel, await this.#roles.among(self, fields, channel.guild), fresh);
     const mark = { channel: channel.id, guild: channel.guild, message: id };
     if (parsed?.kind === 'message') {
       const { message } = parsed;
@@ -134,7 +140,8 @@ export class Reception {
     await this.#queues.run(message.place.thread ?? message.place.chat, async () => {
       // An answer that came before it would find nothing to take the place of.
       await acknowledged;
-      await this.#persist(() => inbox.receive(message));
+      const unanswered = () => interactions.withdraw(interaction, self.application);
+      await this.#persist(() => inbox.receive(message, unanswered));
     });
   }
 
@@ -252,15 +259,10 @@ export class Reception {
         this.#directory.note(channel);
         return channel;
       }
-      this.#noteUnknown(id, runtime.now() + NOBODY_KNOWS_MS);
+      this.#unknown.set(id, runtime.now() + NOBODY_KNOWS_MS);
     }
     // Something was said there, so it is one.
     return channelOf({ id, type: 0 }, snowflakeOf(fields.guild_id));
-  }
-
-  #noteUnknown(id: string, until: number): void {
-    if (this.#unknown.size >= MOST_UNKNOWN) this.#unknown.clear();
-    this.#unknown.set(id, until);
   }
 
   /** Asks until there is an answer; null where Discord refuses for good. */

@@ -6,6 +6,7 @@ import { codeOf, sendFailureOf } from './failures.ts';
 import { findPost, openPost } from './forum.ts';
 import { type Interactions, sentMessage } from './interactions.ts';
 import { attachmentsOf, bodyOf, fileNameOf, filesOf, nonceOf, referenceOf, uploadsOf } from './message-body.ts';
+import { Openings } from './openings.ts';
 import type { Self } from './parse.ts';
 import { snowflakeOf } from './snowflake.ts';
 
@@ -13,8 +14,6 @@ const UPLOAD_MS = 300_000;
 const MORE_TRIES = 3;
 const SIGNS = { seen: '👀', done: '✅', failed: '❌' } as const satisfies Record<ReactionSign, string>;
 const MOST_NOTED = 1000;
-/** How much Discord's clock may be behind ours. */
-const CLOCKS_MS = 60_000;
 /** Signs may be put about four times in a second. */
 const PATIENT_MS = 5000;
 const [UNKNOWN_MESSAGE, UNKNOWN_EMOJI] = [10008, 10014];
@@ -29,14 +28,14 @@ export class Sending {
   readonly #gate: FloodGate;
   /** The sign that stands at a message. */
   readonly #signs = new Map<string, ReactionSign | null>();
-  /** When it was first tried to open a post, by its key. */
-  readonly #opening = new Map<string, number>();
+  readonly #openings: Openings;
 
   constructor(api: DiscordApi, interactions: Interactions, self: () => Self | null) {
     this.#api = api;
     this.#interactions = interactions;
     this.#self = self;
     this.#gate = new FloodGate(api.runtime);
+    this.#openings = new Openings(api.runtime);
   }
 
   /** Sends a message, which may become several; returns the last. */
@@ -79,13 +78,9 @@ export class Sending {
 
   /** Discord knows no key for posts: before one is opened again, the one that may be there is looked for. */
   async #open(place: Place, key: string | null, call: ApiCall, signal: AbortSignal): Promise<SentMessage> {
-    const self = this.#self();
-    const triedAt = key === null ? undefined : this.#opening.get(key);
-    if (triedAt !== undefined && self !== null) {
-      const found = await findPost(this.#api, place, self.id, triedAt, signal);
-      if (found !== null) return found;
-    }
-    if (key !== null) noteIn(this.#opening, key, triedAt ?? this.#api.runtime.now() - CLOCKS_MS);
+    const since = key === null ? null : await this.#openings.begin(key);
+    const found = since === null ? null : await findPost(this.#api, place, since, this.#self()?.id ?? null, signal);
+    if (found !== null) return found;
     return await openPost(this.#api, place, call, signal);
   }
 

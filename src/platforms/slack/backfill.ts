@@ -13,8 +13,10 @@ import type { Self } from './text.ts';
 const AT_ONCE = 4;
 const PAGE = 200;
 const MOST_PAGES = 5;
-const MOST_NEW_THREADS = 20;
-const MORE_TRIES = 5;
+const MOST_NEW_THREADS = 50;
+/** Some minutes: what is given up is lost. The channel waits for as long. */
+const MORE_TRIES = 40;
+const MOST_WAIT_MS = 30_000;
 
 interface BackfillOptions {
   readonly bot: SlackBot;
@@ -37,7 +39,7 @@ export class Backfill {
 
   /** There was a gap. What comes from a channel after this call waits until what came before is asked for. */
   begin(): void {
-    const { positions, reception, bot, signal } = this.#options;
+    const { positions, reception } = this.#options;
     for (const channel of positions.channels) {
       if (this.#waiting.has(channel)) continue;
       this.#waiting.add(channel);
@@ -45,11 +47,7 @@ export class Backfill {
         this.#waiting.delete(channel);
         await this.#fill(channel);
       });
-      done.catch((thrown: unknown) => {
-        if (signal.aborted) return;
-        const error = sendFailureOf(thrown, bot.redact).message;
-        bot.runtime.warn('what was said in a channel while Slack was away may be missing', { channel, error });
-      });
+      done.catch((thrown: unknown) => this.#warnOfMissing(channel, thrown));
     }
   }
 
@@ -78,6 +76,7 @@ export class Backfill {
       const thread = timeOf(ts);
       return thread === null || (integerOf(replies) ?? 0) === 0 || isKnown(thread) ? [] : [thread];
     });
+    if (threads.length > MOST_NEW_THREADS) this.#warnOfMore(channel);
     for (const thread of threads.slice(0, MOST_NEW_THREADS)) {
       found.push(...(await this.#repliesOf({ ...position, thread })));
     }
@@ -103,15 +102,30 @@ export class Backfill {
     let cursor: string | null = null;
     for (let page = 0; page < MOST_PAGES; page += 1) {
       const args = { ...question, limit: PAGE, ...(cursor === null ? {} : { cursor }) };
-      const answer: Fields | null = await this.#ask(method, args, position);
+      // What one question cannot find out keeps nothing back that another one has.
+      const answer: Fields | null = await this.#ask(method, args, position).catch((thrown: unknown) => {
+        this.#warnOfMissing(position.channel, thrown);
+        return null;
+      });
       if (answer === null) return found;
       found.push(...listOf(answer.messages).flatMap((each): Fields[] => [fieldsOf(each) ?? {}]));
       cursor = textOf(fieldsOf(answer.response_metadata)?.next_cursor);
       if (!cursor || answer.has_more !== true) return found;
     }
-    const { runtime } = this.#options.bot;
-    runtime.warn('more was said in a channel while Slack was away than is asked for', { channel: position.channel });
+    this.#warnOfMore(position.channel);
     return found;
+  }
+
+  #warnOfMissing(channel: string, thrown: unknown): void {
+    const { bot, signal } = this.#options;
+    if (signal.aborted) return;
+    const error = sendFailureOf(thrown, bot.redact).message;
+    bot.runtime.warn('what was said in a channel while Slack was away may be missing', { channel, error });
+  }
+
+  #warnOfMore(channel: string): void {
+    const { runtime } = this.#options.bot;
+    runtime.warn('more was said in a channel while Slack was away than is asked for', { channel });
   }
 
   /** Null where nothing can be asked any more. Waits as long as Slack wants; gives up after some other failures. */
@@ -129,7 +143,8 @@ export class Backfill {
         }
         if (kind !== 'rate_limited') tries += 1;
         if (retryAfterMs === null || tries > MORE_TRIES) throw thrown;
-        await pause(bot.runtime, retryAfterMs * Math.max(1, tries), signal);
+        const wait = Math.max(retryAfterMs, Math.min(retryAfterMs * tries, MOST_WAIT_MS));
+        await pause(bot.runtime, wait, signal);
       }
     }
   }

@@ -1,6 +1,6 @@
 import { WebAPIHTTPError, WebAPIPlatformError, WebAPIRateLimitedError, WebAPIRequestError } from '@slack/web-api';
 import type { Trouble } from '../connection.ts';
-import { fieldsOf } from '../fields.ts';
+import { fieldsOf, textOf } from '../fields.ts';
 import { unanswered } from '../http.ts';
 import { SendFailure, type SendFailureKind } from '../platform.ts';
 import type { Redact } from '../redaction.ts';
@@ -31,9 +31,7 @@ export function troubleOf(thrown: unknown, redact: Redact): Trouble {
   const code = refusalOf(thrown);
   const problem = redact(reasonOf(thrown, redact));
   if (code !== null && CREDENTIAL.includes(code)) {
-    const needs = fieldsOf((thrown as WebAPIPlatformError).data)?.needed;
-    const scope = typeof needs === 'string' ? ` (it needs ${needs.slice(0, 64)})` : '';
-    return { phase: 'failed', problem: `Slack does not take the token: ${problem}${scope}`, waitMs: 0 };
+    return { phase: 'failed', problem: `Slack does not take the token: ${problem}`, waitMs: 0 };
   }
   return { phase: 'degraded', problem, waitMs: patienceOf(thrown) ?? 0 };
 }
@@ -100,9 +98,23 @@ function patienceOf(thrown: unknown): number | null {
   return thrown instanceof Error && thrown.message.startsWith('Retry header') ? PATIENCE_MS : null;
 }
 
+/** What somebody can do about a refusal, where its code does not say it. */
+const HINTS = new Map([
+  ['not_in_channel', 'the app is not in the channel: /invite it there'],
+  ['channel_not_found', 'there is no such channel, or it is private and the app is not in it'],
+  ['messages_tab_disabled', 'turn on "Messages Tab" under "App Home" of the app'],
+  ['not_allowed_token_type', 'that is the other kind of token'],
+]);
+
+function hintOf(thrown: unknown, code: string): string[] {
+  const needed = textOf(fieldsOf((thrown as WebAPIPlatformError).data)?.needed, 64);
+  const hint = HINTS.get(code) ?? (needed ? `it needs ${needed}` : undefined);
+  return hint === undefined ? [] : [`(${hint})`];
+}
+
 function reasonOf(thrown: unknown, redact: Redact): string {
   const code = refusalOf(thrown);
-  if (code !== null) return `Slack refused: ${code.slice(0, MOST_REASON)}`;
+  if (code !== null) return `Slack refused: ${[code.slice(0, MOST_REASON), ...hintOf(thrown, code)].join(' ')}`;
   if (thrown instanceof WebAPIRateLimitedError) return 'Slack asked for patience';
   if (thrown instanceof WebAPIHTTPError) return `Slack returned status ${thrown.statusCode}`;
   if (thrown instanceof WebAPIRequestError) return unanswered(thrown.original, redact).message;

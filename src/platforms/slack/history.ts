@@ -3,9 +3,9 @@ import type { Place } from '../platform.ts';
 import { timeOf } from './places.ts';
 import { METADATA_TYPE, type Sending } from './send.ts';
 
-const PAGE = 100;
-/** A channel is read from its end, a thread from its beginning. */
-const MOST_PAGES = { channel: 3, thread: 10 };
+const PAGE = 200;
+/** A channel is read from its end; a thread from its beginning, so that all of it has to be. */
+const MOST_PAGES = { channel: 3, thread: 40 };
 
 /** The id of a message that we sent with this key; null when there is none. Throws `SendFailure`. */
 export async function findByKey(

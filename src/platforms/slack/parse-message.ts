@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, integerOf, listOf, nameOf, textOf } from '../fields.ts';
 import type { FileKind, Incoming, IncomingFile, Person, Quote } from '../platform.ts';
+import { forwardedIn, forwardedWords } from './forwarded.ts';
 import { idOf, millisOf, placeOf, timeOf } from './places.ts';
 import { decodeText, mentions, type Self, withoutOwnName } from './text.ts';
 
@@ -31,9 +32,11 @@ export function parseMessage(
   const time = timeOf(message.ts);
   if (time === null || !TALK.has(message.subtype) || isOwn(message, self)) return null;
   const raw = textOf(message.text) ?? '';
-  const files = parseFiles(message.files);
+  const forwarded = forwardedIn(message);
+  const files = parseFiles([message, ...forwarded].flatMap(({ files: given }) => listOf(given)));
+  const text = wordsOf(raw, forwarded, self);
   const edited = timeOf(fieldsOf(message.edited)?.ts);
-  if ((raw === '' && files.length === 0) || (isEdit && edited === null)) return null;
+  if ((text === '' && files.length === 0) || (isEdit && edited === null)) return null;
   const thread = threadOf(message);
   const place = placeOf({ team, channel, thread, channelType });
   const quote = place.type === 'thread' ? quoteOf(message, thread, self) : null;
@@ -44,7 +47,7 @@ export function parseMessage(
     messageId: time,
     place,
     from: authorOf(message, user),
-    text: decodeText(withoutOwnName(raw, self.userId), self),
+    text,
     files,
     repliesTo: quote,
     addressed: place.type === 'dm' || quote !== null || message.type === 'app_mention' || mentions(raw, self.userId),
@@ -53,6 +56,13 @@ export function parseMessage(
     at: millisOf((isEdit ? edited : null) ?? time),
     reply: { data: { user, team: idOf(message.user_team) ?? idOf(message.team) ?? team }, until: null },
   };
+}
+
+/** What was written, and below it what is passed on. */
+function wordsOf(raw: string, forwarded: readonly Fields[], self: Self): string {
+  const words = decodeText(withoutOwnName(raw, self.userId), self);
+  const lines = [words, ...forwarded.map((each) => forwardedWords(each, self))].filter((line) => line !== '');
+  return textOf(lines.join('\n')) ?? '';
 }
 
 function isOwn(message: Fields, self: Self): boolean {
@@ -80,10 +90,8 @@ function authorOf(message: Fields, id: string | null): Person {
 
 const MOST_FILES = 20;
 
-function parseFiles(files: unknown): readonly IncomingFile[] {
-  return listOf(files)
-    .slice(0, MOST_FILES)
-    .flatMap((each) => parseFile(fieldsOf(each)) ?? []);
+function parseFiles(files: readonly unknown[]): readonly IncomingFile[] {
+  return files.slice(0, MOST_FILES).flatMap((each) => parseFile(fieldsOf(each)) ?? []);
 }
 
 /** Files that are gone, or that the plan of the workspace hides, come as their bare places. */

@@ -1,7 +1,7 @@
 import type { Connection } from '../connection.ts';
 import { withDeadline } from '../deadline.ts';
 import type { Fields } from '../fields.ts';
-import type { Inbox } from '../platform.ts';
+import { type Inbox, SendFailure } from '../platform.ts';
 import { Backfill } from './backfill.ts';
 import { keepConnected } from './connecting.ts';
 import { troubleOf } from './failures.ts';
@@ -97,10 +97,18 @@ export class Session {
     this.#asking = false;
   }
 
+  /** Without them nobody would know what was missed. */
+  async #loadPositions(): Promise<true> {
+    await this.#positions.load().catch(() => {
+      throw new SendFailure('what was kept of the messages cannot be read', 1000, 'transient');
+    });
+    return true;
+  }
+
   async #run(): Promise<void> {
     const { signal } = this.#stopped;
     const [bot, connection] = [this.#bot, this.#connection];
-    await this.#positions.load();
+    if ((await connection.keepTrying(() => this.#loadPositions(), signal)) === null) return;
     const self = await connection.keepTrying(() => this.#askWho(), signal);
     if (self === null) return;
     const [positions, reception] = [this.#positions, this.#reception];

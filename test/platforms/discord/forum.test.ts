@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { Discord } from '../../../src/platforms/discord/platform.ts';
 import { SendFailure } from '../../../src/platforms/platform.ts';
 import { GUILD } from '../../fakes/discord-state.ts';
-import { never, until } from '../contract/scene.ts';
+import type { ModelScript } from '../../fakes/model-script.ts';
+import { lastUserLine } from '../../gateway/user-lines.ts';
+import { never, testRuntime, until } from '../contract/scene.ts';
 import { PlatformScene } from '../gateway-suite.ts';
 import { openScene } from './scene.ts';
 import { subject } from './subject.ts';
@@ -13,7 +16,6 @@ describe('a post in a forum', () => {
   test('is opened with a title and tags, and what is sent behind it goes there', async () => {
     await using scene = await openScene();
     const place = { ...forum, opens: { title: 'Weekly report', tags: ['bug', 'Question'] } };
-    expect(scene.platform.abilitiesAt!(place).idempotent).toBe(false);
     const sent = await scene.platform.send(place, { text: 'First.', key: 'dlv_1' }, never);
     const [call] = scene.fake.callsOf('POST', /threads$/);
     expect(call?.body).toMatchObject({
@@ -76,6 +78,35 @@ describe('a post in a forum', () => {
     // Another post with the same title is another post.
     await scene.platform.send(place, { text: 'x', key: 'dlv_2' }, never);
     expect(scene.world.shown()).toHaveLength(2);
+  });
+
+  test('is opened once, also by the process after the one that was killed, however long its title', async () => {
+    await using scene = await openScene();
+    const place = { ...forum, opens: { title: 'What happened  in the week '.repeat(9), tags: [] } };
+    scene.fake.failNext('POST /threads', 'lost');
+    const send = (platform = scene.platform) => platform.send(place, { text: 'x', key: 'dlv_1' }, never);
+    expect(await send().catch((e: unknown) => e)).toMatchObject({ kind: 'uncertain' });
+    expect(scene.platform.abilities.idempotent).toBe(true);
+    // Neither knows yet who it is: no gateway was ever connected to.
+    const { place: opened } = await send(scene.restart());
+    expect(scene.world.shown().map(({ thread }) => thread)).toEqual([opened?.thread]);
+  });
+
+  test('is not opened as long as nobody could look for it later', async () => {
+    await using scene = await openScene();
+    const runtime = testRuntime('discord', 100, scene.state);
+    let failures = 1;
+    const keep = async (key: string, value: string | null): Promise<void> => {
+      if (failures-- > 0) throw new RangeError('the store is away');
+      await runtime.keep(key, value);
+    };
+    const platform = new Discord({ token: scene.fake.token, apiRoot: scene.fake.url, runtime: { ...runtime, keep } });
+    const place = { ...forum, opens: { title: 'x', tags: [] } };
+    const send = () => platform.send(place, { text: 'x', key: 'dlv_1' }, never);
+    expect(await send().catch((e: unknown) => e)).toMatchObject({ kind: 'transient' });
+    expect(scene.fake.callsOf('POST', /threads$/)).toEqual([]);
+    await send();
+    expect(scene.world.shown()).toHaveLength(1);
   });
 
   test('that the agent opened is a conversation with it: what people answer there is meant for it', async () => {
@@ -189,4 +220,35 @@ test('at a gateway, a post is opened by its target, and what people answer there
   }
   const { data } = await scene.gateway.get<{ data: { key: string }[] }>('/v1/sessions');
   expect(data.map(({ key }) => key)).toEqual([`agent:main:discord:thread:${GUILD}:${FORUM}:${String(post.id)}`]);
+});
+
+test('at a gateway, the agent opens one post with a title and tags, however long its text, and answers in it', async () => {
+  const report = Array.from({ length: 400 }, (_, line) => `line ${line} of the report`).join('\n');
+  const args = { target: `discord:${FORUM}:new=Release day;tags=bug,Question`, text: report };
+  const script: ModelScript = ({ body }) => {
+    const words = lastUserLine(body.messages);
+    if (words !== 'post it') return { text: `did: ${words}` };
+    return body.messages.at(-1)?.role === 'tool'
+      ? { text: 'Posted.' }
+      : { toolCalls: [{ name: 'send_message', args }] };
+  };
+  await using scene = await PlatformScene.open(subject, subject.modes[0]!, {}, script);
+  const { fake } = scene.world as DiscordWorld;
+  await scene.until('the directory', () => fake.callsOf('GET', /archived\/public$/).length > 0);
+  await scene.world.say({ text: 'post it' });
+  const question = () => scene.world.shown().find(({ text }) => text.includes('Allow this?'));
+  await scene.until('the question', () => question() !== undefined);
+  const { data } = await scene.gateway.get<{ data: { id: string }[] }>('/v1/approvals');
+  await scene.world.press!(question()!.messageId, `approval:once:${data[0]?.id}`);
+  const inPosts = () => scene.world.shown().filter(({ thread }) => thread !== null);
+  const last = report.slice(report.lastIndexOf('\n') + 1);
+  await scene.until('the end of the report', () => inPosts().some(({ text }) => text.includes(last)));
+  const [post, ...others] = [...fake.channels.values()].filter(({ name }) => name === 'Release day');
+  expect(others).toEqual([]);
+  expect(post?.applied_tags).toEqual(['200000000000003010', '200000000000003011']);
+  expect(new Set(inPosts().map(({ thread }) => thread))).toEqual(new Set([post?.id]));
+  const lines = inPosts().flatMap(({ text }) => text.split('\n').filter((line) => line.startsWith('line ')));
+  expect(lines).toEqual(report.split('\n'));
+  fake.say(String(post?.id), person(), { content: 'thanks' });
+  await scene.until('the answer', () => inPosts().some(({ text }) => text.includes('did: thanks')));
 });

@@ -175,3 +175,14 @@ test('at a gateway, /new is acknowledged within three seconds while a turn runs 
   expect(interaction.acknowledgedAt! - givenAt).toBeLessThan(ANSWER_WITHIN_MS);
   await scene.until('the answer', () => String(interaction.original?.content).includes('fresh session'));
 });
+
+test('at a gateway, the command of a stranger in a server does not seem to be answered soon', async () => {
+  const access = { allow: [], admins: [] };
+  await using scene = await PlatformScene.open(subject, subject.modes[0]!, { access });
+  const { fake } = scene.world as DiscordWorld;
+  await scene.until('the commands', () => fake.commands.length > 0);
+  const { interaction } = fake.interact(CHANNEL, person(), { type: 2, data: { name: 'status', type: 1, options: [] } });
+  await scene.until('the acknowledgement', () => interaction.acknowledgedAt !== null);
+  await scene.until('the end of what was deferred', () => interaction.original === null);
+  expect(fake.historyOf(CHANNEL)).toEqual([]);
+});

@@ -2,6 +2,7 @@ import type { Mutant } from '../../mutants/mutants.ts';
 
 const SESSION = 'test/platforms/discord/session.test.ts';
 const INTERACTIONS = 'test/platforms/discord/interactions.test.ts';
+const FORUM = 'test/platforms/discord/forum.test.ts';
 const SENDING = 'test/platforms/discord/sending.test.ts';
 
 /** Bugs in what Discord promises by itself. */
@@ -35,5 +36,19 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'enforce_nonce: true',
     replace: 'enforce_nonce: false',
     layer: { file: SENDING, titles: 'the same at every attempt' },
+  },
+  {
+    name: 'Discord: only this process knows which posts it tried to open',
+    file: 'src/platforms/discord/openings.ts',
+    find: 'await this.#keep(known);',
+    replace: '',
+    layer: { file: FORUM, titles: 'also by the process after the one that was killed' },
+  },
+  {
+    name: 'Discord: only what follows first goes into a post that was opened',
+    file: 'src/outbound/platform-sender.ts',
+    find: 'const at = before?.place ?? place;',
+    replace: 'const at = before?.last.place ?? place;',
+    layer: { file: FORUM, titles: 'the agent opens one post' },
   },
 ];

@@ -268,6 +268,14 @@ describe('what was missed', () => {
     expect(age).toBeLessThan(87_000_000);
   });
 
+  test('longer than a day ago is not asked for, and that is told', async () => {
+    await using scene = await openScene(1);
+    const threeDaysAgo = Date.now() - 3 * 86_400_000;
+    scene.state.set('session', JSON.stringify({ session: null, complete_at: threeDaysAgo }));
+    await scene.connected();
+    expect(scene.warnings.join()).toContain('a day back only');
+  });
+
   test('is asked for again when the question fails, and given up where the channel is gone', async () => {
     await using scene = await openScene();
     await scene.connected();

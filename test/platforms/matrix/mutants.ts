@@ -29,8 +29,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a room goes on as whatever room its owner names',
     file: 'src/platforms/matrix/membership.ts',
-    find: 'if (replaced !== from) return false;',
-    replace: '',
+    find: "if (predecessorIn(await this.#stateOf(to, 'm.room.create')) !== from) {",
+    replace: 'if (from === to) {',
     layer: { file: ROOMS, titles: 'is not followed into' },
   },
   {

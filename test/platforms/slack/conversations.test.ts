@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ModelScript } from '../../fakes/model-script.ts';
+import { userLines } from '../../gateway/user-lines.ts';
+import { patience } from '../../support/patience.ts';
 import { PlatformScene } from '../gateway-suite.ts';
 import { subject } from './subject.ts';
 import type { SlackWorld } from './world.ts';
@@ -87,3 +89,38 @@ test('a thread of the assistant shows that an answer is being made, and is a con
       .sort(),
   );
 });
+
+const [CHATS, MESSAGES, ACK_MS] = [20, 200, 3000];
+
+test.each([socket, http])(
+  'of 200 messages at once each is acknowledged within three seconds, and only when it is in the store, $title',
+  async (mode) => {
+    const script: ModelScript = ({ body }) => ({ text: `did: ${userLines(body.messages).join(', ')},` });
+    const { scene, world } = await open({}, script, mode);
+    await using _ = scene;
+    world.fake.delivery.retryMs = ACK_MS;
+    await world.say({ text: 'there?' });
+    await scene.until('the first acknowledgement', () => world.unacknowledged() === 0);
+    for (let n = 0; n < MESSAGES; n += 1) await world.say({ text: `message ${n}`, person: n % CHATS });
+    await scene.until('the acknowledgements', () => world.unacknowledged() === 0);
+    // What is answered now was in the store: Slack brings nothing again, and says nothing when asked.
+    await scene.kill();
+    world.fake.delivery.forget();
+    world.fake.workspace.hides = true;
+    await scene.start();
+    const said = () => world.shown().map(({ text }) => text);
+    for (let n = 0; n < MESSAGES; n += 1) {
+      await scene.until(`message ${n}`, () => said().some((text) => text.includes(` message ${n},`)), 60_000);
+    }
+    const { acks } = world.fake.delivery;
+    expect(acks.filter(({ payload }) => payload.type === 'event_callback')).toHaveLength(MESSAGES + 1);
+    for (const { lastSentAt, ackedAt } of acks) expect(ackedAt - lastSentAt).toBeLessThan(patience(ACK_MS));
+    // On a busy machine some are not stored in time, and come again.
+    const [usual] = acks
+      .map(({ sentAt, ackedAt }) => ackedAt - sentAt)
+      .sort((a, b) => a - b)
+      .slice(acks.length / 2);
+    expect(usual).toBeLessThan(patience(ACK_MS));
+  },
+  180_000,
+);

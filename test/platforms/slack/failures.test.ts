@@ -31,6 +31,16 @@ describe('an error of Slack', () => {
     expect(sendFailureOf(thrown, (text) => text)).toMatchObject({ kind, retryAfterMs });
   });
 
+  test.each([
+    [{ error: 'not_in_channel' }, 'Slack refused: not_in_channel (the app is not in the channel: /invite it there)'],
+    [{ error: 'missing_scope', needed: 'files:read' }, 'Slack refused: missing_scope (it needs files:read)'],
+    [{ error: 'missing_scope', needed: 7 }, 'Slack refused: missing_scope'],
+    [{ error: 'is_archived' }, 'Slack refused: is_archived'],
+  ])('says what to do about it: %j', (answer, words) => {
+    const thrown = new WebAPIPlatformError({ ok: false, ...answer } as never);
+    expect(sendFailureOf(thrown, (text) => text).message).toBe(words);
+  });
+
   test('holds no token', () => {
     const { message } = sendFailureOf(platformError('xoxb-1-secret refused'), (text) =>
       text.replace('xoxb-1-secret', '<secret>'),

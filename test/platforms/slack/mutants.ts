@@ -30,4 +30,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'if (old?.isOpen === true) gap();',
     layer: { file: 'test/platforms/slack/backfill.test.ts', titles: 'what was missed' },
   },
+  {
+    name: 'what was said while Slack was away is given up after some seconds',
+    file: 'src/platforms/slack/backfill.ts',
+    find: 'const MORE_TRIES = 40;',
+    replace: 'const MORE_TRIES = 5;',
+    layer: { file: 'test/platforms/slack/backfill.test.ts', titles: 'also when that takes minutes' },
+  },
 ];

@@ -51,7 +51,8 @@ describe('a message', () => {
     const { thread = '' } = world.place('thread');
     const inThread: Place = { ...channel, type: 'thread', thread };
     for (const place of [channel, inThread]) {
-      for (let n = 0; n < 150; n += 1)
+      const talks = place === channel ? 150 : 1100;
+      for (let n = 0; n < talks; n += 1)
         fake.workspace.add({ channel: 'C1', thread: place.thread ?? null, text: `talk ${n}` });
       fake.failNext('chat.postMessage', 'lost');
       const key = `key of ${place.type}`;

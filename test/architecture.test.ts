@@ -33,7 +33,7 @@ const table: Table = {
     outbound: {
       layers: [
         ...['errors', 'log', 'config', 'lifecycle', 'store', 'queue', 'events', 'engine'],
-        ...['agent', 'turns', 'platforms'],
+        ...['agent', 'turns', 'people', 'platforms'],
       ],
     },
     inbound: {

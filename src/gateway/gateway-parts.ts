@@ -51,7 +51,7 @@ export function composeGateway(
   const { more = () => [], ...memoryPorts } = memory.ports;
   const runner: AgentRunner = options.makeRunner({
     ...toolPorts({
-      ...{ engine, workspace: config.agent.workspace, rules: config.sessions, children: () => children },
+      ...{ engine, agent: config.agent, rules: config.sessions, children: () => children },
       platform: (name) => chat.find(name),
     }),
     schedule: schedulePort(engine, jobs),

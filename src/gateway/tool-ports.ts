@@ -6,40 +6,58 @@ import { runOf } from '../cron/run-origin.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { idOfSent, sendOut } from '../outbound/send-out.ts';
-import { resolveTarget } from '../outbound/targets.ts';
+import { type KeptFile, keepToSend, refusalOf } from '../outbound/sent-files.ts';
+import { resolveTarget, type TargetPlace } from '../outbound/targets.ts';
 import { workspaceFor } from '../people/workspaces.ts';
-import type { Platform } from '../platforms/platform.ts';
+import { abilitiesAt } from '../platforms/abilities.ts';
+import type { Place, Platform } from '../platforms/platform.ts';
 import type { Message } from '../store/transactions/messages.ts';
 import { type Children, sessionServed } from '../turns/children.ts';
 import { sentFor } from '../turns/texts.ts';
 
 export interface ToolPortsDeps {
   readonly engine: Engine;
-  readonly workspace: Config['agent']['workspace'];
+  readonly agent: Pick<Config['agent'], 'workspace' | 'maxReceived'>;
   readonly rules: { readonly groupPerUser: boolean; readonly threadPerUser: boolean };
   readonly children: () => Children;
   readonly platform: (name: string) => Platform | null;
 }
 
 /** What the agent's tools may ask of the gateway. */
-export function toolPorts({ engine, workspace, rules, children, platform }: ToolPortsDeps): ToolPorts {
+export function toolPorts({ engine, agent, rules, children, platform }: ToolPortsDeps): ToolPorts {
+  const workspaceOf = async ({ sessionId }: Asker): Promise<string> => {
+    const session = await sessionServed(engine.store, sessionId);
+    const madeIn = runOf(session)?.made_in ?? null;
+    return workspaceFor(agent.workspace, madeIn === null ? session : { kind: 'chat', key: madeIn });
+  };
+  const send = async (
+    target: string,
+    words: string,
+    { sessionId, turnId }: Asker,
+    filesFor: (place: TargetPlace) => Promise<KeptFile[]>,
+  ): Promise<string> => {
+    const asker = await findSession(engine, sessionId);
+    const place = await resolveTarget(target, { store: engine.store, rules, asker });
+    if (place === null) return 'Kept here; nothing was sent.';
+    const who = await senderName(engine, asker, turnId);
+    const files = await filesFor(place);
+    const id = idOfSent(sessionId, randomUUID());
+    // What is sent to where it comes from, or by who has the host, needs no name.
+    const text = place.key === asker.key || who === OPERATOR ? words : sentFor(who, words);
+    await sendOut(engine, sessionId, { place, who, text, files, id, platform: platform(place.platform) });
+    return `On its way to ${place.platform}.`;
+  };
   return {
-    workspaceOf: async ({ sessionId }) => {
-      const session = await sessionServed(engine.store, sessionId);
-      const madeIn = runOf(session)?.made_in ?? null;
-      return workspaceFor(workspace, madeIn === null ? session : { kind: 'chat', key: madeIn });
-    },
-    sendMessage: async (target, words, { sessionId, turnId }) => {
-      const asker = await findSession(engine, sessionId);
-      const place = await resolveTarget(target, { store: engine.store, rules, asker });
-      const who = await senderName(engine, asker, turnId);
-      if (place === null) return 'Kept here; nothing was sent.';
-      const id = idOfSent(sessionId, randomUUID());
-      // What is sent to where it comes from, or by who has the host, needs no name.
-      const text = place.key === asker.key || who === OPERATOR ? words : sentFor(who, words);
-      await sendOut(engine, sessionId, { place, who, text, id, platform: platform(place.platform) });
-      return `On its way to ${place.platform}.`;
-    },
+    workspaceOf,
+    sendMessage: (target, words, asker) => send(target, words, asker, async () => []),
+    sendFile: (target, { path, text }, asker) =>
+      send(target, text, asker, async (place) => {
+        const sender = platform(place.platform);
+        const abilities = sender && abilitiesAt(sender, place.target as unknown as Place);
+        const refusal = (bytes: number) => abilities && refusalOf(abilities, place.platform, bytes);
+        const workspace = await workspaceOf(asker);
+        return [await keepToSend({ source: path, workspace, maxFolderBytes: agent.maxReceived, refusal })];
+      }),
     delegate: async (task, { sessionId, userId }, signal) => {
       return children().delegate(await findSession(engine, sessionId), userId, task, signal);
     },

@@ -3,11 +3,11 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Session } from '../lifecycle/session.ts';
 import type { Logger } from '../log/logger.ts';
+import { makeRoom } from '../people/bounded-folder.ts';
 import type { IncomingFile, Platform } from '../platforms/platform.ts';
 import type { Store } from '../store/port.ts';
 import type { TurnFile } from '../store/transactions/turn-files.ts';
 import { fileText, type ReceivedFile } from './message-text.ts';
-import { makeRoom } from './received-folder.ts';
 import type { Stickers } from './stickers.ts';
 
 export interface ReceivedFilesDeps {

@@ -29,7 +29,7 @@ export function outgoingTo(
 ): DeliveryToMake[] {
   const place = target as unknown as Place;
   // What opens a place is one row: each of several would open one.
-  const isWhole = platform === null || place.opens !== undefined;
+  const isWhole = platform === null || place.opens !== undefined || text === '';
   const parts = isWhole ? [text] : splitText(text, measureAt(platform, place));
   return parts.map((part, i) => ({
     // Parts of one reply are sent in the order of their ids.

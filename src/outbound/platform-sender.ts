@@ -1,6 +1,7 @@
 import { abilitiesAt, measureAt } from '../platforms/abilities.ts';
 import {
   type Outgoing,
+  type OutgoingFile,
   type Place,
   type Platform,
   type ReplyContext,
@@ -14,6 +15,7 @@ import { LATE_TEXT } from '../turns/texts.ts';
 import type { EditPace } from './edit-pace.ts';
 import type { Places } from './places.ts';
 import { isLive, keyOfPart, type ReplyShape, shapeOfPart } from './reply-shape.ts';
+import { readToSend } from './sent-files.ts';
 import type { SentParts } from './sent-parts.ts';
 
 export interface PlatformSenderDeps {
@@ -37,7 +39,8 @@ export function platformSender(platform: Platform, deps: PlatformSenderDeps): Se
       try {
         const shape = await shapeNow(platform, place, request, deps);
         if (isLive(shape)) await deps.pace.turn(platform, place);
-        const sent = await sendOrReplace(platform, place, { ...request, shape }, deps.parts, signal);
+        const files = await readToSend(shape.files ?? [], abilitiesAt(platform, place), platform.name);
+        const sent = await sendOrReplace(platform, place, { ...request, shape, files }, deps.parts, signal);
         if (sent.place !== undefined) await deps.opened(request, sent.place);
         return sent;
       } catch (thrown) {
@@ -51,13 +54,17 @@ export function platformSender(platform: Platform, deps: PlatformSenderDeps): Se
       const place = target as unknown as Place;
       if (isSafeToRepeat(platform, place, shape)) return 'again';
       if (platform.findSent === undefined) return 'unknown';
-      return (await findParts(platform, place, { key, text, shape: shape ?? {} }, deps.parts, signal)) ?? 'again';
+      return (
+        (await findParts(platform, place, { key, text, shape: shape ?? {}, files: [] }, deps.parts, signal)) ?? 'again'
+      );
     },
   };
 }
 
 interface ShapedRequest extends Pick<SendRequest, 'key' | 'text'> {
   readonly shape: ReplyShape;
+  /** The files of its shape, read. */
+  readonly files: readonly OutgoingFile[];
 }
 
 /** What it is beside its text, with the message that lets it through where its own does so no longer. */
@@ -78,13 +85,13 @@ async function shapeNow(
 async function sendOrReplace(
   platform: Platform,
   place: Place,
-  { key, text, shape }: ShapedRequest,
+  request: ShapedRequest,
   arrived: SentParts,
   signal: AbortSignal,
 ): Promise<SentMessage> {
-  const words = wordsOf(text, shape);
-  const message = messageOf(platform, place, key, words, shape);
-  const { edit, stream } = shape;
+  const whole = { ...request, text: wordsOf(request.text, request.shape) };
+  const message = messageOf(platform, place, whole);
+  const { edit, stream } = request.shape;
   try {
     if (stream !== undefined && platform.resumeStream !== undefined) {
       return await platform.resumeStream(place, stream).finish(message, signal);
@@ -97,7 +104,7 @@ async function sendOrReplace(
     // Somebody removed it, or it is too old to be changed: then it is a message of its own.
     if (!(thrown instanceof SendFailure) || thrown.retryAfterMs !== null || thrown.kind === 'expired') throw thrown;
   }
-  return sendParts(platform, place, { key, text: words, shape }, arrived, signal);
+  return sendParts(platform, place, whole, arrived, signal);
 }
 
 function wordsOf(text: string, { late }: ReplyShape): string {
@@ -108,21 +115,24 @@ function wordsOf(text: string, { late }: ReplyShape): string {
 async function sendParts(
   platform: Platform,
   place: Place,
-  { key, text, shape }: ShapedRequest,
+  whole: ShapedRequest,
   arrived: SentParts,
   signal: AbortSignal,
 ): Promise<SentMessage> {
+  const { key, text, shape, files } = whole;
   const parts = splitText(text, measureAt(platform, place));
-  if (parts.length < 2) return platform.send(place, messageOf(platform, place, key, parts[0] ?? text, shape), signal);
+  if (parts.length < 2)
+    return platform.send(place, messageOf(platform, place, { ...whole, text: parts[0] ?? text }), signal);
   for (const [i, part] of parts.entries()) {
     const before = arrived.of(key);
     if (i < (before?.count ?? 0)) continue;
     // What is sent behind something that opened a place belongs there.
     const at = before?.place ?? place;
-    const message = messageOf(platform, at, keyOfPart(i, key), part, shapeOfPart(i, parts.length, shape) ?? {});
+    const own = { key: keyOfPart(i, key), text: part, shape: shapeOfPart(i, parts.length, shape) ?? {}, files };
+    const message = messageOf(platform, at, own);
     arrived.note(key, await platform.send(at, message, signal));
   }
-  return allOf(key, arrived) ?? platform.send(place, messageOf(platform, place, key, text, shape), signal);
+  return allOf(key, arrived) ?? platform.send(place, messageOf(platform, place, whole), signal);
 }
 
 /** Looks for each message that something becomes; null where one is missing, and then those before it are known. */
@@ -150,7 +160,7 @@ function allOf(key: string, arrived: SentParts): SentMessage | null {
   return all.place === undefined ? all.last : { ...all.last, place: all.place };
 }
 
-function messageOf(platform: Platform, place: Place, key: string, text: string, shape: ReplyShape): Outgoing {
+function messageOf(platform: Platform, place: Place, { key, text, shape, files }: ShapedRequest): Outgoing {
   const { buttons, replyTo, reply, details } = shape;
   const abilities = abilitiesAt(platform, place);
   return {
@@ -160,6 +170,7 @@ function messageOf(platform: Platform, place: Place, key: string, text: string, 
     ...(replyTo !== undefined ? { replyTo } : {}),
     ...(reply !== undefined ? { reply } : {}),
     ...(details !== undefined && abilities.details ? { details } : {}),
+    ...(shape.files !== undefined ? { files } : {}),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Button, Detail, ReplyContext } from '../platforms/platform.ts';
+import type { KeptFile } from './sent-files.ts';
 
 /** What a reply is beside its text, as its row in the outbox keeps it. */
 export interface ReplyShape {
@@ -12,6 +13,7 @@ export interface ReplyShape {
   /** The message that it answers, as far as its platform needs it. */
   readonly reply?: ReplyContext;
   readonly details?: readonly Detail[];
+  readonly files?: readonly KeptFile[];
   /** It could not be sent when it was due, and says so. */
   readonly late?: true;
 }
@@ -32,11 +34,11 @@ export function keyOfReply(key: string): string {
 }
 
 /**
- * The shape of one of the messages that a reply becomes: the first takes the place of what was shown and quotes, buttons
- * and details belong under the last, and all of them answer the same message.
+ * The shape of one of the messages that a reply becomes: the first takes the place of what was shown and quotes, buttons,
+ * details and files belong under the last, and all of them answer the same message.
  */
 export function shapeOfPart(part: number, count: number, shape: ReplyShape): ReplyShape | null {
-  const { edit, stream, buttons, replyTo, reply, details, late } = shape;
+  const { edit, stream, buttons, replyTo, reply, details, files, late } = shape;
   const isFirst = part === 0;
   const isLast = part === count - 1;
   const own: ReplyShape = {
@@ -47,6 +49,7 @@ export function shapeOfPart(part: number, count: number, shape: ReplyShape): Rep
     ...(reply !== undefined ? { reply } : {}),
     ...(isLast && buttons !== undefined ? { buttons } : {}),
     ...(isLast && details !== undefined ? { details } : {}),
+    ...(isLast && files !== undefined ? { files } : {}),
   };
   return Object.keys(own).length === 0 ? null : own;
 }

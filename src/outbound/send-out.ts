@@ -3,6 +3,7 @@ import type { Platform } from '../platforms/platform.ts';
 import { isSentTo } from '../turns/reply-target.ts';
 import { sentFromElsewhere } from '../turns/texts.ts';
 import { outgoingTo } from './outgoing.ts';
+import type { KeptFile } from './sent-files.ts';
 import type { TargetPlace } from './targets.ts';
 
 interface OutgoingNote {
@@ -10,6 +11,7 @@ interface OutgoingNote {
   /** Who wrote it, or had it written. */
   readonly who: string;
   readonly text: string;
+  readonly files?: readonly KeptFile[];
   readonly id: string;
   readonly platform: Platform | null;
 }
@@ -31,11 +33,20 @@ export function sentIn(deliveryId: string): string | null {
 export async function sendOut(
   engine: Engine,
   sessionId: string,
-  { place, who, text, id, platform }: OutgoingNote,
+  { place, who, text, files = [], id, platform }: OutgoingNote,
 ): Promise<void> {
-  const deliveries = isSentTo(place.platform) ? outgoingTo(place, text, platform, id) : [];
+  const deliveries = isSentTo(place.platform)
+    ? outgoingTo(place, text, platform, id, files.length === 0 ? {} : { files })
+    : [];
   await engine.store.write('addExternalNote', {
     ...{ context: engine.commandContext(), sessionId, id, deliveries },
-    ...{ key: place.key, note: sentFromElsewhere(who, text) },
+    ...{
+      key: place.key,
+      note: sentFromElsewhere(who, [text, ...files.map(fileLine)].filter((line) => line !== '').join('\n')),
+    },
   });
+}
+
+function fileLine({ name }: KeptFile): string {
+  return `[The file ${name}]`;
 }

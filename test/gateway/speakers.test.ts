@@ -104,7 +104,7 @@ test('what one person has sent to the chat of another names who had it sent, and
   const { engine } = scene.gateway.gateway;
   const ports = toolPorts({
     ...{ engine, rules: { groupPerUser: true, threadPerUser: false }, platform: () => null },
-    workspace: { folder: scene.gateway.home, perConversation: true },
+    agent: { workspace: { folder: scene.gateway.home, perConversation: true }, maxReceived: 1_000_000 },
     children: () => {
       throw new TypeError('no work is delegated');
     },

@@ -13,7 +13,7 @@ afterEach(() => scene.close());
 function portsOf({ gateway: { engine } }: Scene) {
   return toolPorts({
     ...{ engine, rules: { groupPerUser: true, threadPerUser: false }, platform: () => null },
-    workspace: { folder: join(scene.home, 'workspaces'), perConversation: true },
+    agent: { workspace: { folder: join(scene.home, 'workspaces'), perConversation: true }, maxReceived: 1_000_000 },
     children: () => {
       throw new TypeError('nobody is delegated to');
     },

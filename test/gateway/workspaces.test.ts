@@ -52,7 +52,12 @@ describe('what one person sends', () => {
     const { engine } = scene.gateway.gateway;
     const workspace = { folder: join(scene.gateway.home, 'workspaces'), perConversation: true };
     const ports = toolPorts({
-      ...{ engine, workspace, rules: { groupPerUser: true, threadPerUser: false }, platform: () => null },
+      ...{
+        engine,
+        agent: { workspace, maxReceived: 1_000_000 },
+        rules: { groupPerUser: true, threadPerUser: false },
+        platform: () => null,
+      },
       children: () => {
         throw new TypeError('no work is delegated');
       },

@@ -82,10 +82,10 @@ export const POISON_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the newest received file makes room for the oldest ones',
-    file: 'src/inbound/received-folder.ts',
+    file: 'src/people/bounded-folder.ts',
     find: 'a.changedMs - b.changedMs',
     replace: 'b.changedMs - a.changedMs',
-    layer: { file: 'src/inbound/received-folder.test.ts', titles: 'make room' },
+    layer: { file: 'src/people/bounded-folder.test.ts', titles: 'make room' },
   },
   {
     name: 'a host process that is killed in a reload ends the gateway',

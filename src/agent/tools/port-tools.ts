@@ -3,13 +3,16 @@ import { MoiraiError } from '../../errors/moirai-error.ts';
 import type { Message } from '../../store/transactions/messages.ts';
 import type { SchedulePort, ToolPorts } from './ports.ts';
 import { type AgentTool, type Asker, bounded, defineTool } from './tool.ts';
+import { existingPath, type WorkspaceOf } from './workspace.ts';
 
 /** The tools that ask the rest of the gateway: those whose port is there. */
-export function portTools({ searchSessions, remember, sendMessage, delegate, schedule }: ToolPorts): AgentTool[] {
+export function portTools(ports: ToolPorts, workspaceOf: WorkspaceOf): AgentTool[] {
+  const { searchSessions, remember, sendMessage, sendFile, delegate, schedule } = ports;
   return [
     ...(searchSessions ? [searchSessionsTool(searchSessions)] : []),
     ...(remember ? [rememberTool(remember)] : []),
     ...(sendMessage ? [sendMessageTool(sendMessage)] : []),
+    ...(sendFile ? [sendFileTool(sendFile, workspaceOf)] : []),
     ...(delegate ? [delegateTool(delegate)] : []),
     ...(schedule ? [scheduleTool(schedule)] : []),
   ];
@@ -52,23 +55,39 @@ function rememberTool(remember: NonNullable<ToolPorts['remember']>): AgentTool {
 
 const NOBODY_ELSE: ReadonlySet<string> = new Set(['origin', 'local']);
 
+const TARGETS =
+  '`origin`, `home`, a place such as telegram:42, or the name of one; FORUM:new=TITLE;tags=A,B opens a post in a forum';
+
 function sendMessageTool(send: NonNullable<ToolPorts['sendMessage']>): AgentTool {
   return defineTool({
     name: 'send_message',
     description: 'Sends a message to another conversation. Not needed to answer here: your reply is sent by itself.',
     schema: z.object({
-      target: z
-        .string()
-        .min(1)
-        .describe(
-          '`origin`, `home`, a place such as telegram:42, or the name of one; FORUM:new=TITLE;tags=A,B opens a post in a forum',
-        ),
+      target: z.string().min(1).describe(TARGETS),
       text: z.string().min(1).max(20_000),
     }),
     // The people in that conversation did not ask for it.
     dangerous: ({ target, text }) =>
       NOBODY_ELSE.has(target.trim()) ? null : `send to ${target}: ${text.slice(0, 200)}`,
     run: ({ target, text }, asker) => send(target, text, asker),
+  });
+}
+
+function sendFileTool(send: NonNullable<ToolPorts['sendFile']>, workspaceOf: WorkspaceOf): AgentTool {
+  return defineTool({
+    name: 'send_file',
+    description: 'Sends a file of the workspace to this conversation, or to another one: a picture is shown as one.',
+    schema: z.object({
+      path: z.string().min(1).describe('Path in the workspace'),
+      text: z.string().max(2_000).optional().describe('Words that go with it'),
+      target: z.string().min(1).optional().describe(`This conversation unless given; else ${TARGETS}`),
+    }),
+    dangerous: ({ path, target = 'origin' }) =>
+      NOBODY_ELSE.has(target.trim()) ? null : `send the file ${path} to ${target}`,
+    async run({ path, text = '', target = 'origin' }, asker) {
+      const real = await existingPath(await workspaceOf(asker), path);
+      return send(target, { path: real, text }, asker);
+    },
   });
 }
 

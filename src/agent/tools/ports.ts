@@ -21,6 +21,8 @@ export interface ToolPorts {
   readonly remember?: (fact: string, asker: Asker) => Promise<void>;
   /** Sends to a target such as `telegram:42`; says what became of it. */
   readonly sendMessage?: (target: string, text: string, asker: Asker) => Promise<string>;
+  /** Sends a file of the workspace, by its real path, with a text under it; says what became of it. */
+  readonly sendFile?: (target: string, file: FileToSend, asker: Asker) => Promise<string>;
   /** Runs a task in a child session and returns its answer. */
   readonly delegate?: (task: string, asker: Asker, signal: AbortSignal) => Promise<string>;
   /** Has something done later, in the conversation of the asker. */
@@ -30,6 +32,11 @@ export interface ToolPorts {
   /** The gateway's environment; commands get only its harmless part. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly web?: WebAccess;
+}
+
+export interface FileToSend {
+  readonly path: string;
+  readonly text: string;
 }
 
 /** Each says what became of it. */

@@ -35,7 +35,7 @@ export class ToolBox {
       listFilesTool(workspaceOf),
       this.#commands.tool,
       fetchUrlTool(ports.web ?? {}),
-      ...portTools(ports),
+      ...portTools(ports, workspaceOf),
     ];
   }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { makeRoom } from './received-folder.ts';
+import { makeRoom } from './bounded-folder.ts';
 
 test('the oldest received files make room for new ones, and the newest stays however large it is', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'moirai-received-'));

@@ -23,7 +23,7 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
   {
     name: 'a reply that may have arrived is not looked for',
     file: 'src/outbound/platform-sender.ts',
-    find: '(await platform.findSent?.(place, key, signal)) ??',
+    find: '(await platform.findSent?.(place, keyOfPart(i, key), signal)) ??',
     replace: 'null ??',
     layer: { file: CONTRACT, titles: 'where it is found' },
   },
@@ -166,5 +166,33 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
     find: 'shown.signs = shown.signs.then(() =>',
     replace: 'shown.signs = Promise.resolve().then(() =>',
     layer: { file: CONTRACT, titles: 'one after the other' },
+  },
+  {
+    name: 'commands are made known to every platform when one has connected',
+    file: 'src/inbound/platform-manager.ts',
+    find: 'platform.offerCommands?.(commands, AbortSignal.timeout(COMMANDS_MS)).catch(',
+    replace: 'for (const each of this.open) each.offerCommands?.(commands, AbortSignal.timeout(COMMANDS_MS)).catch(',
+    layer: { file: CONTRACT, titles: 'and to no other' },
+  },
+  {
+    name: 'settings that no waiting mends are tried again and again',
+    file: 'src/inbound/platform-manager.ts',
+    find: "if (error.code === 'bad_input') {",
+    replace: "if (error.code === 'internal') {",
+    layer: { file: 'test/gateway/platforms.test.ts', titles: 'not tried again' },
+  },
+  {
+    name: 'a half configured platform beside accounts is not named',
+    file: 'src/platforms/registry.ts',
+    find: '(names.length === 0 || hasOwnCredential(declared, values))',
+    replace: 'names.length === 0',
+    layer: { file: 'test/cli/config.test.ts', titles: 'also beside accounts' },
+  },
+  {
+    name: 'a credential of no form is called good',
+    file: 'src/cli/platforms/unmakeable.ts',
+    find: 'return [{ name, why, hint }];',
+    replace: 'return [];',
+    layer: { file: 'test/cli/config.test.ts', titles: 'whose credential is none' },
   },
 ];

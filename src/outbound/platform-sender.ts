@@ -35,6 +35,7 @@ export function platformSender(platform: Platform, deps: PlatformSenderDeps): Se
     send: async (request, signal) => {
       const place = request.target as unknown as Place;
       try {
+        assertOpens(platform, place);
         const shape = await shapeNow(platform, place, request, deps);
         if (isLive(shape)) await deps.pace.turn(platform, place);
         const sent = await sendOrReplace(platform, place, { ...request, shape }, deps.parts, signal);
@@ -54,6 +55,12 @@ export function platformSender(platform: Platform, deps: PlatformSenderDeps): Se
       return (await findParts(platform, place, { key, text, shape: shape ?? {} }, deps.parts, signal)) ?? 'again';
     },
   };
+}
+
+/** Elsewhere it would become a message like any other, without its title. */
+function assertOpens(platform: Platform, place: Place): void {
+  if (place.opens === undefined || abilitiesAt(platform, place).opens) return;
+  throw new SendFailure(`no posts can be opened on ${platform.name}`, null, 'bad_format');
 }
 
 interface ShapedRequest extends Pick<SendRequest, 'key' | 'text'> {

@@ -195,4 +195,11 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
     replace: 'return [];',
     layer: { file: 'test/cli/config.test.ts', titles: 'whose credential is none' },
   },
+  {
+    name: 'a post is sent as a message where none can be opened',
+    file: 'src/outbound/platform-sender.ts',
+    find: 'if (place.opens === undefined || abilitiesAt(platform, place).opens) return;',
+    replace: 'if (place.chat !== undefined) return;',
+    layer: { file: LONG, titles: 'no place can be opened' },
+  },
 ];

@@ -37,6 +37,7 @@ export function platformSender(platform: Platform, deps: PlatformSenderDeps): Se
     send: async (request, signal) => {
       const place = request.target as unknown as Place;
       try {
+        assertOpens(platform, place);
         const shape = await shapeNow(platform, place, request, deps);
         if (isLive(shape)) await deps.pace.turn(platform, place);
         const files = await readToSend(shape.files ?? [], abilitiesAt(platform, place), platform.name);
@@ -59,6 +60,12 @@ export function platformSender(platform: Platform, deps: PlatformSenderDeps): Se
       );
     },
   };
+}
+
+/** Elsewhere it would become a message like any other, without its title. */
+function assertOpens(platform: Platform, place: Place): void {
+  if (place.opens === undefined || abilitiesAt(platform, place).opens) return;
+  throw new SendFailure(`no posts can be opened on ${platform.name}`, null, 'bad_format');
 }
 
 interface ShapedRequest extends Pick<SendRequest, 'key' | 'text'> {

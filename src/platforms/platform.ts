@@ -148,6 +148,8 @@ export interface Abilities {
   readonly idempotent?: boolean | 'answers';
   /** It shows a reply growing by itself: `startStream`. */
   readonly streams?: boolean;
+  /** Places such as posts in a forum can be opened: `Place.opens`. */
+  readonly opens?: boolean;
   /** Long parts of a message can stand apart from its words: `Outgoing.details`. */
   readonly details?: boolean;
   /** How often `showTyping` is called while a turn runs; every four seconds unless said. */

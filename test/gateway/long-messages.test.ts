@@ -76,7 +76,20 @@ describe('a text that becomes several messages', () => {
     expect(await next.beforeRepetition?.({ ...request, ...session }, never)).toEqual({ messageId: 'dlv_long:part3' });
   });
 
+  test('is not sent where no place can be opened: nobody would see its title', async () => {
+    const opens = { title: 'Release day', tags: [] };
+    const request = { key: 'dlv_post', target: { type: 'dm', chat: '42', opens }, text: 'We ship.', shape: null };
+    const sender = platformSender(harbour, { parts: new SentParts() } as PlatformSenderDeps);
+    const failure = await sender
+      .send({ ...request, sessionId: 's', sessionKey: 'k' }, never)
+      .catch((thrown: unknown) => thrown);
+    expect(failure).toMatchObject({ name: 'SendFailure', retryAfterMs: null, kind: 'bad_format' });
+    expect(String(failure)).toContain('no posts can be opened on harbour');
+    expect(harbour.sent).toEqual([]);
+  });
+
   test('opens one place, and goes on there', async () => {
+    harbour.can({ opens: true });
     harbour.listPlaces = async () => [{ type: 'channel', chat: 'forum', name: 'Ideas' }];
     harbour.inbox.changed();
     await scene.until('it is listed', async () => {

@@ -338,6 +338,7 @@ describe('the places that a platform knows', () => {
   test('can be named though nobody has talked there, and a post can be opened in one', async () => {
     harbour.listPlaces = async () => [{ type: 'channel', scope: 'guild', chat: 'forum', name: 'Ideas' }];
     await open();
+    harbour.can({ opens: true });
     await scene.until('they are listed', async () => {
       return (await scene.store.read('placeNamed', { name: 'harbour:forum' })) !== null;
     });

@@ -159,7 +159,7 @@ export const SENTENCE_MUTANTS: readonly Mutant[] = [
   {
     name: 'the check of the configuration calls a platform valid that is not served',
     file: 'src/cli/commands/config.ts',
-    find: '...Object.fromEntries(notServed(config).map(({ name, why }) => [name, why])),',
+    find: '...Object.fromEntries(idle.map(({ name, why }) => [name, why])),',
     replace: '',
     layer: { file: 'test/cli/config.test.ts', titles: 'names each platform' },
   },

@@ -14,5 +14,6 @@ export const DISCORD_ABILITIES: Abilities = {
   editEveryMs: 1500,
   idempotent: true,
   details: true,
+  opens: true,
   typingEveryMs: 8000,
 };

@@ -344,13 +344,10 @@ class ImapSession {
   #update(): void {
     if (this.#folder === null) return;
     const { mails } = this.#folder;
-    for (let at = this.#known.length - 1; at >= 0; at -= 1) {
-      const known = this.#known[at]!;
-      if (mails.some((mail) => mail.uid === known.uid)) continue;
-      this.#known = this.#known.filter((each) => each !== known);
-      this.#send(`* ${at + 1} EXPUNGE`);
-    }
-    const before = this.#known.length;
+    const there = new Set(mails.map(({ uid }) => uid));
+    const gone = [...this.#known.keys()].filter((at) => !there.has(this.#known[at]!.uid));
+    for (const at of gone.reverse()) this.#send(`* ${at + 1} EXPUNGE`);
+    const before = this.#known.length - gone.length;
     this.#known = mails;
     if (mails.length !== before) this.#send(`* ${mails.length} EXISTS`);
   }

@@ -91,8 +91,8 @@ export const PEOPLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'the tools of all conversations work in one folder',
     file: 'src/gateway/tool-ports.ts',
-    find: "return workspaceFor(workspace, madeIn === null ? session : { kind: 'chat', key: madeIn });",
-    replace: 'return workspace.folder;',
+    find: "return workspaceFor(agent.workspace, madeIn === null ? session : { kind: 'chat', key: madeIn });",
+    replace: 'return agent.workspace.folder;',
     layer: { file: 'test/gateway/access-matrix.test.ts', titles: 'files are read' },
   },
   {
@@ -175,8 +175,8 @@ export const PEOPLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'the agent sends to other chats without asking',
     file: 'src/agent/tools/port-tools.ts',
-    find: 'NOBODY_ELSE.has(target.trim()) ? null :',
-    replace: 'target !== null ? null :',
+    find: 'NOBODY_ELSE.has(target.trim()) ? null : `send to',
+    replace: 'target !== null ? null : `send to',
     layer: { file: 'test/gateway/access-matrix.test.ts', titles: 'something is sent' },
   },
   {

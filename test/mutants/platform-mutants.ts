@@ -135,8 +135,8 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
   {
     name: 'each part of a long text opens a place',
     file: 'src/outbound/outgoing.ts',
-    find: 'const isWhole = platform === null || place.opens !== undefined;',
-    replace: 'const isWhole = platform === null;',
+    find: 'const isWhole = platform === null || place.opens !== undefined ||',
+    replace: 'const isWhole = platform === null ||',
     layer: { file: LONG, titles: 'opens one place' },
   },
   {

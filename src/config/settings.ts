@@ -116,7 +116,7 @@ const agent = section({
   max_received: setting(
     size,
     '500MB',
-    'how much the files that people sent may take in `received` of the workspace; the oldest make room for new ones',
+    'how much the files that people sent may take in `received` of the workspace, and those sent to them in `sent`; the oldest make room for new ones',
   ),
   allow_commands: list(
     commandPattern,

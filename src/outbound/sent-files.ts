@@ -34,7 +34,7 @@ export interface FileToKeep {
 export async function keepToSend({ source, workspace, maxFolderBytes, refusal }: FileToKeep): Promise<KeptFile> {
   const name = basename(source);
   const { size } = await ordinaryFile(source);
-  const refused = size > MAX_BYTES ? `files up to ${megabytes(MAX_BYTES)} can be sent` : refusal(size);
+  const refused = size > MAX_BYTES ? `files up to ${sizeText(MAX_BYTES)} can be sent` : refusal(size);
   if (refused !== null) throw new MoiraiError('bad_input', `${name} was not sent: ${refused}`);
   const folder = join(workspace, FOLDER);
   const [ending = ''] = /^\.[a-z0-9]{1,8}$/i.exec(extname(name)) ?? [];
@@ -43,7 +43,8 @@ export async function keepToSend({ source, workspace, maxFolderBytes, refusal }:
   await copyFile(source, path, constants.COPYFILE_EXCL);
   await sync(path);
   await makeRoom(folder, maxFolderBytes);
-  const mime = getMimeType(name) ?? null;
+  // Without the character set: nobody has looked at what is in it.
+  const mime = getMimeType(name)?.split(';')[0] ?? null;
   return { kind: kindOf(mime), name, mime, path };
 }
 
@@ -71,7 +72,7 @@ function kindOf(mime: string | null): FileKind {
 /** Why a place does not take a file of this size; null where it does. */
 export function refusalOf({ files }: Abilities, label: string, bytes: number): string | null {
   if (!files.out) return `${label} takes no files`;
-  return bytes > files.maxBytes ? `${label} takes files up to ${megabytes(files.maxBytes)}` : null;
+  return bytes > files.maxBytes ? `${label} takes files up to ${sizeText(files.maxBytes)}` : null;
 }
 
 /** The bytes of files, as a platform sends them. Throws `SendFailure` where one is gone, or is not taken there. */
@@ -100,6 +101,7 @@ async function bytesOf(path: string, name: string): Promise<Uint8Array> {
   }
 }
 
-function megabytes(bytes: number): string {
-  return `${Math.floor(bytes / (1024 * 1024))} MB`;
+function sizeText(bytes: number): string {
+  const whole = Math.floor(bytes / (1024 * 1024));
+  return whole === 0 ? `${bytes} bytes` : `${whole} MB`;
 }

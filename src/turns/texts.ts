@@ -139,7 +139,7 @@ export const REPLY_SET_ASIDE_TEXT =
 
 /** To whoever had something sent to another conversation, and to their agent. */
 export function unsentText(reason: string): string {
-  return `What was to be sent to another conversation could not be sent: ${reason}`;
+  return `Something that was to be sent beside the reply could not be sent: ${reason}`;
 }
 
 /** What the agent answers when a task that nobody waits for brought nothing worth telling. */

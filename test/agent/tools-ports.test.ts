@@ -1,8 +1,14 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
 import type { ToolPorts } from '../../src/agent/tools/ports.ts';
 import type { Asker } from '../../src/agent/tools/tool.ts';
 import { startOpenAiServer } from '../fakes/openai-server.ts';
 import { Conversation, runnerAt } from './conversation.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'moirai-ports-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 test('tools that need the rest of the gateway ask it in the name of the person', async () => {
   const asked: [string, string, Asker][] = [];
@@ -48,6 +54,37 @@ test('tools that need the rest of the gateway ask it in the name of the person',
   for (const [, , asker] of asked) {
     expect(asker).toMatchObject({ sessionId: 's1', turnId: 't1', platform: 'api', userId: 'u1' });
   }
+});
+
+test('a file is sent by its real path, to other conversations only when that is allowed', async () => {
+  const sent: [string, string, string][] = [];
+  const ports: ToolPorts = {
+    workspaceOf: async () => folder,
+    sendFile: async (target, { path, text }) => String(sent.push([target, path, text])),
+  };
+  writeFileSync(join(folder, 'chart.png'), 'x');
+  const calls = [
+    { path: 'chart.png' },
+    { path: './chart.png', text: 'look', target: 'origin' },
+    { path: 'chart.png', target: 'telegram:42' },
+    { path: '../outside.txt' },
+    { path: 'missing.txt' },
+  ];
+  await using server = await startOpenAiServer([
+    { toolCalls: calls.map((args, i) => ({ id: `c${i}`, name: 'send_file', args })) },
+    { text: 'done' },
+  ]);
+  const chat = new Conversation(runnerAt(server.url, { ports }).runner);
+  chat.approval = { allowed: false, reason: 'no' };
+  await chat.say('go');
+  expect(chat.asked).toMatchObject([{ tool: 'send_file', action: 'send the file chart.png to telegram:42' }]);
+  const real = join(realpathSync(folder), 'chart.png');
+  expect(sent).toEqual([
+    ['origin', real, ''],
+    ['origin', real, 'look'],
+  ]);
+  const told = chat.transcript.filter(({ role }) => role === 'tool').map(({ text }) => text);
+  expect(told.slice(3).join('\n')).toMatch(/outside.*\n.*missing\.txt does not exist/);
 });
 
 test('sending anywhere but back asks first, to the home channel too', async () => {

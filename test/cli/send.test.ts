@@ -41,6 +41,27 @@ test('a message to a place that is known waits for a gateway, and is in the log'
   expect((await cli.events('--types', 'session:end')).map(({ reason }) => reason)).toEqual(['batch_complete']);
 });
 
+test('files go with a message, or without one', async () => {
+  writeFileSync(join(cli.home, 'config.yaml'), 'platforms: { telegram: { token: "1:a" } }\n');
+  await knownPlace('42', 'Ada');
+  const paths = ['one.txt', 'two.png'].map((name) => join(cli.home, name));
+  for (const path of paths) writeFileSync(path, 'x');
+  const files = paths.flatMap((path) => ['--file', path]);
+  expect((await cli.moirai('send', 'Ada', 'look', ...files)).code).toBe(0);
+  expect((await cli.moirai('send', 'Ada', '--file', paths[0] ?? '')).code).toBe(0);
+  const shapes = (await waiting()).map(({ text, shape }) => [
+    text,
+    ((shape?.files ?? []) as { name: string }[]).map(({ name }) => name),
+  ]);
+  expect(shapes).toEqual([
+    ['look', ['one.txt', 'two.png']],
+    ['', ['one.txt']],
+  ]);
+  const missing = await cli.moirai('send', 'Ada', 'look', '--file', join(cli.home, 'none.txt'));
+  expect([missing.code, missing.errors]).toEqual([2, expect.stringContaining('none.txt cannot be read')]);
+  expect((await waiting()).length).toBe(shapes.length);
+});
+
 test('a place goes by its name, by the beginning of it, and by an alias', async () => {
   await knownPlace('42', 'Ada Lovelace');
   await knownPlace('43', 'Bob');

@@ -1,3 +1,5 @@
+import { globSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type QuestionDeps, questions } from '../../src/gateway/questions.ts';
 import { type PlatformSenderDeps, platformSender } from '../../src/outbound/platform-sender.ts';
@@ -372,6 +374,7 @@ describe('the places that a platform knows', () => {
 test('what an agent sent elsewhere and the platform refused is told to its people, and to the agent', async () => {
   harbour.listPlaces = async () => [{ type: 'channel', scope: 'guild', chat: 'forum', name: 'Ideas' }];
   await open();
+  harbour.can({ opens: true });
   await scene.until('they are listed', async () => {
     return (await scene.store.read('placeNamed', { name: 'harbour:forum' })) !== null;
   });
@@ -384,11 +387,35 @@ test('what an agent sent elsewhere and the platform refused is told to its peopl
   const asker = { sessionId: session!.id, turnId: 'trn', userId: '42', userName: null };
   await scene.ports.sendMessage!('Ideas:new=Release day;tags=news', 'We ship.', asker as never);
   await sent(2);
-  const words = 'What was to be sent to another conversation could not be sent: the forum has no tag news';
+  const words = 'Something that was to be sent beside the reply could not be sent: the forum has no tag news';
   expect(harbour.sent[1]).toMatchObject({ text: words, place: { type: 'dm', chat: '42' } });
   await harbour.say('did it work?');
   await sent(3);
   expect(scene.runner.tasks.at(-1)!.transcript.some(({ text }) => text.includes(words))).toBe(true);
+});
+
+test('a file that a place does not take is refused to the agent; one that is gone when it is sent is told', async () => {
+  await open();
+  await harbour.say('hello');
+  await sent(1);
+  const session = await scene.store.read('openSession', { key: 'agent:main:harbour:dm:42' });
+  const asker = { sessionId: session!.id, turnId: 'trn', platform: 'harbour', userId: '42' };
+  const path = join(scene.home, 'table.csv');
+  writeFileSync(path, 'a,b');
+  harbour.can({ files: { in: true, out: false, maxBytes: 0 } });
+  const send = () => scene.ports.sendFile!('origin', { path, text: '' }, asker);
+  await expect(send()).rejects.toThrow('table.csv was not sent: harbour takes no files');
+  harbour.can({ files: { in: true, out: true, maxBytes: 1000 } });
+  harbour.refuse = ({ files = [] }) => {
+    if (files.length === 0) return;
+    for (const copy of globSync('workspaces/*/sent/*', { cwd: scene.home })) rmSync(join(scene.home, copy));
+    throw new SendFailure('not now', 10, 'transient');
+  };
+  await send();
+  await sent(2);
+  expect(harbour.sent[1]?.text).toBe(
+    'Something that was to be sent beside the reply could not be sent: table.csv was not sent: its copy is not on this machine any more',
+  );
 });
 
 test('a message of a stranger is told to be left without an answer, one that gets a code or a reply is not', async () => {

@@ -216,4 +216,18 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
     replace: 'if (place.chat !== undefined) return;',
     layer: { file: LONG, titles: 'no place can be opened' },
   },
+  {
+    name: 'a file is sent as it is when it leaves',
+    file: 'src/outbound/sent-files.ts',
+    find: 'return { kind: kindOf(mime), name, mime, path };',
+    replace: 'return { kind: kindOf(mime), name, mime, path: source };',
+    layer: { file: 'src/outbound/sent-files.test.ts', titles: 'as it was when it was given' },
+  },
+  {
+    name: 'the agent sends files to other chats without asking',
+    file: 'src/agent/tools/port-tools.ts',
+    find: 'NOBODY_ELSE.has(target.trim()) ? null : `send the file',
+    replace: 'target !== null ? null : `send the file',
+    layer: { file: 'test/agent/tools-ports.test.ts', titles: 'by its real path' },
+  },
 ];

@@ -120,6 +120,27 @@ function conversations(subject: PlatformSubject, mode: PlatformMode): void {
     });
   }
 
+  if (abilities.files.out) {
+    test('a file that the agent makes and sends arrives, before its reply', async () => {
+      const calls: ModelScript = ({ body }) => {
+        const done = body.messages.filter(({ role }) => role === 'tool').length;
+        if (done === 0) return { toolCalls: [{ name: 'write_file', args: { path: 'table.csv', text: 'a,b\n1,2\n' } }] };
+        if (done === 1) return { toolCalls: [{ name: 'send_file', args: { path: 'table.csv', text: 'the table' } }] };
+        return { text: `done: ${String(body.messages.at(-1)?.content)}` };
+      };
+      await using scene = await PlatformScene.open(subject, mode, {}, calls);
+      await scene.world.say({ text: 'make a table' });
+      await scene.until('the reply', () => scene.world.shown().some(({ text }) => text.includes('done: On its way')));
+      const shown = scene.world.shown();
+      const at = shown.findIndex(({ files }) => files.length > 0);
+      expect(shown[at]?.files.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()])).toEqual([
+        ['table.csv', 'a,b\n1,2\n'],
+      ]);
+      expect(shown.slice(0, at + 1).some(({ text }) => text.includes('the table'))).toBe(true);
+      expect(at).toBeLessThan(shown.findIndex(({ text }) => text.includes('done: On its way')));
+    });
+  }
+
   if (abilities.reactions) {
     test('a sign at the message says that it is being answered, and then another one that it was', async () => {
       const slow: ModelScript = () => ({ text: 'one two three four five six seven eight', betweenMs: 150 });

@@ -8,6 +8,7 @@ import { TelegramAdapterWorld } from './world.ts';
 const plays: Plays = {
   ...{ acknowledgement: true, changes: true, echoes: true, repetition: true, groups: true, refusals: true, cuts: true },
   lostAnswers: true,
+  typesByItself: true,
   happenings: ['reaction'],
   forgeries: ['unsigned', 'forged'],
 };

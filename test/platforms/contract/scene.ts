@@ -125,6 +125,8 @@ export interface Plays {
   readonly acknowledgement: boolean;
   readonly changes: boolean;
   readonly echoes: boolean;
+  /** Its library shows by itself, at each message, that an answer is being made. */
+  readonly typesByItself?: boolean;
   /** The same message may come twice: `bringAgain`. */
   readonly repetition: boolean;
   readonly groups: boolean;

@@ -71,6 +71,7 @@ export function sendingContract(under: PlatformUnderTest): void {
       await using scene = await openStarted(under);
       // Some platforms show it at the message that is answered.
       const { reply } = await answerable(scene);
+      if (plays.typesByItself) await until(() => scene.driver.typed!() === 1, 'what the library shows by itself');
       const before = scene.driver.typed!();
       await scene.platform.showTyping!(scene.driver.place('dm'), never, reply);
       expect(scene.driver.typed!()).toBe(before + 1);

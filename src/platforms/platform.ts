@@ -32,7 +32,7 @@ export interface Sender {
    */
   send(request: SendRequest, signal: AbortSignal): Promise<SentMessage | null>;
   /**
-   * Asked before something is sent again whose outcome was lost: the message, if it arrived; `again` if the same may be
+   * Called before something is sent again whose outcome was lost: the message, if it arrived; `again` if the same may be
    * sent again without becoming a second message; `unknown` if nobody can say. Without it nobody can.
    */
   beforeRepetition?(request: SendRequest, signal: AbortSignal): Promise<SentMessage | 'again' | 'unknown'>;
@@ -71,7 +71,7 @@ export interface Platform {
   startStream?(place: Place, opening: StreamOpening, signal: AbortSignal): Promise<ReplyStream>;
   /** The same reply again, by its handle: also one that a process before this one began. */
   resumeStream?(place: Place, handle: string): ReplyStream;
-  /** The places the bot is in, for the directory. Asked for each time it has connected. */
+  /** The places the bot is in, for the directory. Read each time it has connected. */
   listPlaces?(signal: AbortSignal): Promise<readonly Place[]>;
   /** Changes the text of a message that `send` made. */
   edit?(place: Place, messageId: string, message: Outgoing, signal: AbortSignal): Promise<void>;

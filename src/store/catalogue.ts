@@ -21,6 +21,7 @@ import * as deliveries from './transactions/deliveries.ts';
 import * as eventQueue from './transactions/event-queue.ts';
 import * as expiry from './transactions/expiry.ts';
 import * as externalNotes from './transactions/external-notes.ts';
+import * as heldDeliveries from './transactions/held-deliveries.ts';
 import * as inspection from './transactions/inspection.ts';
 import * as liveness from './transactions/liveness.ts';
 import * as logRetention from './transactions/log-retention.ts';
@@ -72,8 +73,8 @@ export const WRITES = {
   claimReplies: deliveries.claimReplies,
   settleReply: deliveries.settleReply,
   releaseReplies: deliveries.releaseReplies,
-  releaseHeld: deliveries.releaseHeld,
-  failSent: deliveries.failSent,
+  releaseHeld: heldDeliveries.releaseHeld,
+  failSent: heldDeliveries.failSent,
   keepLiveReply: liveReplies.keepLiveReply,
   forgetLiveReply: liveReplies.forgetLiveReply,
   rememberFact: facts.rememberFact,
@@ -166,7 +167,7 @@ export const READS = {
   platformState: platformState.platformState,
   liveReplyOf: liveReplies.liveReplyOf,
   abandonedLiveReplies: liveReplies.abandonedLiveReplies,
-  countHeld: deliveries.countHeld,
+  countHeld: heldDeliveries.countHeld,
   movesOf: places.movesOf,
   listJobs: jobs.listJobs,
   findJob: jobs.findJob,

@@ -63,7 +63,7 @@ export class ImapServer {
   /** Every command that came, without its tag. */
   readonly commands: string[] = [];
   /**
-   * Asked before a mail is given out, with what is wanted of it: the server may refuse that, with a code, or end the
+   * Called before a mail is given out, with what is wanted of it: the server may refuse that, with a code, or end the
    * connection over it.
    */
   trouble: (mail: StoredMail, wanted: string) => `NO [${string}]` | 'cut' | null = () => null;

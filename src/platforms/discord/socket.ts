@@ -131,7 +131,7 @@ export class GatewaySocket {
     };
   }
 
-  /** Asked before it connects, with each heartbeat and with each frame. */
+  /** Called before it connects, with each heartbeat and with each frame. */
   #sessionInfo() {
     // The library wants to connect once more. That promise is for nobody: it is forgotten together with the shard.
     if (this.#raw !== null && this.#shard.status === 0) return new Promise<never>(() => undefined);

@@ -12,7 +12,7 @@ const SLOW_DOWN_MS = 60_000;
 
 /** The pair of the message and the number has been taken before. */
 const DUPLICATE = 40054005;
-/** Taken, and shown once somebody has looked at it. */
+/** QQ has it, and shows it once somebody has looked at it. */
 const AWAITS_AUDIT: ReadonlySet<number> = new Set([304023, 304024]);
 const BANNED = 11265;
 

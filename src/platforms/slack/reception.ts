@@ -34,7 +34,7 @@ export class Reception {
   readonly #queues = new ChatQueues();
   /** On their way, by their ids: what comes again meanwhile is the same. */
   readonly #underWay = new Map<string, Promise<void>>();
-  /** Taken without being acknowledged: they come again for that and for nothing else. */
+  /** The inbox has them, and Slack was not told so: they come again for that and for nothing else. */
   readonly #unacknowledged = new Set<string>();
   /** Events have no place in the store where a repetition is known. */
   readonly #events = new Set<string>();

@@ -7,7 +7,7 @@ import type { ResumeReason, Trigger, TurnOutcome } from '../lifecycle/states.ts'
 import type { WriteResult } from '../store/catalogue.ts';
 import type { ConversationRef, ReceiveArgs, Received } from '../store/transactions/conversations.ts';
 import type { Deleted } from '../store/transactions/deletion.ts';
-import type { Message, MessageToAppend, SearchedSessions } from '../store/transactions/messages.ts';
+import type { Message, MessageToAppend } from '../store/transactions/messages.ts';
 import type {
   ContinueArgs,
   EndArgs,
@@ -18,7 +18,7 @@ import type {
 } from '../store/transactions/session-commands.ts';
 import type { CommandContext } from '../store/transactions/sessions.ts';
 import type { FinishArgs } from '../store/transactions/turns.ts';
-import type { Hold } from './holdings.ts';
+import { type Hold, overRatherThanUnknown } from './holdings.ts';
 import { type EngineOptions, Instance } from './instance.ts';
 import { readOwnTranscript, readTranscript } from './transcript.ts';
 
@@ -247,14 +247,6 @@ export class Engine extends Instance {
     return which === 'all' ? readTranscript(this.store, sessionId) : readOwnTranscript(this.store, sessionId);
   }
 
-  /** Messages of some sessions with all these words. What was written before the call is found. */
-  async search(text: string, within: SearchedSessions, limit: number): Promise<Message[]> {
-    while (await this.store.write('indexMessages', { limit: 2000 })) {
-      // The index is brought up to date in pieces, so that no write waits long behind it.
-    }
-    return this.store.read('searchMessages', { text, within, limit });
-  }
-
   #settleWaiting(
     sessionId: string,
     turnId: string,
@@ -300,10 +292,4 @@ export class Engine extends Instance {
     const session = await this.settle(() => this.store.read('getSession', { sessionId }));
     return session?.owner === this.instance && session.epoch === epoch;
   }
-}
-
-/** What was held has been there: if it is gone, it was ended first, and then removed. */
-function overRatherThanUnknown({ sessionId }: Hold, thrown: unknown): unknown {
-  if (!hasCode(thrown, 'session_not_found')) return thrown;
-  return new MoiraiError('session_ended', `session ${sessionId} ended and was removed`, { cause: thrown });
 }

@@ -1,3 +1,4 @@
+import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
 import type { Holding, Stray } from '../store/transactions/reaping.ts';
 
@@ -86,4 +87,10 @@ export class Holdings {
       .filter(({ id, epoch, running }) => (running ? this.#begun.get(id) !== epoch : !this.#held.has(id)))
       .map(({ id, epoch }) => ({ id, epoch, held: this.#held.has(id) }));
   }
+}
+
+/** What was held has been there: if it is gone, it was ended first, and then removed. */
+export function overRatherThanUnknown({ sessionId }: Hold, thrown: unknown): unknown {
+  if (!hasCode(thrown, 'session_not_found')) return thrown;
+  return new MoiraiError('session_ended', `session ${sessionId} ended and was removed`, { cause: thrown });
 }

@@ -4,6 +4,7 @@ import type { Asker } from '../agent/tools/tool.ts';
 import type { Config } from '../config/config.ts';
 import { runOf } from '../cron/run-origin.ts';
 import type { Engine } from '../engine/engine.ts';
+import { searchTranscripts } from '../engine/transcript.ts';
 import type { Session } from '../lifecycle/session.ts';
 import { idOfSent, sendOut } from '../outbound/send-out.ts';
 import { type KeptFile, keepToSend, refusalOf } from '../outbound/sent-files.ts';
@@ -71,7 +72,7 @@ export function toolPorts({ engine, agent, rules, children, platform }: ToolPort
  */
 async function searchFor(engine: Engine, asker: Asker, text: string, limit: number): Promise<Message[]> {
   const { key, kind } = await findSession(engine, asker.sessionId);
-  return engine.search(text, kind === 'cli' ? { kind } : { key }, limit);
+  return searchTranscripts(engine.store, text, limit, kind === 'cli' ? { kind } : { key });
 }
 
 function findSession(engine: Engine, sessionId: string): Promise<Session> {

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import { hasCode, MoiraiError } from '../errors/moirai-error.ts';
 import type { Session } from '../lifecycle/session.ts';
-import { isSharedKey, keyFor, parseKey, splitPlatformName } from '../lifecycle/session-key.ts';
+import { isSharedKey, keyFor, splitPlatformName } from '../lifecycle/session-key.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Places } from '../outbound/places.ts';
 import { keyOfPart } from '../outbound/reply-shape.ts';
@@ -25,12 +25,11 @@ import type {
 } from '../platforms/platform.ts';
 import { chatSettings } from '../platforms/registry.ts';
 import { splitText } from '../platforms/split-text.ts';
-import type { ReadResult } from '../store/catalogue.ts';
-import type { Store } from '../store/port.ts';
 import type { ConversationRef } from '../store/transactions/conversations.ts';
 import type { Conversations, ReceiveResult } from '../turns/conversations.ts';
 import { failureText, NOT_ANSWERED } from '../turns/texts.ts';
 import { LONGEST_MESSAGE, messageText } from './message-text.ts';
+import { followMovedChat } from './moved-chat.ts';
 import { recordPlatformEvent } from './platform-events.ts';
 import { turnFilesOf } from './received-files.ts';
 import type { Submissions } from './submissions.ts';
@@ -154,18 +153,8 @@ export class Reception implements Inbox {
     }
   }
 
-  async moved(from: string, to: string): Promise<void> {
-    const { places, engine, log } = this.#deps;
-    const platform = this.#platform.name;
-    await places.moved(platform, from, to);
-    log.info('a chat goes on under another id', { platform, from, to });
-    // What was said there before this was known began a session of its own; there is one for each conversation. What
-    // was accepted in it is still answered: then it ends when this is told again, or at its deadline.
-    for (const { id, key } of await openSessions(engine.store, platform)) {
-      if (parseKey(key).chat !== to) continue;
-      const unfinished = await engine.store.read('openTurns', { sessionId: id, limit: 1 });
-      if (unfinished.length === 0) await engine.end(id, { reason: 'switched', trigger: 'message' });
-    }
+  moved(from: string, to: string): Promise<void> {
+    return followMovedChat(this.#platform.name, from, to, this.#deps);
   }
 
   async happened(event: PlatformEvent): Promise<void> {
@@ -279,19 +268,6 @@ export class Reception implements Inbox {
       const error = MoiraiError.wrap(thrown);
       this.#deps.log.warn('answer outside of any session not sent', { place: place.chat, error });
     }
-  }
-}
-
-async function openSessions(store: Store, platform: string): Promise<Session[]> {
-  const all: Session[] = [];
-  for (let cursor: string | null = null; ; ) {
-    const page: ReadResult<'listSessions'> = await store.read('listSessions', {
-      ...{ states: ['open', 'resume_pending', 'suspended'], kinds: ['chat'], platforms: [platform], reasons: [] },
-      ...{ key: null, user: null, text: null, since: null, cursor, limit: 500 },
-    });
-    all.push(...page.sessions);
-    cursor = page.next;
-    if (cursor === null) return all;
   }
 }
 

@@ -201,14 +201,14 @@ export const ACCEPTANCE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the session that a supergroup began stays open',
-    file: 'src/inbound/reception.ts',
+    file: 'src/inbound/moved-chat.ts',
     find: 'if (unfinished.length === 0) await engine.end',
     replace: 'if (unfinished.length < 0) await engine.end',
     layer: { file: MOVED_CHATS, titles: 'a session that began in a supergroup' },
   },
   {
     name: 'a chat that moves takes back what was accepted in it',
-    file: 'src/inbound/reception.ts',
+    file: 'src/inbound/moved-chat.ts',
     find: 'if (unfinished.length === 0) await engine.end',
     replace: 'if (unfinished.length >= 0) await engine.end',
     layer: { file: MOVED_CHATS, titles: 'what was accepted in a supergroup' },

@@ -1,3 +1,4 @@
+import { searchTranscripts } from '../../engine/transcript.ts';
 import { isoTime, messageView, sessionView, statsView } from '../../engine/views.ts';
 import type { Message } from '../../store/transactions/messages.ts';
 import { type Answer, listing } from '../command.ts';
@@ -12,7 +13,6 @@ export const DEFAULT_KINDS: readonly string[] = ['chat', 'cli', 'api'];
 
 const EVENTS_SHOWN = 10;
 const FOUND_CHARS = 300;
-const INDEX_BATCH = 2000;
 
 interface ListOptions {
   readonly kind?: readonly string[];
@@ -79,10 +79,7 @@ export async function search(
   words: readonly string[],
   { limit = DEFAULT_PAGE }: { limit?: number },
 ): Promise<Answer> {
-  while (await store.write('indexMessages', { limit: INDEX_BATCH })) {
-    // In pieces, so that other writers do not wait long.
-  }
-  const found = await store.read('searchMessages', { text: words.join(' '), limit });
+  const found = await searchTranscripts(store, words.join(' '), limit);
   const lines = found.map((message) => {
     return `${message.sessionId}  ${messageText({ ...message, text: shorten(message.text, FOUND_CHARS) })}`;
   });

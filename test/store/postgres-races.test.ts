@@ -28,6 +28,22 @@ test('a reaper that is late does not touch a session that somebody alive has tak
   await other.finish({ session, turn: second.turn });
 });
 
+test('what an instance does not know of is left to the next look while somebody writes there', async (scene) => {
+  const { session, turn } = await scene.ask('1');
+  const other = await scene.joinedBy('two');
+  const release = await holdRow(session.id);
+  const noted = other.command(session.id, { name: 'note', command: 'status', args: '' });
+  await untilWaiting();
+  const sessions = [{ id: session.id, epoch: session.epoch, held: false }];
+  const reconcile = () => scene.store.write('reconcile', { context: scene.context(), sessions, claims: [] });
+  expect(await reconcile()).toEqual({ reaped: [], interrupted: [], released: [] });
+  await release();
+  await noted;
+  expect(await reconcile()).toMatchObject({ interrupted: [session.id] });
+  expect(await scene.session(session.id)).toMatchObject({ state: 'resume_pending', owner: null });
+  expect(await scene.store.read('openTurns', { sessionId: session.id, limit: 9 })).toMatchObject([{ id: turn.id }]);
+});
+
 test('two reapers that find the same dead instance tell of it once', async (scene) => {
   const dead = await scene.joinedBy('dead');
   await dead.ask('1');

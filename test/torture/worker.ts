@@ -103,15 +103,21 @@ async function unknownHolds(engine: Engine): Promise<string[]> {
   return sessions.map(({ id }) => id).filter((id) => !held.has(id));
 }
 
+/** What the rows say it holds and it does not know of, after a look that settles such. */
+async function reconciled(engine: Engine): Promise<string[]> {
+  await engine.reconcile();
+  return unknownHolds(engine);
+}
+
 async function agreeOnHolds(workload: Workload): Promise<void> {
   const { engine } = workload.tenure;
   try {
-    await engine.reconcile();
-    // The run of a job may begin at any moment: its answer is on the way, while one that was lost stays unknown.
-    let unknown = await unknownHolds(engine);
+    // A conversation that somebody writes to just now is left to the next look, and the run of a job may begin at any
+    // moment: its answer is on the way. What no look settles is lost.
+    let unknown = await reconciled(engine);
     for (let i = 0; unknown.length > 0 && i < 20; i++) {
       await sleep(100);
-      const still = await unknownHolds(engine);
+      const still = await reconciled(engine);
       unknown = unknown.filter((id) => still.includes(id));
     }
     if (unknown.length > 0) workload.wrong(`${engine.instance} owns ${unknown.join(', ')} and does not know`);

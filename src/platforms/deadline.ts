@@ -1,13 +1,24 @@
 import type { PlatformRuntime } from './platform.ts';
 
-/** Runs a call that ends when the signal does, and after `ms` at the latest. */
+/** Runs a call that ends when the signal does, and after `ms` at the latest. Nothing of it is left behind once it is over. */
 export async function withDeadline<T, S extends AbortSignal = AbortSignal>(
   signal: AbortSignal,
   ms: number,
   call: (signal: S) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  return await call(AbortSignal.any([signal, AbortSignal.timeout(ms)]) as S);
+  // Not `AbortSignal.any` and `AbortSignal.timeout`, which keep what a finished call held until its time is over.
+  const ended = new AbortController();
+  const end = () => ended.abort(signal.reason);
+  const timer = setTimeout(() => ended.abort(new DOMException(`no answer within ${ms} ms`, 'TimeoutError')), ms);
+  timer.unref();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await call(ended.signal as S);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', end);
+  }
 }
 
 /** Resolves after `ms`, or when the signal ends it. */

@@ -1,8 +1,11 @@
+import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { ChatQueues } from './chat-queues.ts';
 import { KeptCursor } from './cursor.ts';
+import { withDeadline } from './deadline.ts';
 import { callHttp, downloadFrom, retryAfter, unanswered } from './http.ts';
 import { LowWater } from './low-water.ts';
 import type { PlatformRuntime } from './platform.ts';
@@ -100,6 +103,33 @@ test('chats are worked on beside each other, each in order, and what fails holds
   await second;
   await queues.settle();
   expect(order).toEqual(['b1', 'a1', 'a2']);
+});
+
+describe('a call with a deadline', () => {
+  const forever = (signal: AbortSignal) =>
+    new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+
+  test('ends in time, or with the signal of its caller, and is not begun behind that', async () => {
+    const caller = new AbortController();
+    await expect(withDeadline(caller.signal, 20, forever)).rejects.toMatchObject({ name: 'TimeoutError' });
+    const ended = withDeadline(caller.signal, 60_000, forever);
+    caller.abort(new Error('enough'));
+    await expect(ended).rejects.toThrow('enough');
+    await expect(withDeadline(caller.signal, 60_000, async () => 'begun')).rejects.toThrow('enough');
+  });
+
+  test('leaves nothing behind: neither a listener nor a timer', async () => {
+    const { signal } = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<AbortSignal>();
+    await withDeadline(signal, 20, async (deadline) => {
+      expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+      resolve(deadline);
+    });
+    await withDeadline(signal, 20, () => Promise.reject(new Error('no'))).catch(() => undefined);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    await sleep(50);
+    expect((await promise).aborted).toBe(false);
+  });
 });
 
 describe('a request', () => {

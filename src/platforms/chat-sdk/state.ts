@@ -14,8 +14,8 @@ interface Entry {
 }
 
 interface Claim extends Entry {
-  /** The webhook that works on it; null for none. */
-  readonly by: WebhookScope | null;
+  /** The webhook that works on it; null for none, or none any more. */
+  by: WebhookScope | null;
 }
 
 interface Lock {
@@ -75,8 +75,13 @@ export class AdapterState {
       if (claim.by === null || claim.by === scope || (await claim.by.outcome)) return false;
       if (this.#claims.get(key) === claim) this.#claims.delete(key);
     }
-    this.#claims.set(key, { value, until: this.#untilOf(ttlMs), by: scope });
+    const claim: Claim = { value, until: this.#untilOf(ttlMs), by: scope };
+    this.#claims.set(key, claim);
     forgetOldest(this.#claims);
+    void scope?.outcome.then((isTaken) => {
+      if (isTaken) claim.by = null;
+      else if (this.#claims.get(key) === claim) this.#claims.delete(key);
+    });
     return true;
   }
 

@@ -13,8 +13,10 @@ interface Numbered {
 
 interface Session {
   readonly id: string;
-  /** Everything that was sent or is to be sent, by its number. */
+  /** What was sent or is to be sent, by its number. */
   readonly log: Numbered[];
+  /** The highest number. */
+  last: number;
   /** What the client says that it has. */
   acknowledged: number;
   socket: WebSocket | null;
@@ -24,6 +26,9 @@ interface Frame {
   readonly op: number;
   readonly d?: unknown;
 }
+
+/** What the client has is kept for no longer than so many more. */
+const MOST_KEPT = 500;
 
 /** The gateway of QQ: numbers what it sends, keeps it while its session lasts, and sends it again from any number. */
 export class QqGateway {
@@ -130,7 +135,7 @@ export class QqGateway {
     this.identified.push({ intents: Number(intents), shard });
     if ((Number(intents) & ~this.allowedIntents) !== 0) return void client.close(4014);
     this.#made += 1;
-    const session: Session = { id: `session-${this.#made}`, log: [], acknowledged: 0, socket: client };
+    const session: Session = { id: `session-${this.#made}`, log: [], last: 0, acknowledged: 0, socket: client };
     this.#sessions.set(session.id, session);
     this.#session = session;
     const user = { id: '777000777', username: 'Moirai', bot: true };
@@ -149,8 +154,10 @@ export class QqGateway {
   }
 
   #send(session: Session, payload: QqPayload): void {
-    const s = session.log.length + 1;
-    session.log.push({ s, payload });
+    const { log } = session;
+    const s = ++session.last;
+    log.push({ s, payload });
+    while (log.length > MOST_KEPT && log[0]!.s <= session.acknowledged) log.shift();
     session.socket?.send(JSON.stringify({ ...payload, s }));
   }
 }

@@ -23,6 +23,7 @@ export class SlackWorld implements World {
   readonly secrets: readonly string[];
   readonly #roots = new Map<string, string>();
   #door: string | null = null;
+  #pushed = 0;
   #events = 0;
   #last: Record<string, unknown> = {};
 
@@ -228,14 +229,15 @@ export class SlackWorld implements World {
     void this.fake.delivery.bring('events_api', this.#last, typeof channel === 'string' ? channel : '');
   }
 
-  push(payload: Record<string, unknown>): void {
+  push(payload: Record<string, unknown>): Promise<void> {
     const kind =
       payload.type === 'block_actions'
         ? 'interactive'
         : payload.command === undefined
           ? 'events_api'
           : 'slash_commands';
-    void this.fake.delivery.bring(kind, payload);
+    // The same bytes in the same second would be a repetition by somebody else.
+    return this.fake.delivery.bring(kind, { ...payload, odd_number: ++this.#pushed });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -230,4 +230,18 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
     replace: 'target !== null ? null : `send the file',
     layer: { file: 'test/agent/tools-ports.test.ts', titles: 'by its real path' },
   },
+  {
+    name: 'a call that is over leaves its timer behind',
+    file: 'src/platforms/deadline.ts',
+    find: 'clearTimeout(timer);',
+    replace: 'void timer;',
+    layer: { file: SHARED, titles: 'leaves nothing behind' },
+  },
+  {
+    name: 'a call that is over leaves its listener behind',
+    file: 'src/platforms/deadline.ts',
+    find: "    signal.removeEventListener('abort', end);\n  }\n}",
+    replace: '  }\n}',
+    layer: { file: SHARED, titles: 'leaves nothing behind' },
+  },
 ];

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type QuestionDeps, questions } from '../../src/gateway/questions.ts';
 import { type PlatformSenderDeps, platformSender } from '../../src/outbound/platform-sender.ts';
 import { SendFailure } from '../../src/platforms/platform.ts';
+import { patience } from '../support/patience.ts';
 import { Harbour } from './harbour.ts';
 import { Scene } from './scene.ts';
 
@@ -29,6 +30,24 @@ async function eventsOf(type: string) {
 }
 
 const sent = (count: number): Promise<void> => scene.until(`${count} sent`, () => harbour.sent.length >= count);
+
+describe('a server that asks for patience', () => {
+  test('is waited for as long as it says, however often it says so', async () => {
+    await open();
+    let refusals = 0;
+    harbour.refuse = () => {
+      if (refusals === 5) return;
+      refusals += 1;
+      throw new SendFailure('patience', 20, 'rate_limited');
+    };
+    const began = performance.now();
+    await harbour.say('hello');
+    await sent(1);
+    expect(refusals).toBe(5);
+    // Doubled each time it would be 31 seconds.
+    expect(performance.now() - began).toBeLessThan(patience(8000));
+  });
+});
 
 describe('what an answer needs', () => {
   test('comes back with the reply, with a command’s answer, and after a restart', async () => {

@@ -244,4 +244,11 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
     replace: '  }\n}',
     layer: { file: SHARED, titles: 'leaves nothing behind' },
   },
+  {
+    name: 'a server that asks for patience again and again is waited for longer each time',
+    file: 'src/outbound/outbox.ts',
+    find: "thrown.kind === 'rate_limited';",
+    replace: "thrown.kind === 'gone';",
+    layer: { file: CONTRACT, titles: 'waited for as long as it says' },
+  },
 ];

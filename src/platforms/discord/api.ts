@@ -23,10 +23,12 @@ export interface ApiCall {
 
 const API = 'https://discord.com';
 const CALL_MS = 30_000;
+/** What is too much for the bot as a whole waits here for the next second; everything else is refused, and the caller decides. */
+const PATIENT_MS = 1500;
 /** The longest that any call may take; each has a deadline of its own below it. */
 const MOST_MS = 600_000;
 
-/** The REST interface, with Discord's own limits honoured: what has to wait is refused, and the caller decides. */
+/** The REST interface, with Discord's own limits honoured. */
 export class DiscordApi {
   readonly runtime: PlatformRuntime;
   readonly redact: Redact;
@@ -48,7 +50,7 @@ export class DiscordApi {
       version: '10',
       retries: 0,
       timeout: MOST_MS,
-      rejectOnRateLimit: () => true,
+      rejectOnRateLimit: ({ global, timeToReset }) => !global || timeToReset > PATIENT_MS,
     });
   }
 

@@ -51,4 +51,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'const at = before?.last.place ?? place;',
     layer: { file: FORUM, titles: 'the agent opens one post' },
   },
+  {
+    name: 'Discord: what is too much for one second is refused',
+    file: 'src/platforms/discord/api.ts',
+    find: '!global || timeToReset > PATIENT_MS',
+    replace: '!global || timeToReset > 0',
+    layer: { file: SENDING, titles: 'delay a crowd' },
+  },
 ];

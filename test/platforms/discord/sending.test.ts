@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type Place, SendFailure } from '../../../src/platforms/platform.ts';
 import type { Fault } from '../../fakes/discord.ts';
 import type { Json } from '../../fakes/discord-state.ts';
+import { patience } from '../../support/patience.ts';
 import { never, until } from '../contract/scene.ts';
 import { openScene, sentTo } from './scene.ts';
 import { CHANNEL, dmOf, POST } from './world.ts';
@@ -136,15 +137,47 @@ describe("Discord's limits", () => {
     expect(scene.world.shown().map(({ text }) => text)).toEqual(['1', '2', '3', 'elsewhere', '4']);
   });
 
-  test('of everything together are kept for every channel', async () => {
+  test('of everything together are kept for every channel: for a moment by waiting, else by a refusal', async () => {
     await using scene = await openScene(1);
-    const headers = { 'retry-after': '1', 'x-ratelimit-global': 'true', 'x-ratelimit-scope': 'global' };
-    const body = { message: 'You are being rate limited.', retry_after: 1, global: true };
-    const first = await failureOf(send(scene, { status: 429, body, headers }));
-    expect(first).toMatchObject({ kind: 'rate_limited' });
+    const limited = (seconds: number) => ({
+      status: 429,
+      body: { message: 'You are being rate limited.', retry_after: seconds, global: true },
+      headers: { 'retry-after': String(seconds), 'x-ratelimit-global': 'true', 'x-ratelimit-scope': 'global' },
+    });
+    scene.fake.failNext('POST /messages', limited(1));
+    const said = performance.now();
+    const first = scene.platform.send(scene.world.place('group'), { text: 'first' }, never);
+    await until(() => scene.fake.callsOf('POST', /messages/).length === 1, 'the refusal');
+    await sleep(100);
+    await Promise.all([first, scene.platform.send(scene.world.place('dm'), { text: 'second' }, never)]);
+    expect(performance.now() - said).toBeGreaterThan(950);
+    expect(
+      scene.world
+        .shown()
+        .map(({ text }) => text)
+        .toSorted(),
+    ).toEqual(['first', 'second']);
+    expect(await failureOf(send(scene, limited(30)))).toMatchObject({ kind: 'rate_limited' });
     const other = await failureOf(scene.platform.send(scene.world.place('dm'), { text: 'x' }, never));
     expect(other).toMatchObject({ kind: 'rate_limited' });
-    expect(sentTo(scene.fake, dmOf())).toEqual([]);
+    expect(other.retryAfterMs).toBeGreaterThan(28_000);
+    expect(scene.world.shown()).toHaveLength(2);
+  });
+
+  test('of everything together delay a crowd, and refuse nobody', async () => {
+    await using scene = await openScene(1);
+    await scene.connected();
+    const people = Array.from({ length: 120 }, (_, person) => person);
+    for (const person of people) await scene.world.say({ text: 'hi', person });
+    const began = performance.now();
+    await Promise.all(
+      people.map((person) => scene.platform.send(scene.world.place('dm', person), { text: 'x' }, never)),
+    );
+    const ms = performance.now() - began;
+    expect(scene.world.shown()).toHaveLength(120);
+    // 50 in each second: two whole ones have to pass.
+    expect(ms).toBeGreaterThan(1900);
+    expect(ms).toBeLessThan(patience(5000));
   });
 
   test('for typing and for changes keep no message back', async () => {

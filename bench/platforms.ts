@@ -14,6 +14,8 @@ const USAGE = `npm run bench:platforms -- [--platforms telegram,discord] [--chat
 
 const WARM_MS = 2000;
 const LOOK_MS = 5;
+/** A reply that takes so long is lost. */
+const PATIENCE_MS = 60_000;
 /** So long the gateway waits for more of the same message. */
 const SETTLE_MS = 600;
 
@@ -45,14 +47,14 @@ async function readSubjects(): Promise<(PlatformSubject | SubmissionSubject)[]> 
 async function talk(world: World, people: number, ms: number): Promise<number[]> {
   const elapsed: number[] = [];
   const waiting = new Map<string, (at: number) => void>();
-  let seen = world.shown().length;
+  let before = countByChat(world);
   let done = false;
   const look = async (): Promise<void> => {
     while (!done) {
-      const shown = world.shown();
+      const now = countByChat(world);
       const at = performance.now();
-      for (const { chat = '' } of shown.slice(seen)) waiting.get(chat)?.(at);
-      seen = shown.length;
+      for (const [chat, count] of now) if (count > (before.get(chat) ?? 0)) waiting.get(chat)?.(at);
+      before = now;
       await sleep(LOOK_MS);
     }
   };
@@ -60,17 +62,27 @@ async function talk(world: World, people: number, ms: number): Promise<number[]>
   const person = async (n: number): Promise<void> => {
     const { chat } = world.place('dm', n);
     while (performance.now() < end) {
-      const answered = new Promise<number>((resolve) => waiting.set(chat, resolve));
+      const { promise: answered, resolve, reject } = Promise.withResolvers<number>();
+      const timer = setTimeout(() => reject(new Error(`no answer in ${chat} within ${PATIENCE_MS} ms`)), PATIENCE_MS);
+      waiting.set(chat, resolve);
       const said = performance.now();
       await world.say({ text: 'hello', person: n });
       elapsed.push((await answered) - said);
+      clearTimeout(timer);
     }
   };
   const looking = look();
-  await Promise.all(Array.from({ length: people }, (_, n) => person(n)));
-  done = true;
+  await Promise.all(Array.from({ length: people }, (_, n) => person(n))).finally(() => {
+    done = true;
+  });
   await looking;
   return elapsed;
+}
+
+function countByChat(world: World): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { chat = '' } of world.shown()) counts.set(chat, (counts.get(chat) ?? 0) + 1);
+  return counts;
 }
 
 /** Messages in and replies out through one platform, against its server on loopback and a model that answers at once. */

@@ -4,7 +4,7 @@ import type { RoomEvent } from '../../fakes/matrix-rooms.ts';
 import { MatrixFake } from '../../fakes/matrix-server.ts';
 import { type Happening, type Shown, type UserMessage, until, type Where, type World } from '../contract/scene.ts';
 
-const PEOPLE = 25;
+const PEOPLE = 128;
 const GROUP = '!group:example.org';
 const FORUM = '!forum:example.org';
 const ROOT = '$root';

@@ -119,8 +119,8 @@ export const PEOPLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'the words of other conversations are found',
     file: 'src/gateway/tool-ports.ts',
-    find: "kind === 'cli' ? { kind } : { key }, limit)",
-    replace: "kind === 'cli' ? { kind } : { kind }, limit)",
+    find: "limit, kind === 'cli' ? { kind } : { key })",
+    replace: "limit, kind === 'cli' ? { kind } : { kind })",
     layer: { file: 'test/gateway/access-matrix.test.ts', titles: 'past words are found' },
   },
   {

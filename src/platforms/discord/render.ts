@@ -1,5 +1,6 @@
+import { codeAt, tableAt } from '../../markdown/blocks.ts';
 import { type Inline, parseInline } from '../../markdown/inline.ts';
-import { closesFence, fenceOpening, headingOf, isTableRule } from '../../markdown/lines.ts';
+import { headingOf } from '../../markdown/lines.ts';
 
 /** Texts are cut into messages before; a longer one is refused by the server in any form. */
 const LONGEST_FORMATTED = 16_384;
@@ -16,7 +17,7 @@ export function renderDiscord(markdown: string): string {
   const lines = markdown.split('\n');
   const rendered: string[] = [];
   for (let at = 0; at < lines.length; ) {
-    const block = fenceAt(lines, at) ?? tableAt(lines, at);
+    const block = fenceAt(lines, at) ?? columnsAt(lines, at);
     rendered.push(block?.text ?? renderLine(lines[at] ?? ''));
     at = block?.next ?? at + 1;
   }
@@ -43,27 +44,17 @@ interface Block {
   readonly next: number;
 }
 
-/** A fence that is never closed goes to the end: the rest of it is still being written. */
 function fenceAt(lines: readonly string[], at: number): Block | null {
-  const opening = fenceOpening(lines[at] ?? '');
-  if (opening === null) return null;
-  let end = at + 1;
-  while (end < lines.length && !closesFence(lines[end] ?? '', opening.mark)) end += 1;
-  const code = lines.slice(at + 1, end).join('\n');
-  const language = /^[\w+#.-]{1,32}/.exec(opening.info)?.[0] ?? '';
-  return { text: code.trim() === '' ? '' : codeBlock(code, language), next: end + 1 };
+  const found = codeAt(lines, at);
+  if (found === null) return null;
+  const code = found.lines.join('\n');
+  return { text: code.trim() === '' ? '' : codeBlock(code, found.language ?? ''), next: found.next };
 }
 
 /** Discord has no tables; in one width the columns at least stand where they were written. */
-function tableAt(lines: readonly string[], at: number): Block | null {
-  if (!isRow(lines[at]) || !isRow(lines[at + 1]) || !isTableRule(lines[at + 1] ?? '')) return null;
-  let next = at + 2;
-  while (isRow(lines[next])) next += 1;
-  return { text: codeBlock(lines.slice(at, next).join('\n')), next };
-}
-
-function isRow(line: string | undefined): boolean {
-  return line?.includes('|') === true;
+function columnsAt(lines: readonly string[], at: number): Block | null {
+  const table = tableAt(lines, at);
+  return table === null ? null : { text: codeBlock(table.lines.join('\n')), next: table.next };
 }
 
 function renderLine(line: string): string {

@@ -1,5 +1,7 @@
-import { type Inline, parseInline } from '../../markdown/inline.ts';
-import { closesFence, fenceOpening, headingOf, isTableRule } from '../../markdown/lines.ts';
+import { codeAt, isTableStart, tableAt } from '../../markdown/blocks.ts';
+import { escapeHtml, inlineHtml } from '../../markdown/html.ts';
+import { parseInline } from '../../markdown/inline.ts';
+import { fenceOpening, headingOf } from '../../markdown/lines.ts';
 
 /**
  * Markdown, as models write it, as the HTML of a mail. What is not known stays as it is, escaped; no address but those of
@@ -25,7 +27,7 @@ interface Block {
 function blockAt(lines: readonly string[], at: number): Block {
   return (
     fenceAt(lines, at) ??
-    tableAt(lines, at) ??
+    rowsAt(lines, at) ??
     quoteAt(lines, at) ??
     listAt(lines, at) ??
     lineAt(lines, at) ??
@@ -33,27 +35,25 @@ function blockAt(lines: readonly string[], at: number): Block {
   );
 }
 
-/** A fence that is never closed goes to the end. */
 function fenceAt(lines: readonly string[], at: number): Block | null {
-  const opening = fenceOpening(lines[at] ?? '');
-  if (opening === null) return null;
-  let end = at + 1;
-  while (end < lines.length && !closesFence(lines[end] ?? '', opening.mark)) end += 1;
-  const code = escapeHtml(lines.slice(at + 1, end).join('\n'));
-  return { html: `<pre><code>${code}</code></pre>`, next: end + 1 };
+  const found = codeAt(lines, at);
+  if (found === null) return null;
+  return { html: `<pre><code>${escapeHtml(found.lines.join('\n'))}</code></pre>`, next: found.next };
 }
 
-function tableAt(lines: readonly string[], at: number): Block | null {
-  const head = lines[at] ?? '';
-  if (!head.includes('|') || !isTableRule(lines[at + 1] ?? '') || !(lines[at + 1] ?? '').includes('|')) return null;
-  let end = at + 2;
-  while (end < lines.length && (lines[end] ?? '').includes('|')) end += 1;
+function rowsAt(lines: readonly string[], at: number): Block | null {
+  const table = tableAt(lines, at);
+  if (table === null) return null;
   const rowOf = (line: string, tag: 'th' | 'td'): string => {
     const cells = line.trim().replace(/^\|/, '').replace(/\|$/, '').split('|');
     return `<tr>${cells.map((cell) => `<${tag}>${renderWords(cell.trim())}</${tag}>`).join('')}</tr>`;
   };
-  const rows = [rowOf(head, 'th'), ...lines.slice(at + 2, end).map((line) => rowOf(line, 'td'))];
-  return { html: `<table border="1" cellpadding="4" cellspacing="0">\n${rows.join('\n')}\n</table>`, next: end };
+  const [head = '', , ...rest] = table.lines;
+  const rows = [rowOf(head, 'th'), ...rest.map((line) => rowOf(line, 'td'))];
+  return {
+    html: `<table border="1" cellpadding="4" cellspacing="0">\n${rows.join('\n')}\n</table>`,
+    next: table.next,
+  };
 }
 
 function quoteAt(lines: readonly string[], at: number): Block | null {
@@ -124,23 +124,15 @@ function wordsAt(lines: readonly string[], at: number): Block {
 function beginsBlock(lines: readonly string[], at: number): boolean {
   const line = lines[at] ?? '';
   const begins = line.trim() === '' || /^ {0,3}>/.test(line) || fenceOpening(line) !== null || headingOf(line) !== null;
-  return begins || isRule(line) || itemIn(line) !== null || (line.includes('|') && isTableRule(lines[at + 1] ?? ''));
+  return begins || isRule(line) || itemIn(line) !== null || isTableStart(lines, at);
 }
+
+const WORDS = {
+  tags: { strong: 'strong', em: 'em', del: 'del' },
+  links: /^(?:https?:\/\/|mailto:|tel:)\S/i,
+  linksAddresses: false,
+} as const;
 
 function renderWords(line: string): string {
-  return parseInline(line).map(renderPart).join('');
-}
-
-function renderPart(part: Inline): string {
-  if (typeof part === 'string') return escapeHtml(part);
-  if (part.type === 'code') return `<code>${escapeHtml(part.text)}</code>`;
-  const words = part.inside.map(renderPart).join('');
-  if (part.type !== 'link') return `<${part.type}>${words}</${part.type}>`;
-  const { address } = part;
-  if (/^(?:https?:\/\/|mailto:|tel:)\S/i.test(address)) return `<a href="${escapeHtml(address)}">${words}</a>`;
-  return words === escapeHtml(address) ? words : `${words} (${escapeHtml(address)})`;
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return inlineHtml(parseInline(line), WORDS);
 }

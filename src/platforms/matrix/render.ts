@@ -1,5 +1,7 @@
-import { type Inline, parseInline } from '../../markdown/inline.ts';
-import { closesFence, fenceOpening, headingOf, isTableRule } from '../../markdown/lines.ts';
+import { codeAt, isTableStart, tableAt } from '../../markdown/blocks.ts';
+import { escapeHtml, inlineHtml } from '../../markdown/html.ts';
+import { parseInline } from '../../markdown/inline.ts';
+import { fenceOpening, headingOf } from '../../markdown/lines.ts';
 import { type Item, itemOf, renderItems } from './render-list.ts';
 
 /** A text as Matrix has it: plain words for every client, and HTML for those that show it. */
@@ -59,7 +61,7 @@ function joined(blocks: readonly Block[]): string {
 
 function framedAt(lines: readonly string[], at: number, depth: number): Block | null {
   const line = lines[at] ?? '';
-  return fenceAt(lines, at) ?? tableAt(lines, at) ?? quoteAt(lines, at, depth) ?? lineAt(line, at) ?? listAt(lines, at);
+  return fenceAt(lines, at) ?? rowsAt(lines, at) ?? quoteAt(lines, at, depth) ?? lineAt(line, at) ?? listAt(lines, at);
 }
 
 /** Whether a block begins here that ends the words before it. */
@@ -73,37 +75,24 @@ function framed(html: string, next: number): Block {
   return { html, isParagraph: false, isMarked: true, next };
 }
 
-/** A fence that is never closed goes to the end: the rest of it is still being written. */
 function fenceAt(lines: readonly string[], at: number): Block | null {
-  const opening = fenceOpening(lines[at] ?? '');
-  if (opening === null) return null;
-  let end = at + 1;
-  while (end < lines.length && !closesFence(lines[end] ?? '', opening.mark)) end += 1;
-  const code = escapeHtml(lines.slice(at + 1, end).join('\n'));
-  const language = /^[\w+#.-]{1,32}/.exec(opening.info)?.[0];
-  const name = language === undefined ? '' : ` class="language-${escapeHtml(language)}"`;
-  return framed(`<pre><code${name}>${code}</code></pre>`, end + 1);
+  const found = codeAt(lines, at);
+  if (found === null) return null;
+  const name = found.language === null ? '' : ` class="language-${escapeHtml(found.language)}"`;
+  return framed(`<pre><code${name}>${escapeHtml(found.lines.join('\n'))}</code></pre>`, found.next);
 }
 
-function tableAt(lines: readonly string[], at: number): Block | null {
-  if (!isTableStart(lines, at)) return null;
-  let next = at + 2;
-  while (isRow(lines[next])) next += 1;
+function rowsAt(lines: readonly string[], at: number): Block | null {
+  const table = tableAt(lines, at);
+  if (table === null) return null;
   const row = (line: string, tag: string) =>
     `<tr>${cellsOf(line)
       .map((cell) => `<${tag}>${renderWords(cell)}</${tag}>`)
       .join('')}</tr>`;
-  const rows = lines.slice(at + 2, next).map((line) => row(line, 'td'));
+  const [head = '', , ...rest] = table.lines;
+  const rows = rest.map((line) => row(line, 'td'));
   const body = rows.length === 0 ? '' : `<tbody>${rows.join('')}</tbody>`;
-  return framed(`<table><thead>${row(lines[at] ?? '', 'th')}</thead>${body}</table>`, next);
-}
-
-function isTableStart(lines: readonly string[], at: number): boolean {
-  return isRow(lines[at]) && isRow(lines[at + 1]) && isTableRule(lines[at + 1] ?? '');
-}
-
-function isRow(line: string | undefined): boolean {
-  return line?.includes('|') === true;
+  return framed(`<table><thead>${row(head, 'th')}</thead>${body}</table>`, table.next);
 }
 
 /** What stands between bars; one with a backslash in front of it is a part of the words. */
@@ -187,28 +176,12 @@ function isBlank(line: string | undefined): boolean {
   return line === undefined || line.trim() === '';
 }
 
-const TAGS = { strong: 'strong', em: 'em', del: 'del' } as const;
+const WORDS = {
+  tags: { strong: 'strong', em: 'em', del: 'del' },
+  links: /^(?:https?:\/\/|mailto:)\S/i,
+  linksAddresses: true,
+} as const;
 
 function renderWords(line: string): string {
-  return renderInline(parseInline(line));
-}
-
-function renderInline(parts: readonly Inline[]): string {
-  return parts.map(renderPart).join('');
-}
-
-function renderPart(part: Inline): string {
-  if (typeof part === 'string') return escapeHtml(part);
-  if (part.type === 'code') return `<code>${escapeHtml(part.text)}</code>`;
-  const words = renderInline(part.inside);
-  if (part.type !== 'link') return `<${TAGS[part.type]}>${words}</${TAGS[part.type]}>`;
-  const { address, source } = part;
-  // Clients make links of such addresses by themselves.
-  if (source === address) return words;
-  if (/^(?:https?:\/\/|mailto:)\S/i.test(address)) return `<a href="${escapeHtml(address)}">${words}</a>`;
-  return words === escapeHtml(address) ? words : `${words} (${escapeHtml(address)})`;
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return inlineHtml(parseInline(line), WORDS);
 }

@@ -1,5 +1,7 @@
-import { type Inline, parseInline } from '../../markdown/inline.ts';
-import { closesFence, fenceOpening, headingOf, isTableRule } from '../../markdown/lines.ts';
+import { codeAt, tableAt } from '../../markdown/blocks.ts';
+import { escapeHtml, inlineHtml } from '../../markdown/html.ts';
+import { parseInline } from '../../markdown/inline.ts';
+import { headingOf } from '../../markdown/lines.ts';
 
 /**
  * Markdown, as models write it, as the HTML that Telegram takes. What is not known stays as it is, escaped. What people
@@ -9,7 +11,7 @@ export function renderHtml(markdown: string): string {
   const lines = markdown.split('\n');
   const rendered: string[] = [];
   for (let at = 0; at < lines.length; ) {
-    const block = fenceAt(lines, at) ?? tableAt(lines, at) ?? quoteAt(lines, at);
+    const block = fenceAt(lines, at) ?? columnsAt(lines, at) ?? quoteAt(lines, at);
     rendered.push(block?.html ?? renderLine(lines[at] ?? ''));
     at = block?.next ?? at + 1;
   }
@@ -22,31 +24,20 @@ interface Block {
   readonly next: number;
 }
 
-/** A fence that is never closed goes to the end: the rest of it is still being written. */
 function fenceAt(lines: readonly string[], at: number): Block | null {
-  const opening = fenceOpening(lines[at] ?? '');
-  if (opening === null) return null;
-  let end = at + 1;
-  while (end < lines.length && !closesFence(lines[end] ?? '', opening.mark)) end += 1;
-  const code = escapeHtml(lines.slice(at + 1, end).join('\n'));
-  const language = /^[\w+#.-]{1,32}/.exec(opening.info)?.[0];
-  const html =
-    language === undefined
-      ? `<pre>${code}</pre>`
-      : `<pre><code class="language-${escapeHtml(language)}">${code}</code></pre>`;
-  return { html: code.trim() === '' ? '' : html, next: end + 1 };
+  const found = codeAt(lines, at);
+  if (found === null) return null;
+  const { language, next } = found;
+  const code = escapeHtml(found.lines.join('\n'));
+  if (code.trim() === '') return { html: '', next };
+  const html = language === null ? code : `<code class="language-${escapeHtml(language)}">${code}</code>`;
+  return { html: `<pre>${html}</pre>`, next };
 }
 
 /** Telegram has no tables; in one width the columns at least stand where they were written. */
-function tableAt(lines: readonly string[], at: number): Block | null {
-  if (!isRow(lines[at]) || !isRow(lines[at + 1]) || !isTableRule(lines[at + 1] ?? '')) return null;
-  let next = at + 2;
-  while (isRow(lines[next])) next += 1;
-  return { html: `<pre>${escapeHtml(lines.slice(at, next).join('\n'))}</pre>`, next };
-}
-
-function isRow(line: string | undefined): boolean {
-  return line?.includes('|') === true;
+function columnsAt(lines: readonly string[], at: number): Block | null {
+  const table = tableAt(lines, at);
+  return table === null ? null : { html: `<pre>${escapeHtml(table.lines.join('\n'))}</pre>`, next: table.next };
 }
 
 /** Quotes in quotes are one quote: Telegram allows no other. */
@@ -76,28 +67,12 @@ function renderLine(line: string): string {
   return `${indent}${sign} ${renderWords(line.slice(item.length))}`;
 }
 
-const TAGS = { strong: 'b', em: 'i', del: 's' } as const;
+const WORDS = {
+  tags: { strong: 'b', em: 'i', del: 's' },
+  links: /^(?:https?:\/\/|mailto:|tel:)\S/i,
+  linksAddresses: true,
+} as const;
 
 function renderWords(line: string): string {
-  return renderInline(parseInline(line));
-}
-
-function renderInline(parts: readonly Inline[]): string {
-  return parts.map(renderPart).join('');
-}
-
-function renderPart(part: Inline): string {
-  if (typeof part === 'string') return escapeHtml(part);
-  if (part.type === 'code') return `<code>${escapeHtml(part.text)}</code>`;
-  const words = renderInline(part.inside);
-  if (part.type !== 'link') return `<${TAGS[part.type]}>${words}</${TAGS[part.type]}>`;
-  const { address, source } = part;
-  // Telegram makes links of such addresses by itself.
-  if (source === address) return words;
-  if (/^(?:https?:\/\/|mailto:|tel:)\S/i.test(address)) return `<a href="${escapeHtml(address)}">${words}</a>`;
-  return words === escapeHtml(address) ? words : `${words} (${escapeHtml(address)})`;
-}
-
-export function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return inlineHtml(parseInline(line), WORDS);
 }

@@ -1,5 +1,6 @@
+import { codeAt, tableAt } from '../../markdown/blocks.ts';
 import { type Inline, parseInline } from '../../markdown/inline.ts';
-import { closesFence, fenceOpening, headingOf, isTableRule } from '../../markdown/lines.ts';
+import { headingOf } from '../../markdown/lines.ts';
 
 const FENCE = '```';
 
@@ -8,38 +9,13 @@ export function renderMarks(markdown: string): string {
   const lines = markdown.split('\n');
   const rendered: string[] = [];
   for (let at = 0; at < lines.length; ) {
-    const block = fenceAt(lines, at) ?? tableAt(lines, at);
-    rendered.push(block?.text ?? renderLine(lines[at] ?? ''));
+    // Code without the name of its language, which WhatsApp would show. There are no tables; in one width the columns at
+    // least stand where they were written.
+    const block = codeAt(lines, at) ?? tableAt(lines, at);
+    rendered.push(block === null ? renderLine(lines[at] ?? '') : codeBlock(block.lines));
     at = block?.next ?? at + 1;
   }
   return rendered.join('\n');
-}
-
-interface Block {
-  readonly text: string;
-  /** The line behind it. */
-  readonly next: number;
-}
-
-/** Without the name of the language, which WhatsApp would show. */
-function fenceAt(lines: readonly string[], at: number): Block | null {
-  const opening = fenceOpening(lines[at] ?? '');
-  if (opening === null) return null;
-  let end = at + 1;
-  while (end < lines.length && !closesFence(lines[end] ?? '', opening.mark)) end += 1;
-  return { text: codeBlock(lines.slice(at + 1, end)), next: end + 1 };
-}
-
-/** WhatsApp has no tables; in one width the columns at least stand where they were written. */
-function tableAt(lines: readonly string[], at: number): Block | null {
-  if (!isRow(lines[at]) || !isRow(lines[at + 1]) || !isTableRule(lines[at + 1] ?? '')) return null;
-  let next = at + 2;
-  while (isRow(lines[next])) next += 1;
-  return { text: codeBlock(lines.slice(at, next)), next };
-}
-
-function isRow(line: string | undefined): boolean {
-  return line?.includes('|') === true;
 }
 
 function codeBlock(lines: readonly string[]): string {

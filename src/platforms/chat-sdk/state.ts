@@ -78,9 +78,9 @@ export class AdapterState {
     const claim: Claim = { value, until: this.#untilOf(ttlMs), by: scope };
     this.#claims.set(key, claim);
     forgetOldest(this.#claims);
+    // What a webhook held need not be kept for as long as the key is known.
     void scope?.outcome.then((isTaken) => {
       if (isTaken) claim.by = null;
-      else if (this.#claims.get(key) === claim) this.#claims.delete(key);
     });
     return true;
   }

@@ -35,6 +35,8 @@ export class DiscordApi {
   readonly token: string;
   readonly apiRoot: string | null;
   readonly #rest: REST;
+  /** Discord counts the answers to interactions apart from all else that the bot does. */
+  readonly #answers: REST;
 
   constructor({ token, apiRoot, runtime }: DiscordOptions) {
     // It goes into a header.
@@ -45,22 +47,18 @@ export class DiscordApi {
     this.token = token;
     this.apiRoot = apiRoot?.replace(/(?<!\/)\/+$/, '') ?? null;
     this.redact = redaction(token);
-    this.#rest = new REST({
-      api: `${this.apiRoot ?? API}/api`,
-      version: '10',
-      retries: 0,
-      timeout: MOST_MS,
-      rejectOnRateLimit: ({ global, timeToReset }) => !global || timeToReset > PATIENT_MS,
-    });
+    this.#rest = restAt(this.apiRoot ?? API);
+    this.#answers = restAt(this.apiRoot ?? API);
   }
 
   /** Makes a call. Throws the library's own errors, for those who look at them. */
   async raw(method: `${RequestMethod}`, route: `/${string}`, call: ApiCall, signal: AbortSignal): Promise<unknown> {
     const { body, files, query, auth = true, ms = CALL_MS } = call;
     return await withDeadline(signal, ms, (deadline) => {
+      const rest = auth ? this.#rest : this.#answers;
       // The library forgets the token when it was refused once.
-      this.#rest.setToken(this.token);
-      return this.#rest.request({
+      rest.setToken(this.token);
+      return rest.request({
         method: method as RequestMethod,
         fullRoute: route,
         auth,
@@ -80,4 +78,11 @@ export class DiscordApi {
       throw sendFailureOf(thrown, this.redact);
     }
   }
+}
+
+function restAt(root: string): REST {
+  return new REST({
+    ...{ api: `${root}/api`, version: '10', retries: 0, timeout: MOST_MS },
+    rejectOnRateLimit: ({ global, timeToReset }) => !global || timeToReset > PATIENT_MS,
+  });
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { ReplyContext } from '../../../src/platforms/platform.ts';
 import type { ModelScript } from '../../fakes/model-script.ts';
+import { patience } from '../../support/patience.ts';
 import { never, until } from '../contract/scene.ts';
 import { PlatformScene } from '../gateway-suite.ts';
 import { openScene, sentTo } from './scene.ts';
@@ -56,6 +57,23 @@ test('a command is acknowledged within three seconds while the inbox takes nothi
   open();
   await until(() => scene.inbox.texts.length === 2, 'the command');
   expect(scene.inbox.texts).toEqual(['a question before it', '/new']);
+});
+
+test('a command is acknowledged and answered at once while messages wait for the next second', async () => {
+  await using scene = await openScene(1);
+  await scene.connected();
+  const people = Array.from({ length: 220 }, (_, each) => each);
+  for (const each of people) await scene.world.say({ text: 'hi', person: each });
+  const send = (each: number) => scene.platform.send(scene.world.place('dm', each), { text: 'x' }, never);
+  const crowd = Promise.all(people.map(send));
+  // The limit of the bot as a whole is not that of its answers to commands.
+  await until(() => scene.world.shown().length >= 45, 'the first second');
+  const givenAt = Date.now();
+  const { interaction, reply } = await command(scene);
+  await scene.platform.send(scene.world.place('dm'), { text: 'A fresh session.', reply }, never);
+  expect(interaction.acknowledgedAt! - givenAt).toBeLessThan(patience(1000));
+  expect(scene.world.shown().filter(({ text }) => text === 'x').length).toBeLessThan(220);
+  await crowd;
 });
 
 test('the answer takes the place of what was deferred, once; what follows is a message of its own', async () => {

@@ -58,4 +58,11 @@ export const MUTANTS: readonly Mutant[] = [
     replace: '!global || timeToReset > 0',
     layer: { file: SENDING, titles: 'delay a crowd' },
   },
+  {
+    name: 'Discord: answers to commands wait behind a crowd',
+    file: 'src/platforms/discord/api.ts',
+    find: 'auth ? this.#rest : this.#answers',
+    replace: 'auth ? this.#rest : this.#rest',
+    layer: { file: INTERACTIONS, titles: 'while messages wait for the next second' },
+  },
 ];

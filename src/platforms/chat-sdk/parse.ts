@@ -135,9 +135,15 @@ function fileOf(given: unknown): IncomingFile[] {
 /** What the adapter needs to fetch it, also after a restart. */
 function keptOf({ type, name, mimeType, size, url, fetchMetadata }: Fields): object {
   const metadata = Object.entries(fieldsOf(fetchMetadata) ?? {}).filter(([, value]) => typeof value === 'string');
+  // What is longer than any of them may be is not written out to see that.
+  if (metadata.some(([key, value]) => key.length + String(value).length > LONGEST_REF)) return {};
   const address = textOf(url);
   if (metadata.length === 0 && address === null) return {};
-  const described = { type, name: nameOf(name) ?? undefined, mimeType: nameOf(mimeType) ?? undefined };
+  const described = {
+    type: nameOf(type) ?? undefined,
+    name: nameOf(name) ?? undefined,
+    mimeType: nameOf(mimeType) ?? undefined,
+  };
   const found = {
     url: address ?? undefined,
     fetchMetadata: metadata.length === 0 ? undefined : Object.fromEntries(metadata),

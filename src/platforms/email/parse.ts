@@ -23,6 +23,8 @@ export interface Body {
 
 /** What the gateway takes as one message. */
 const LONGEST = 30_000;
+/** More is not read for what is quoted in it: that would keep everybody else waiting. */
+const LONGEST_READ = 256 * 1024;
 const NOTHING = '[An empty mail]';
 const REST = '[The rest of the mail is left out.]';
 
@@ -75,12 +77,12 @@ function withSubject({ subject, references, inReplyTo }: Head, text: string, has
 async function wordsOf(head: Head, body: Body, known: boolean): Promise<{ text: string; cut: boolean }> {
   const plain = (await Promise.all(body.plain.map(decode))).map(({ text }) => text ?? '').join('\n\n');
   const written = plain.trim() === '' && body.html !== null ? (await decode(body.html)).html : undefined;
-  const whole = written === undefined ? plain : htmlText(written, 'kept');
+  const whole = (written === undefined ? plain : htmlText(written, 'kept')).slice(0, LONGEST_READ);
   const repeats = known && !isForward(head.subject, whole);
   const answer = repeats && written !== undefined ? htmlText(written, 'left out') : whole;
   const tidy = answer.replaceAll('\r\n', '\n').replaceAll('\u00a0', ' ');
   const text = withoutSignature(repeats ? withoutQuotes(tidy) : tidy).trim();
-  return { text: textOf(text, LONGEST) ?? '', cut: body.cut || text.length > LONGEST };
+  return { text: textOf(text, LONGEST) ?? '', cut: body.cut || text.length > LONGEST || plain.length > LONGEST_READ };
 }
 
 /** The text of a part, whatever its encoding and charset are; nothing where it cannot be read. */

@@ -2,13 +2,16 @@ import { parsePayload } from '../../../src/platforms/qq/parse.ts';
 import { breakAddresses, renderMarkdown, renderPlain, stablePart } from '../../../src/platforms/qq/render.ts';
 import { continued } from '../../../src/platforms/qq/stream.ts';
 
-/** A growing reply is within what one message holds. */
+/** Longer texts are parted before. */
 const SHOWN = 4000;
 const context = { self: { id: '777' }, now: 0, ownName: () => null };
 
 /** What of QQ reads texts from outside. */
 export const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
-  'a reply as QQ shows it': (text) => [renderMarkdown(text), breakAddresses(renderPlain(text))],
+  'a reply as QQ shows it': (text) => {
+    const part = text.slice(0, SHOWN);
+    return [renderMarkdown(part), breakAddresses(renderPlain(part))];
+  },
   'a growing reply on QQ': (text) => {
     const whole = text.slice(0, SHOWN);
     const beginning = renderMarkdown(stablePart(text.slice(0, SHOWN / 2)));

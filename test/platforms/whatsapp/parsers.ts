@@ -8,8 +8,11 @@ const MOST_TEXT = 4096;
 
 /** What reads texts from outside, for `npm run fuzz`. */
 export const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
-  'a reply in the marks of WhatsApp': renderMarks,
-  'a reply as WhatsApp takes it': (text) => [textPayload(text.slice(0, MOST_TEXT)), parameterOf(text)],
+  'a reply in the marks of WhatsApp': (text) => renderMarks(text.slice(0, MOST_TEXT)),
+  'a reply as WhatsApp takes it': (text) => {
+    const part = text.slice(0, MOST_TEXT);
+    return [textPayload(part), parameterOf(part)];
+  },
   'a webhook of WhatsApp': (text) => {
     const message = { id: text, from: '15550001000', timestamp: '1760000000', type: 'text', text: { body: text } };
     const document = {

@@ -51,8 +51,10 @@ function flattened(html: string): string {
   const open: string[] = [];
   const kept: string[] = [];
   let from = 0;
+  let end = 0;
   for (let at = html.indexOf('<'); at >= 0; at = html.indexOf('<', at + 1)) {
-    const end = html.indexOf('>', at);
+    // The same one is the end of all that begins before it, and is looked for once.
+    if (end < at) end = html.indexOf('>', at);
     if (end < 0) break;
     const [, slash, written] = /^<(\/?)([a-z][^\s/>]{0,40})/i.exec(html.slice(at, at + 50)) ?? [];
     if (written === undefined) continue;

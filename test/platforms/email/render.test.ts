@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
+import { htmlText } from '../../../src/platforms/email/html-text.ts';
 import { renderHtml } from '../../../src/platforms/email/render.ts';
+import { fastest } from '../../support/fastest.ts';
+import { patience } from '../../support/patience.ts';
 
 const bodyOf = (markdown: string): string => /<body>\n([\s\S]*)\n<\/body>/.exec(renderHtml(markdown))?.[1] ?? '';
 
@@ -29,3 +32,9 @@ test.each([
     '<table border="1" cellpadding="4" cellspacing="0">\n<tr><th>a</th><th>b</th></tr>\n<tr><td>1</td><td>2</td></tr>\n</table>',
   ],
 ])('%j is shown as %j', (markdown, html) => expect(bodyOf(markdown)).toBe(html));
+
+test('the text of an HTML mail takes a time that grows with its length and no faster', () => {
+  const many = (tags: number): string => `${'<?'.repeat(tags)}>words`;
+  expect(htmlText(many(3), 'kept')).toBe(htmlText('<?>words', 'kept'));
+  expect(fastest(5, () => void htmlText(many(125_000), 'kept'))).toBeLessThan(patience(40));
+});

@@ -36,6 +36,22 @@ describe('what an answer quotes is left out', () => {
     expect(await answerTo(scene, messageId)).toBe(ANSWER);
   });
 
+  test('as far as it is read: behind very long quotes it says that the rest is left out', async () => {
+    await using scene = await emailAt();
+    await bring(scene, { subject: 'Cards', text: 'How many?' });
+    const { messageId } = await scene.answer('Forty', 'dlv_1');
+    const quotes = '> the quoted words\r\n'.repeat(10_000);
+    const part = (text: string): string => `--b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n${text}\r\n`;
+    const { raw } = writeMail({ inReplyTo: messageId, references: [messageId] });
+    const [head = ''] = raw.toString().split(/Content-Type:/i);
+    const parts = [`what do you say?\r\n\r\nOn Fri, Jan 2, 2026 Carol <carol@people.test> wrote:\r\n${quotes}`, quotes];
+    const whole = `${head}Content-Type: multipart/mixed; boundary="b"\r\n\r\n${parts.map(part).join('')}--b--\r\n`;
+    const count = scene.inbox.texts.length;
+    scene.world.deliver(Buffer.from(whole));
+    await until(() => scene.inbox.texts.length > count, 'the answer');
+    expect(scene.inbox.texts.at(-1)).toBe(`${ANSWER}\n\n[The rest of the mail is left out.]`);
+  });
+
   test('where it is of a mail that was taken, also by a process before this one', async () => {
     await using world = await EmailWorld.open();
     const state = new Map<string, string>();

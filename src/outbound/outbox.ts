@@ -30,8 +30,6 @@ const DEFECT_ATTEMPTS = 3;
 const RETRY_MS = 1000;
 const RETRY_CAP_MS = 300_000;
 const WAIT_CAP_MS = 60_000;
-/** Those who were asked for patience do not all come back at the same moment. */
-const SPREAD_MS = 500;
 const STOP_GRACE_MS = 5000;
 const DUPLICATE_MARK = '(This may be a repetition: I was interrupted while sending it.)';
 
@@ -166,13 +164,10 @@ export class Outbox {
     if (thrown instanceof SendFailure && thrown.kind === 'expired') return { state: 'held', error };
     if (isDefect(thrown) && attempts + 1 >= DEFECT_ATTEMPTS) return { state: 'set_aside', error, notice: null };
     if (asked === null || (counts && attempts + 1 >= MAX_ATTEMPTS)) return { state: 'failed', error };
-    // A server that says how long it wants to hear nothing means just that, however often it says so.
-    const isTold = thrown instanceof SendFailure && thrown.kind === 'rate_limited';
-    const wait = isTold
-      ? (asked ?? 0) + Math.round(SPREAD_MS * random())
-      : counts
-        ? backoff(attempts + 1, RETRY_MS, RETRY_CAP_MS, random)
-        : backoff(waits + 1, RETRY_MS, WAIT_CAP_MS, random);
+    const wait = counts
+      ? backoff(attempts + 1, RETRY_MS, RETRY_CAP_MS, random)
+      : // A server that says how long it wants to hear nothing is not waited for longer each time it says so.
+        backoff(isRateLimit(thrown) ? 1 : waits + 1, RETRY_MS, WAIT_CAP_MS, random);
     return { state: 'retry', afterMs: Math.max(asked ?? 0, wait), error, counts, ...(uncertain ? { uncertain } : {}) };
   }
 
@@ -252,6 +247,10 @@ function triesOf({ attempts, waits }: Tries): number {
 /** The platform could not be reached, or asks for patience: waiting helps, and counts as no attempt. */
 function isUnreachable(thrown: unknown): boolean {
   return thrown instanceof SendFailure && thrown.unreachable;
+}
+
+function isRateLimit(thrown: unknown): boolean {
+  return thrown instanceof SendFailure && thrown.kind === 'rate_limited';
 }
 
 /** It left and nobody answered: the platform may have it. */

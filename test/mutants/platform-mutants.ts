@@ -247,8 +247,8 @@ export const PLATFORM_MUTANTS: readonly Mutant[] = [
   {
     name: 'a server that asks for patience again and again is waited for longer each time',
     file: 'src/outbound/outbox.ts',
-    find: "thrown.kind === 'rate_limited';",
-    replace: "thrown.kind === 'gone';",
+    find: 'isRateLimit(thrown) ? 1 : waits + 1',
+    replace: 'waits + 1',
     layer: { file: CONTRACT, titles: 'waited for as long as it says' },
   },
 ];
